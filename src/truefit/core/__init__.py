@@ -1,0 +1,1 @@
+"""The types that everything else speaks in: data, rows, tasks, outcomes, and their identity."""

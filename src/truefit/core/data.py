@@ -1,0 +1,238 @@
+"""Data: a table with its target, and what every row is known by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.utils.multiclass import type_of_target
+
+from truefit.core.errors import InvalidInput
+from truefit.core.rows import Rows, add_tokens
+from truefit.core.tokens import Bytes, Tokens, array_block, mix, row_tokens, table_blocks, value_tokens
+
+Array = npt.NDArray[Any]
+Task = Literal["classification", "regression"]
+
+#: A gather from a mapped table lets go of its pages after each stretch of this size.
+STRETCH_BYTES = 32 << 20
+
+
+class Data:
+    """X and y with groups and weights, validated, every row with its content token.
+
+    Parameters
+    ----------
+    X : ndarray, sparse matrix, pandas or polars frame, or list
+    y : array-like
+    task : "classification" or "regression"
+    groups, weight : array-like, optional
+
+    Examples
+    --------
+    >>> data = Data([[0.0], [1.0], [2.0]], ["a", "b", "a"], task="classification")
+    >>> data.n, data.classes.tolist(), data.codes.tolist()
+    (3, ['a', 'b'], [0, 1, 0])
+    >>> grown = Data([[0.0], [1.0], [2.0], [3.0]], ["a", "b", "a", "b"], task="classification")
+    >>> bool((grown.tokens[:3] == data.tokens).all())
+    True
+    """
+
+    def __init__(self, X: Any, y: Any, *, task: Task, groups: Any = None, weight: Any = None) -> None:
+        self.X = _checked_table(X)
+        self.n = int(self.X.shape[0])
+        self.task: Task = task
+        self.y = _checked_target(y, self.n, task)
+        self.groups = None if groups is None else _checked_column(groups, self.n, "groups")
+        self.weight = None if weight is None else _checked_weight(weight, self.n)
+        self.classes: Array | None = None
+        self.codes: Array | None = None
+        if task == "classification":
+            self.classes, self.codes = _classes_of(self.y)
+        self.tokens: Tokens = self._tokens()
+        self.total = add_tokens(self.tokens)
+        #: Set where X is a mapped file: lets go of the pages that a gather has touched.
+        self.release: Callable[[], None] | None = None
+
+    def _tokens(self) -> Tokens:
+        blocks, schema = table_blocks(self.X)
+        target = self.y.reshape(self.n, -1)
+        # The width of an integer or of a label is the table's accident, not the row's content.
+        if target.dtype.kind in "iu":
+            target = target.astype(np.int64)
+        block, kind = array_block(target)
+        blocks.append(block)
+        schema += f" | y {kind} {target.shape[1]}"
+        if self.weight is not None:
+            blocks.append(_bytes_of(self.weight))
+            schema += " | weight"
+        return row_tokens(blocks, schema)
+
+    @cached_property
+    def _by_token(self) -> tuple[Tokens, npt.NDArray[np.intp]]:
+        order = np.argsort(self.tokens[:, 0], kind="stable")
+        return self.tokens[order], order
+
+    def digest(self, rows: Rows) -> tuple[int, int]:
+        """Return what the rows are known by together, whatever their order and wherever they stand."""
+        return rows.digest(self.tokens, self.total)
+
+    def label_digest(self, rows: Rows, labels: Array) -> tuple[int, int]:
+        """Digest of the rows with other values at them: replaced labels, groups."""
+        index = rows.index
+        return add_tokens(mix(self.tokens[index], value_tokens(labels[index])))
+
+    def locate(self, tokens: Tokens) -> npt.NDArray[np.intp]:
+        """Positions of tokens in this table; -1 where a row is not in it."""
+        ordered, order = self._by_token
+        place = np.searchsorted(ordered[:, 0], tokens[:, 0])
+        found = np.full(len(tokens), -1, dtype=np.intp)
+        inside = place < self.n
+        # Two rows that share the first lane are a 2^-64 accident; the second lane still tells them apart.
+        while inside.any():
+            here = np.flatnonzero(inside)
+            same_first = ordered[place[here], 0] == tokens[here, 0]
+            same = same_first & (ordered[place[here], 1] == tokens[here, 1])
+            found[here[same]] = order[place[here[same]]]
+            inside[here[same | ~same_first]] = False
+            place[here] += 1
+            inside &= place < self.n
+        return found
+
+    def take(self, index: npt.NDArray[np.intp]) -> Any:
+        """Return the X of the rows at ``index``, as a copy of X's own kind."""
+        X = self.X
+        if hasattr(X, "iloc"):
+            return X.iloc[index]
+        if self.release is None or not isinstance(X, np.ndarray):
+            return X[index]
+        gathered = np.empty((len(index), *X.shape[1:]), dtype=X.dtype)
+        span = max(1, STRETCH_BYTES // max(X.dtype.itemsize * int(np.prod(X.shape[1:])), 1))
+        bounds = np.searchsorted(index, np.arange(0, self.n + span, span))
+        for a, b in zip(bounds[:-1], bounds[1:], strict=True):
+            if b > a:
+                gathered[a:b] = X[index[a:b]]
+                self.release()
+        return gathered
+
+    @property
+    def row_bytes(self) -> int:
+        """About what one row of X takes in memory."""
+        if isinstance(self.X, np.ndarray):
+            return int(self.X.dtype.itemsize * np.prod(self.X.shape[1:]))
+        return 8 * int(self.X.shape[1])
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(self.__dict__)
+        state.pop("_by_token", None)
+        state["release"] = None
+        return state
+
+    def __len__(self) -> int:
+        return self.n
+
+
+def _bytes_of(values: Array) -> Bytes:
+    return np.ascontiguousarray(values).reshape(len(values), 1).view(np.uint8)
+
+
+def _checked_table(X: Any) -> Any:
+    if sparse.issparse(X):
+        X = X.tocsr()
+    elif not (hasattr(X, "iloc") or type(X).__module__.startswith("polars")):
+        X = np.asarray(X) if not isinstance(X, np.ndarray) else X
+        if X.dtype.kind in "SU":
+            X = X.astype(object)
+    elif len(X.shape) == 1:
+        raise InvalidInput("X must be a table of rows and columns. Got a single column; pass a frame with one column.")
+    if len(X.shape) == 0:
+        raise InvalidInput(f"X must be a table with one row per sample. Got {X.item()!r} instead.")
+    if X.shape[0] == 0:
+        raise InvalidInput("Found array with 0 sample(s) in X while a minimum of 1 is required. Pass a table with rows.")
+    if isinstance(X, np.ndarray) and X.dtype.kind == "c":
+        raise InvalidInput("Complex data not supported: X must be real. Pass its parts as columns.")
+    return X
+
+
+def _checked_column(values: Any, n: int, name: str) -> Array:
+    if values is None:
+        raise InvalidInput("requires y to be passed, but the target y is None. Pass one target value per row of X.")
+    if hasattr(values, "to_numpy"):
+        values = values.to_numpy()
+    column = np.asarray(values)
+    if column.dtype.kind == "O" and column.ndim == 1 and len(column) and all(isinstance(v, str) for v in column):
+        column = column.astype(str)
+    if column.ndim == 2 and column.shape[1] == 1:
+        column = column[:, 0]
+    if column.ndim == 0 or len(column) != n:
+        got = "a single value" if column.ndim == 0 else f"{len(column)}"
+        raise InvalidInput(
+            f"Found input variables with inconsistent numbers of samples: X has {n} rows, so {name} must have {n} "
+            f"values. Got {got}. Check that both come from the same table."
+        )
+    return column
+
+
+def _checked_target(y: Any, n: int, task: Task) -> Array:
+    target = _checked_column(y, n, "y")
+    missing = _missing(target)
+    if missing:
+        raise InvalidInput(
+            f"The target y must have a value for every row. Input y contains NaN or missing values at {missing} of "
+            f"{n} rows. Drop these rows, or fill in their target."
+        )
+    if target.dtype.kind == "f" and not np.isfinite(target).all():
+        raise InvalidInput("The target y must be finite. Input y contains infinity. Drop or mend these rows.")
+    if target.dtype.kind == "c":
+        raise InvalidInput("Complex data not supported: y must be real.")
+    if task == "regression":
+        if target.dtype.kind not in "biuf":
+            try:
+                target = target.astype(np.float64)
+            except (TypeError, ValueError) as error:
+                raise InvalidInput(
+                    f"The target y of a regression must be numbers. Got {target.dtype} such as {target.flat[0]!r}. "
+                    "Pass numbers, or use a classifier."
+                ) from error
+        return target
+    if target.ndim != 1:
+        raise InvalidInput(f"The target y of a classification must be one column of labels. Got shape {target.shape}.")
+    kind = type_of_target(target, input_name="y")
+    if kind not in ("binary", "multiclass"):
+        raise InvalidInput(
+            f"Unknown label type: {kind}. The target y of a classification must be class labels. Got values such as "
+            f"{target.flat[0]!r}. Use a regressor, or make classes of the values."
+        )
+    return target
+
+
+def _missing(target: Array) -> int:
+    if target.dtype.kind == "f":
+        return int(np.isnan(target).sum())
+    if target.dtype.kind == "O":
+        return sum(value is None or value != value for value in target.flat)
+    return 0
+
+
+def _classes_of(y: Array) -> tuple[Array, Array]:
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise InvalidInput(
+            f"A classification needs at least 2 classes in y. Got 1 class: {classes[0]!r}. Check the target column, "
+            "or use a regressor."
+        )
+    return classes, codes
+
+
+def _checked_weight(weight: Any, n: int) -> npt.NDArray[np.float64]:
+    values = _checked_column(weight, n, "sample_weight")
+    if values.dtype.kind not in "biuf" or values.ndim != 1:
+        raise InvalidInput(f"sample_weight must be one number per row. Got {values.dtype} of shape {values.shape}.")
+    values = values.astype(np.float64)
+    if not np.isfinite(values).all() or (values < 0).any():
+        raise InvalidInput("sample_weight must be finite and not negative. Got a NaN, infinite or negative weight.")
+    return values

@@ -1,0 +1,81 @@
+"""What can go wrong, as one tree.
+
+::
+
+    TruefitError
+    ├── InvalidInput (ValueError)          what was passed in cannot be worked with
+    │   └── InvalidEstimator (also TypeError)
+    ├── MissingDependency (ImportError)    an optional package has to be installed
+    ├── FitError                           fits failed, and a plan needed them
+    ├── BudgetSpent                        the deadline passed; thrown into plans, which return what they have
+    ├── ExecutorError                      the workers themselves are gone
+    └── StoreError
+        ├── StoreUnusable                  a directory, not SQLite, read-only, no space left
+        ├── StoreDamaged                   a store of ours that no longer reads
+        └── StoreTooNew                    written by a later truefit
+    Interrupted (KeyboardInterrupt)        Ctrl-C, with what was kept and how to go on
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from truefit.core.outcome import Failure, Outcome
+
+
+class TruefitError(Exception):
+    """Root of everything that truefit raises on purpose."""
+
+
+class InvalidInput(TruefitError, ValueError):  # noqa: N818 - the name says what is wrong
+    """Input that cannot be worked with: says what must hold, what was got, and what to do."""
+
+
+class InvalidEstimator(InvalidInput, TypeError):
+    """An estimator that cannot be fitted, cloned or asked for predictions."""
+
+
+class MissingDependency(TruefitError, ImportError):  # noqa: N818
+    """An optional package is needed; the message says what to install."""
+
+
+class FitError(TruefitError):
+    """Fits failed that a plan cannot do without; identical tracebacks are grouped."""
+
+    def __init__(self, message: str, failures: Sequence[Failure] = ()) -> None:
+        super().__init__(message)
+        self.failures = tuple(failures)
+
+
+class BudgetSpent(TruefitError):  # noqa: N818
+    """The engine's deadline passed: thrown into a plan with the outcomes that are ready, None for the others."""
+
+    def __init__(self, message: str, outcomes: Sequence[Outcome | None] = ()) -> None:
+        super().__init__(message)
+        self.outcomes = tuple(outcomes)
+
+
+class ExecutorError(TruefitError):
+    """The executor can no longer run anything."""
+
+
+class StoreError(TruefitError):
+    """A store cannot be used."""
+
+
+class StoreUnusable(StoreError):
+    """The path is no place where a store can be: a directory, another kind of file, read-only, full."""
+
+
+class StoreDamaged(StoreError):
+    """The file is a truefit store, but some of it cannot be read any more."""
+
+
+class StoreTooNew(StoreError):
+    """The store was written by a later version of truefit."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C: every finished fit is kept."""

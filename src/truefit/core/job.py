@@ -1,0 +1,108 @@
+"""Job: fits that one solver answers together, and Plan, Solver, Store, Executor: who takes part in a run."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar, runtime_checkable
+
+from truefit.core.data import Data
+from truefit.core.outcome import Failure, Outcome
+from truefit.core.task import Fit, FitTask
+
+R = TypeVar("R")
+
+#: A method at work: asks for fits as often as it needs to, is sent their outcomes in the same order, and
+#: returns its result. Pure: no clock, no input or output, no global random state, so that replay is resume.
+Plan = Generator[Sequence[FitTask], Sequence[Outcome], R]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """The unit that an executor runs and a store keeps in one transaction.
+
+    ``work`` is the number of models that are really fitted for it.
+    """
+
+    solver: Solver
+    fits: tuple[Fit, ...]
+    work: int = 1
+
+    def run(self, data: Data) -> list[Outcome]:
+        """One outcome per fit, in order."""
+        return self.solver.solve(self, data)
+
+    def failed(self, failure: Failure) -> list[Outcome]:
+        """Outcomes for a job that came to nothing."""
+        return [Outcome(fit.key, error=failure, solver=self.solver.name) for fit in self.fits]
+
+
+@runtime_checkable
+class Solver(Protocol):
+    """Answers fits in groups, exactly, faster than one by one.
+
+    The contract, checked by ``truefit.testing.SolverContract``:
+
+    - ``claim`` looks at fits and data and returns jobs for those it can answer; it fits nothing, and leaves what
+      it cannot do exactly (unusual parameters, subclasses, weights, sparse X) to the solvers after it.
+    - ``solve`` returns one outcome per fit of the job in order and never raises for a fit that fails.
+    - The answers equal those of plain fitting, within 1e-8 relative; labels are equal.
+    - A solver is pickled with its jobs: it holds options, never data or models.
+    """
+
+    name: str
+
+    def claim(self, fits: Sequence[Fit], data: Data) -> list[Job]:
+        """Jobs for the fits that this solver takes."""
+        ...
+
+    def solve(self, job: Job, data: Data) -> list[Outcome]:
+        """Answer a job of this solver."""
+        ...
+
+
+@runtime_checkable
+class Store(Protocol):
+    """Keeps outcomes by key.
+
+    The contract, checked by ``truefit.testing.StoreContract``:
+
+    - ``get`` returns the outcomes that are there; absent means to do. Answers may be lazy.
+    - ``put`` keeps all outcomes given or none. Answers for a key that is there already are added to it; an
+      answer for rows that it has is not stored twice.
+    - Values come back bit for bit. Models, failures and unpicklable things are never stored.
+    """
+
+    def get(self, keys: Sequence[str]) -> dict[str, Outcome]:
+        """Outcomes of those keys that are in the store."""
+        ...
+
+    def put(self, outcomes: Sequence[Outcome]) -> None:
+        """Keep these outcomes, all or none."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files; the store may not be used afterwards."""
+        ...
+
+
+@runtime_checkable
+class Executor(Protocol):
+    """Runs jobs.
+
+    The contract, checked by ``truefit.testing.ExecutorContract``:
+
+    - ``map`` yields the outcomes of each job once, as jobs finish, in any order. It takes jobs from the iterable
+      only as it can start them, so that the caller may still change its mind.
+    - A fit that raises is an outcome with a failure, and so is one that hangs past the time limit or kills its
+      worker; neighbours are not touched.
+    - Closing the iterator stops what runs as far as the executor can, and leaves it usable.
+    """
+
+    def map(self, jobs: Iterable[Job], data: Data) -> Iterator[list[Outcome]]:
+        """Run the jobs and yield their outcomes as they finish."""
+        ...
+
+    def close(self) -> None:
+        """Stop the workers."""
+        ...

@@ -1,0 +1,99 @@
+"""Keys: the identity of a fit, from tasks to distinct fits."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from truefit.core.data import Data
+from truefit.core.fingerprint import IDENTITY_VERSION, Fingerprint, Unkeyable
+from truefit.core.metadata import wants_groups
+from truefit.core.rows import Rows
+from truefit.core.seeds import open_seeds, seeds_for
+from truefit.core.task import Ask, Fit, FitTask
+
+_PRIVATE = "private-"
+_private_numbers = itertools.count()
+
+
+def is_private(key: str) -> bool:
+    """Whether the fit cannot be known by content: never shared, never stored."""
+    return key.startswith(_PRIVATE)
+
+
+class Keys:
+    """Gives the tasks on one table their keys and seeds; what depends on the estimator alone is worked out once."""
+
+    def __init__(self, data: Data) -> None:
+        self.data = data
+        self._estimators: dict[int, tuple[Any, bytes | None, tuple[tuple[str, str], ...], bool]] = {}
+        self._labels: dict[tuple[int, int], tuple[Any, Rows, tuple[int, int]]] = {}
+
+    def fit(self, task: FitTask) -> Fit:
+        """Return the fit that a task stands for, with the task's own asks."""
+        estimator_key, open_paths, grouped = self._estimator(task.estimator)
+        train = self.data.digest(task.train)
+        seeds = seeds_for(open_paths, train, task.repeat) if open_paths else ()
+        parts = [b"%016x%016x" % train, b"%d %d" % (len(task.train), task.repeat)]
+        if task.y is not None:
+            parts.append(b"labels %016x%016x" % self._label_digest(task.train, task.y))
+        if grouped and self.data.groups is not None:
+            parts.append(b"groups %016x%016x" % self._label_digest(task.train, self.data.groups))
+        train_key = b"|".join(parts)
+        if estimator_key is None:
+            key = f"{_PRIVATE}{next(_private_numbers)}"
+        else:
+            content = b"%d|%b|%b" % (IDENTITY_VERSION, estimator_key, train_key)
+            key = blake2b(content, digest_size=16).hexdigest()
+        return Fit(
+            key, estimator_key or key.encode(), train_key, task.estimator, task.train, task.asks, seeds, task.y,
+            task.keep is not None,
+        )  # fmt: skip
+
+    def _estimator(self, estimator: Any) -> tuple[bytes | None, tuple[tuple[str, str], ...], bool]:
+        known = self._estimators.get(id(estimator))
+        if known is None:
+            try:
+                digest: bytes | None = Fingerprint(estimator).digest
+            except Unkeyable as reason:
+                digest = None
+                warnings.warn(
+                    f"{type(estimator).__name__} cannot be known by its content: {reason}. Its fits are run, but never "
+                    "shared or stored. Give it parameters that are plain values, arrays, functions or estimators.",
+                    stacklevel=2,
+                )
+            # The estimator is held so that its id stays its own.
+            known = (estimator, digest, open_seeds(estimator), wants_groups(estimator))
+            self._estimators[id(estimator)] = known
+        return known[1:]
+
+    def _label_digest(self, rows: Rows, labels: Any) -> tuple[int, int]:
+        place = (id(rows), id(labels))
+        known = self._labels.get(place)
+        if known is None or known[0] is not labels or known[1] is not rows:
+            known = (labels, rows, self.data.label_digest(rows, labels))
+            self._labels = {place: known}  # tasks come in runs of the same labels: one is enough
+        return known[2]
+
+
+def union_of_asks(asks: Sequence[Ask]) -> tuple[Ask, ...]:
+    """Return the asks of several tasks as one per response, each row once."""
+    if len(asks) <= 1:
+        return tuple(asks)
+    by_response: dict[str, list[Ask]] = {}
+    for ask in asks:
+        by_response.setdefault(ask.response, []).append(ask)
+    union = []
+    for group in by_response.values():
+        distinct = list({id(ask.rows): ask for ask in group}.values())
+        if len(distinct) == 1 or all(ask.rows == distinct[0].rows for ask in distinct[1:]):
+            union.append(distinct[0])
+        else:
+            rows = np.unique(np.concatenate([ask.rows.index for ask in distinct]))
+            union.append(Ask(Rows.of(rows), distinct[0].response))
+    return tuple(union)

@@ -1,0 +1,68 @@
+"""Seeds: common random numbers for candidates that train on the same rows."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from truefit.core.errors import InvalidEstimator
+
+
+def open_seeds(estimator: Any) -> tuple[tuple[str, str], ...]:
+    """Paths of the ``random_state`` parameters left at None, each with its owner's class."""
+    params = estimator.get_params(deep=True)
+    found = []
+    for path, value in params.items():
+        owner_path, _, name = path.rpartition("__")
+        if name == "random_state" and value is None:
+            owner = params[owner_path] if owner_path else estimator
+            found.append((path, f"{type(owner).__module__}.{type(owner).__qualname__}"))
+    return tuple(sorted(found))
+
+
+def seeds_for(
+    open_paths: tuple[tuple[str, str], ...], train: tuple[int, int], repeat: int
+) -> tuple[tuple[str, int], ...]:
+    """Return a seed for each open path, from the owner's class, the training rows and the repeat number alone.
+
+    The parameters take no part, so candidates along a path get the same random numbers.
+    """
+    return tuple(
+        (path, _draw(f"{path} {owner} {train[0]:016x}{train[1]:016x} {repeat}")) for path, owner in open_paths
+    )
+
+
+def _draw(text: str) -> int:
+    # scikit-learn takes seeds up to 2^32 - 1, some libraries only signed 32-bit ones
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little") % 2**31
+
+
+def settled(estimator: Any) -> Any:
+    """Return a clone in which every RandomState or Generator is drawn once to an int.
+
+    Such an object would give other numbers each time it is used, so fits could not be told apart or found again.
+    """
+    try:
+        copy = clone(estimator)
+        params = copy.get_params(deep=True)
+    except Exception as error:
+        raise InvalidEstimator(
+            f"An estimator must be cloneable: its parameters must be set unchanged in __init__. Got {estimator!r}, "
+            f"for which clone says: {type(error).__name__}: {error}"
+        ) from error
+    drawn = {}
+    for path, value in params.items():
+        if isinstance(value, np.random.RandomState):
+            drawn[path] = int(value.randint(2**31 - 1))
+        elif isinstance(value, np.random.Generator):
+            drawn[path] = int(value.integers(2**31 - 1))
+    return copy.set_params(**drawn) if drawn else copy
+
+
+def seeded(estimator: Any, seeds: tuple[tuple[str, int], ...]) -> Any:
+    """Return a fresh clone with the seeds put in."""
+    copy = clone(estimator)
+    return copy.set_params(**dict(seeds)) if seeds else copy

@@ -1,0 +1,72 @@
+"""FitTask: what a plan asks for, and Fit: the same, made ready to be run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy.typing as npt
+
+from truefit.core.rows import Rows
+
+if TYPE_CHECKING:
+    from truefit.core.outcome import Outcome
+
+Response = Literal["predict", "predict_proba", "decision_function"]
+RESPONSES: tuple[Response, ...] = ("predict", "predict_proba", "decision_function")
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Answers wanted of a fit: the response of its model on some rows."""
+
+    rows: Rows
+    response: Response = "predict"
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """The fitted model is wanted too, if it leads its group.
+
+    ``metric`` gives a loss from the outcome: the least leads, of equal ones the first that was asked for.
+    Without a metric the first fit of the group leads.
+    """
+
+    group: Hashable
+    metric: Callable[[Outcome], float] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FitTask:
+    """A fit that a plan needs: an estimator, the rows to train on, and what to answer.
+
+    ``y`` are labels for the whole table in the place of the data's own; ``repeat`` tells apart fits that differ
+    by their random numbers only.
+    """
+
+    estimator: Any
+    train: Rows
+    asks: tuple[Ask, ...] = ()
+    y: npt.NDArray[Any] | None = None
+    repeat: int = 0
+    keep: Keep | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fit:
+    """A distinct fit, keyed and seeded, with the asks of everybody who wants it.
+
+    ``estimator_key`` and ``train_key`` are the parts of the identity by which solvers group fits: the estimator
+    with its parameters, and the training rows with their labels and the repeat number.
+    """
+
+    key: str
+    estimator_key: bytes
+    train_key: bytes
+    estimator: Any
+    train: Rows
+    asks: tuple[Ask, ...]
+    seeds: tuple[tuple[str, int], ...] = ()
+    y: npt.NDArray[Any] | None = None
+    keep_model: bool = False

@@ -1,0 +1,193 @@
+"""Row tokens: what a row is known by, wherever it comes back.
+
+A token is 128 bits (two lanes of uint64) hashed from the row's own content. The sum of tokens is the digest of
+a set of rows, so a growing table keeps the identity of what it held before.
+"""
+
+from __future__ import annotations
+
+import datetime
+import pickle
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+Tokens = npt.NDArray[np.uint64]
+Bytes = npt.NDArray[np.uint8]
+
+_CHUNK_BYTES = 8 << 20
+
+
+def row_tokens(blocks: Sequence[Bytes], schema: str) -> Tokens:
+    """Hash each row of byte blocks laid side by side; equal rows are told apart by their occurrence number."""
+    n = len(blocks[0])
+    person = blake2b(schema.encode(), digest_size=16).digest()
+    width = sum(block.shape[1] for block in blocks)
+    step = max(1, _CHUNK_BYTES // max(width, 1))
+    digests: list[bytes] = []
+    for start in range(0, n, step):
+        parts = [block[start : start + step] for block in blocks]
+        rows = np.ascontiguousarray(parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1))
+        view = memoryview(rows.reshape(-1)) if width else memoryview(b"")
+        digests += [
+            blake2b(view[a : a + width], digest_size=16, person=person).digest()
+            for a in range(0, len(rows) * width, width)
+        ] if width else [blake2b(b"", digest_size=16, person=person).digest()] * len(rows)
+    tokens = np.frombuffer(b"".join(digests), dtype="<u8").reshape(n, 2).astype(np.uint64)
+    return _number_occurrences(tokens)
+
+
+def _number_occurrences(tokens: Tokens) -> Tokens:
+    order = np.lexsort((np.arange(len(tokens)), tokens[:, 1], tokens[:, 0]))
+    ordered = tokens[order]
+    again = np.zeros(len(tokens), dtype=bool)
+    again[1:] = (ordered[1:] == ordered[:-1]).all(axis=1)
+    if not again.any():
+        return tokens
+    starts = np.flatnonzero(~again)
+    occurrence = np.arange(len(tokens)) - np.repeat(starts, np.diff(np.append(starts, len(tokens))))
+    tokens = tokens.copy()
+    for place in np.flatnonzero(occurrence):
+        row = order[place]
+        digest = blake2b(tokens[row].tobytes() + int(occurrence[place]).to_bytes(8, "little"), digest_size=16)
+        tokens[row] = np.frombuffer(digest.digest(), dtype="<u8")
+    return tokens
+
+
+def mix(tokens: Tokens, other: Tokens) -> Tokens:
+    """Combine tokens row by row into new ones: for labels put in the place of others, groups, and shuffles."""
+    with np.errstate(over="ignore"):
+        mixed = tokens ^ _scramble(other + np.uint64(0x9E3779B97F4A7C15))
+        mixed = _scramble(mixed)
+        mixed[..., 1] += _scramble(mixed[..., 0])
+        mixed[..., 0] ^= _scramble(mixed[..., 1])
+    return mixed
+
+
+def _scramble(x: Tokens) -> Tokens:
+    # the finaliser of splitmix64
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def value_tokens(values: npt.NDArray[Any]) -> Tokens:
+    """Token of each value of a one-dimensional array (labels, groups)."""
+    blocks, kind = array_block(values.reshape(len(values), -1))
+    person = blake2b(kind.encode(), digest_size=16).digest()
+    rows = np.ascontiguousarray(blocks)
+    unique, inverse = np.unique(rows, axis=0, return_inverse=True)
+    digests = b"".join(blake2b(row.tobytes(), digest_size=16, person=person).digest() for row in unique)
+    table = np.frombuffer(digests, dtype="<u8").reshape(-1, 2).astype(np.uint64)
+    taken: Tokens = table[np.asarray(inverse).reshape(-1)]
+    return taken
+
+
+def array_block(array: npt.NDArray[Any]) -> tuple[Bytes, str]:
+    """Bytes of each row of a two-dimensional array, and the kind that tells equal bytes of other types apart."""
+    if array.dtype.kind in "biufcmM":
+        rows = np.ascontiguousarray(array)
+        return rows.view(np.uint8).reshape(len(rows), -1), array.dtype.str
+    columns = [_object_block(array[:, j]) for j in range(array.shape[1])]
+    block = np.concatenate(columns, axis=1) if columns else np.empty((len(array), 0), np.uint8)
+    return block, "str" if array.dtype.kind in "SU" else "object"
+
+
+def _object_block(column: npt.NDArray[Any] | Sequence[Any]) -> Bytes:
+    seen: dict[tuple[type, Any], bytes] = {}
+    digests = []
+    for cell in column:
+        try:
+            digest = seen.get((type(cell), cell))
+        except TypeError:  # an unhashable cell is hashed each time
+            digests.append(_cell_digest(cell))
+            continue
+        if digest is None:
+            digest = _cell_digest(cell)
+            if cell == cell:  # NaN never finds itself again
+                seen[type(cell), cell] = digest
+        digests.append(digest)
+    return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(len(digests), 16)
+
+
+def _cell_digest(cell: Any) -> bytes:
+    if isinstance(cell, np.generic):
+        cell = cell.item()
+    if isinstance(cell, str):
+        content = b"s" + cell.encode("utf-8", "surrogatepass")
+    elif cell is None or isinstance(cell, bool | int | float | complex | bytes | datetime.date | datetime.timedelta):
+        content = f"{type(cell).__name__}:{cell!r}".encode()
+    else:
+        content = b"p" + pickle.dumps(cell, protocol=4)  # only hashed, never loaded
+    return blake2b(content, digest_size=16).digest()
+
+
+def table_blocks(X: Any) -> tuple[list[Bytes], str]:
+    """Byte blocks of the rows of any kind of X, and its schema."""
+    if sparse.issparse(X):
+        return [_sparse_block(X)], f"sparse {X.dtype.str} {X.shape[1]}"
+    if isinstance(X, np.ndarray):
+        rows = X.reshape(len(X), -1)
+        block, kind = array_block(rows) if rows.dtype.kind in "OSU" else (_numeric_rows(rows), X.dtype.str)
+        return [block], f"array {kind} {X.shape[1:]}"
+    if type(X).__module__.startswith("polars"):
+        return _polars_blocks(X)
+    return _pandas_blocks(X)
+
+
+def _numeric_rows(rows: npt.NDArray[Any]) -> Bytes:
+    # A view where that is possible: X may be larger than memory allows twice.
+    if rows.flags.c_contiguous:
+        return rows.view(np.uint8).reshape(len(rows), -1)
+    return np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), -1)
+
+
+def _sparse_block(X: Any) -> Bytes:
+    rows = X.tocsr(copy=True)
+    rows.sum_duplicates()
+    bounds = rows.indptr
+    indices = rows.indices.astype(np.int64, copy=False)
+    digests = [
+        blake2b(indices[a:b].tobytes() + rows.data[a:b].tobytes(), digest_size=16).digest()
+        for a, b in zip(bounds[:-1], bounds[1:], strict=True)
+    ]
+    return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(len(digests), 16)
+
+
+def _pandas_blocks(X: Any) -> tuple[list[Bytes], str]:
+    kinds = {dtype for dtype in X.dtypes if isinstance(dtype, np.dtype)}
+    if len(kinds) == 1 and all(isinstance(dtype, np.dtype) for dtype in X.dtypes) and next(iter(kinds)).kind in "biuf":
+        return [_numeric_rows(X.to_numpy())], _frame_schema("pandas", X.columns, X.dtypes)
+    blocks, kinds_seen = [], []
+    for j in range(X.shape[1]):
+        column = X.iloc[:, j]
+        dtype = column.dtype
+        if isinstance(dtype, np.dtype) and dtype.kind in "biufcmM":
+            blocks.append(_numeric_rows(column.to_numpy().reshape(-1, 1)))
+            kinds_seen.append(dtype.str)
+        else:
+            blocks.append(_object_block(column.astype(object).to_numpy()))
+            categories = getattr(dtype, "categories", None)
+            # Encoders may look at the categories that the type declares, so they are part of what a row is.
+            declared = "" if categories is None else f"{list(categories)!r}{dtype.ordered}"
+            kinds_seen.append(f"{dtype}{declared}")
+    return blocks, _frame_schema("pandas", X.columns, kinds_seen)
+
+
+def _polars_blocks(X: Any) -> tuple[list[Bytes], str]:
+    blocks: list[Bytes] = []
+    for column in X.get_columns():
+        if column.dtype.is_numeric() or str(column.dtype) == "Boolean":
+            blocks.append(_numeric_rows(column.fill_null(0).to_numpy().reshape(-1, 1)))
+            blocks.append(column.is_null().to_numpy().astype(np.uint8).reshape(-1, 1))
+        else:
+            blocks.append(_object_block(column.to_list()))
+    return blocks, _frame_schema("polars", X.columns, X.dtypes)
+
+
+def _frame_schema(kind: str, names: Iterable[Any], dtypes: Iterable[Any]) -> str:
+    return f"{kind} {[(repr(n), str(d)) for n, d in zip(names, dtypes, strict=True)]!r}"

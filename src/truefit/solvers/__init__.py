@@ -1,0 +1,1 @@
+"""Solvers: who answers fits, one by one or in groups."""

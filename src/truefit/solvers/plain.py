@@ -1,0 +1,126 @@
+"""Plain fitting: one fit at a time, as scikit-learn does it. Every other solver is measured against this one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from truefit.core.data import Data
+from truefit.core.job import Job
+from truefit.core.metadata import fit_metadata
+from truefit.core.outcome import Answer, Failure, Outcome
+from truefit.core.seeds import seeded
+from truefit.core.task import Ask, Fit, Response
+
+#: Rows are predicted on in blocks of about this size, so that a small training set does not need the whole X twice.
+BLOCK_BYTES = 64 << 20
+
+
+class WrongAnswer(Exception):  # noqa: N818 - recorded as a failure of the fit
+    """A model answered something that cannot be an answer."""
+
+
+class PlainSolver:
+    """Takes whatever no other solver has claimed."""
+
+    name = "plain"
+
+    def claim(self, fits: Sequence[Fit], data: Data) -> list[Job]:
+        """One job per fit."""
+        return [Job(self, (fit,)) for fit in fits]
+
+    def solve(self, job: Job, data: Data) -> list[Outcome]:
+        """Fit one after the other."""
+        return [fit_plain(fit, data) for fit in job.fits]
+
+
+def fit_plain(fit: Fit, data: Data) -> Outcome:
+    """Fit and answer; whatever goes wrong is a failure of this fit alone."""
+    try:
+        model, seconds = train(fit, data)
+        classes = model_classes(model, data)
+        answers = respond(model, fit.asks, data, classes)
+    except WrongAnswer as error:
+        return Outcome(fit.key, error=Failure("wrong answer", str(error)))
+    except (Exception, SystemExit) as error:
+        return Outcome(fit.key, error=Failure.of(error))
+    return Outcome(fit.key, answers, seconds, "plain", classes, model if fit.keep_model else None)
+
+
+def train(fit: Fit, data: Data) -> tuple[Any, float]:
+    """Fit a clone on the training rows in ascending order; the model and the seconds it took."""
+    index = fit.train.index
+    estimator = seeded(fit.estimator, fit.seeds)
+    X, y = data.take(index), (data.y if fit.y is None else fit.y)[index]
+    metadata = fit_metadata(estimator, data, index)
+    start = time.perf_counter()
+    model = estimator.fit(X, y, **metadata)
+    return model, time.perf_counter() - start
+
+
+def model_classes(model: Any, data: Data) -> npt.NDArray[Any] | None:
+    """Return the classes that a classifier has seen, as an array that needs no pickle."""
+    if data.task != "classification":
+        return None
+    classes = getattr(model, "classes_", None)
+    if not isinstance(classes, np.ndarray) or classes.ndim != 1:
+        return None
+    return classes.astype(str) if classes.dtype.kind == "O" else classes
+
+
+def respond(
+    model: Any, asks: Sequence[Ask], data: Data, classes: npt.NDArray[Any] | None
+) -> tuple[Answer, ...]:
+    """Answer the asks, the rows gathered once for all responses on them."""
+    by_rows: dict[int, list[Ask]] = {}
+    for ask in asks:
+        by_rows.setdefault(id(ask.rows), []).append(ask)
+    answers = []
+    for group in by_rows.values():
+        index = group[0].rows.index
+        if len(index) == 0:
+            continue
+        step = max(1, BLOCK_BYTES // max(data.row_bytes, 1))
+        parts: list[list[Any]] = [[] for _ in group]
+        for start in range(0, len(index), step):
+            block = index[start : start + step]
+            X = data.take(block)
+            for ask, values in zip(group, parts, strict=True):
+                values.append(_checked(getattr(model, ask.response)(X), len(block), ask.response))
+        tokens = data.tokens[index]
+        for ask, values in zip(group, parts, strict=True):
+            whole = values[0] if len(values) == 1 else np.concatenate(values)
+            answers.append(as_answer(ask.response, tokens, whole, classes))
+    return tuple(answers)
+
+
+def as_answer(
+    response: Response, tokens: npt.NDArray[np.uint64], values: npt.NDArray[Any], classes: npt.NDArray[Any] | None
+) -> Answer:
+    """Pack values into an answer: labels as codes in the smallest integer type."""
+    if response != "predict":
+        return Answer(response, tokens, values)
+    if values.dtype.kind == "O":
+        values = values.astype(str)
+    if classes is not None and values.ndim == 1:
+        codes = np.searchsorted(classes, values)
+        codes[codes == len(classes)] = 0
+        if np.array_equal(classes[codes], values):
+            return Answer(response, tokens, codes.astype(np.min_scalar_type(len(classes) - 1)), coded=True)
+    return Answer(response, tokens, values)
+
+
+def _checked(values: Any, n: int, response: Response) -> npt.NDArray[Any]:
+    if hasattr(values, "to_numpy"):
+        values = values.to_numpy()
+    array = np.asarray(values)
+    if array.ndim == 0 or len(array) != n:
+        got = "a single value" if array.ndim == 0 else f"{len(array)}"
+        raise WrongAnswer(f"{response} must return one answer per row: {n}. Got {got}.")
+    if array.dtype.kind == "f" and np.isnan(array).any():
+        raise WrongAnswer(f"{response} must return numbers. Got NaN for {int(np.isnan(array).sum())} of {n} rows.")
+    return array
