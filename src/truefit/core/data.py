@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -113,7 +114,7 @@ class Data:
         gathered = np.empty((len(index), *X.shape[1:]), dtype=X.dtype)
         span = max(1, STRETCH_BYTES // max(X.dtype.itemsize * int(np.prod(X.shape[1:])), 1))
         bounds = np.searchsorted(index, np.arange(0, self.n + span, span))
-        for a, b in zip(bounds[:-1], bounds[1:], strict=True):
+        for a, b in pairwise(bounds):
             if b > a:
                 gathered[a:b] = X[index[a:b]]
                 self.release()
@@ -152,7 +153,9 @@ def _checked_table(X: Any) -> Any:
     if len(X.shape) == 0:
         raise InvalidInput(f"X must be a table with one row per sample. Got {X.item()!r} instead.")
     if X.shape[0] == 0:
-        raise InvalidInput("Found array with 0 sample(s) in X while a minimum of 1 is required. Pass a table with rows.")
+        raise InvalidInput(
+            "Found array with 0 sample(s) in X while a minimum of 1 is required. Pass a table with rows."
+        )
     if isinstance(X, np.ndarray) and X.dtype.kind == "c":
         raise InvalidInput("Complex data not supported: X must be real. Pass its parts as columns.")
     return X

@@ -6,7 +6,7 @@
     ├── InvalidInput (ValueError)          what was passed in cannot be worked with
     │   └── InvalidEstimator (also TypeError)
     ├── MissingDependency (ImportError)    an optional package has to be installed
-    ├── FitError                           fits failed, and a plan needed them
+    ├── FitError (ValueError)              fits failed, and a plan needed them
     ├── BudgetSpent                        the deadline passed; thrown into plans, which return what they have
     ├── ExecutorError                      the workers themselves are gone
     └── StoreError
@@ -29,7 +29,7 @@ class TruefitError(Exception):
     """Root of everything that truefit raises on purpose."""
 
 
-class InvalidInput(TruefitError, ValueError):  # noqa: N818 - the name says what is wrong
+class InvalidInput(TruefitError, ValueError):
     """Input that cannot be worked with: says what must hold, what was got, and what to do."""
 
 
@@ -37,19 +37,22 @@ class InvalidEstimator(InvalidInput, TypeError):
     """An estimator that cannot be fitted, cloned or asked for predictions."""
 
 
-class MissingDependency(TruefitError, ImportError):  # noqa: N818
+class MissingDependency(TruefitError, ImportError):
     """An optional package is needed; the message says what to install."""
 
 
-class FitError(TruefitError):
-    """Fits failed that a plan cannot do without; identical tracebacks are grouped."""
+class FitError(TruefitError, ValueError):
+    """Fits failed that a plan cannot do without; identical tracebacks are grouped.
+
+    A ValueError too, as scikit-learn's own searches raise when all fits fail.
+    """
 
     def __init__(self, message: str, failures: Sequence[Failure] = ()) -> None:
         super().__init__(message)
         self.failures = tuple(failures)
 
 
-class BudgetSpent(TruefitError):  # noqa: N818
+class BudgetSpent(TruefitError):
     """The engine's deadline passed: thrown into a plan with the outcomes that are ready, None for the others."""
 
     def __init__(self, message: str, outcomes: Sequence[Outcome | None] = ()) -> None:

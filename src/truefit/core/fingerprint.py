@@ -29,10 +29,21 @@ from sklearn.base import BaseEstimator
 IDENTITY_VERSION = 1
 
 _ALWAYS = ("sklearn", "numpy", "scipy")
-_PLAIN = (bool, int, float, complex, str, bytes, datetime.date, datetime.timedelta, datetime.time, pathlib.PurePath)
+_PLAIN = (
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    datetime.date,
+    datetime.timedelta,
+    datetime.time,
+    pathlib.PurePath,
+)
 
 
-class Unkeyable(Exception):  # noqa: N818 - a verdict on the thing, not a fault
+class Unkeyable(Exception):
     """The thing cannot be known by its content."""
 
 
@@ -155,7 +166,10 @@ class Fingerprint:
             for item in array.reshape(-1):
                 self._add(item)
         else:
-            self._bytes(f"array {array.dtype.str} {array.shape}", np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+            self._bytes(
+                f"array {array.dtype.str} {array.shape}",
+                np.ascontiguousarray(array).reshape(-1).view(np.uint8),
+            )
 
     def _add_unordered(self, tag: str, items: Any) -> None:
         digests = sorted(self._digest_of(item) for item in items)
@@ -239,9 +253,9 @@ class Fingerprint:
     def _add_named(self, thing: Any, name: str) -> None:
         homes = (getattr(thing, "__module__", None), type(thing).__module__, "numpy", "scipy.special")
         for home in homes:
-            if isinstance(home, str) and getattr(sys.modules.get(home), name, None) is thing:
-                if self._known_by_name(home, name):
-                    return
+            found = isinstance(home, str) and getattr(sys.modules.get(home), name, None) is thing
+            if found and self._known_by_name(str(home), name):
+                return
         raise Unkeyable(f"{type(thing).__name__} object {name!r}, which is no part of an installed package")
 
     def _known_by_name(self, module: str, qualname: str) -> bool:
@@ -253,8 +267,22 @@ class Fingerprint:
 
 
 _CLASS_BOOKKEEPING = frozenset(
-    "__module__ __dict__ __weakref__ __doc__ __qualname__ __firstlineno__ __static_attributes__ __annotations__ "
-    "__abstractmethods__ _abc_impl __parameters__ __orig_bases__ _sklearn_auto_wrap_output_keys __slotnames__".split()
+    {
+        "__module__",
+        "__dict__",
+        "__weakref__",
+        "__doc__",
+        "__qualname__",
+        "__firstlineno__",
+        "__static_attributes__",
+        "__annotations__",
+        "__abstractmethods__",
+        "_abc_impl",
+        "__parameters__",
+        "__orig_bases__",
+        "_sklearn_auto_wrap_output_keys",
+        "__slotnames__",
+    }
 )
 
 
@@ -315,5 +343,3 @@ def package_version(package: str) -> str:
     except metadata.PackageNotFoundError:
         names = metadata.packages_distributions().get(package, [])
         return ",".join(f"{name}=={metadata.version(name)}" for name in sorted(set(names))) or "unknown"
-
-

@@ -66,7 +66,7 @@ class Answer:
 
 def rowset_id(tokens: Tokens) -> bytes:
     """Identity of a list of rows in its order."""
-    return blake2b(np.ascontiguousarray(tokens), digest_size=16).digest()
+    return blake2b(np.ascontiguousarray(tokens).data, digest_size=16).digest()
 
 
 @dataclass(frozen=True, slots=True)

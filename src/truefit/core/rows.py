@@ -12,7 +12,7 @@ IntArray = npt.NDArray[np.integer]
 
 def smallest_int(largest: int) -> np.dtype[np.unsignedinteger]:
     """Return the smallest unsigned integer type that holds ``largest``."""
-    return np.min_scalar_type(max(int(largest), 0))  # type: ignore[no-any-return]
+    return np.min_scalar_type(max(int(largest), 0))
 
 
 class Rows:

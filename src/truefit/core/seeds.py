@@ -30,9 +30,7 @@ def seeds_for(
 
     The parameters take no part, so candidates along a path get the same random numbers.
     """
-    return tuple(
-        (path, _draw(f"{path} {owner} {train[0]:016x}{train[1]:016x} {repeat}")) for path, owner in open_paths
-    )
+    return tuple((path, _draw(f"{path} {owner} {train[0]:016x}{train[1]:016x} {repeat}")) for path, owner in open_paths)
 
 
 def _draw(text: str) -> int:

@@ -58,7 +58,8 @@ class Fit:
     """A distinct fit, keyed and seeded, with the asks of everybody who wants it.
 
     ``estimator_key`` and ``train_key`` are the parts of the identity by which solvers group fits: the estimator
-    with its parameters, and the training rows with their labels and the repeat number.
+    with its parameters, and the training rows with their labels and the repeat number. Where a ``model`` is at hand
+    only the answers are wanted.
     """
 
     key: str
@@ -70,3 +71,4 @@ class Fit:
     seeds: tuple[tuple[str, int], ...] = ()
     y: npt.NDArray[Any] | None = None
     keep_model: bool = False
+    model: Any = None

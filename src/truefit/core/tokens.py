@@ -10,6 +10,7 @@ import datetime
 import pickle
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -32,11 +33,15 @@ def row_tokens(blocks: Sequence[Bytes], schema: str) -> Tokens:
     for start in range(0, n, step):
         parts = [block[start : start + step] for block in blocks]
         rows = np.ascontiguousarray(parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1))
-        view = memoryview(rows.reshape(-1)) if width else memoryview(b"")
-        digests += [
-            blake2b(view[a : a + width], digest_size=16, person=person).digest()
-            for a in range(0, len(rows) * width, width)
-        ] if width else [blake2b(b"", digest_size=16, person=person).digest()] * len(rows)
+        view = memoryview(rows.reshape(-1).data) if width else memoryview(b"")
+        digests += (
+            [
+                blake2b(view[a : a + width], digest_size=16, person=person).digest()
+                for a in range(0, len(rows) * width, width)
+            ]
+            if width
+            else [blake2b(b"", digest_size=16, person=person).digest()] * len(rows)
+        )
     tokens = np.frombuffer(b"".join(digests), dtype="<u8").reshape(n, 2).astype(np.uint64)
     return _number_occurrences(tokens)
 
@@ -152,8 +157,7 @@ def _sparse_block(X: Any) -> Bytes:
     bounds = rows.indptr
     indices = rows.indices.astype(np.int64, copy=False)
     digests = [
-        blake2b(indices[a:b].tobytes() + rows.data[a:b].tobytes(), digest_size=16).digest()
-        for a, b in zip(bounds[:-1], bounds[1:], strict=True)
+        blake2b(indices[a:b].tobytes() + rows.data[a:b].tobytes(), digest_size=16).digest() for a, b in pairwise(bounds)
     ]
     return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(len(digests), 16)
 

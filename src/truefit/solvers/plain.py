@@ -20,7 +20,7 @@ from truefit.core.task import Ask, Fit, Response
 BLOCK_BYTES = 64 << 20
 
 
-class WrongAnswer(Exception):  # noqa: N818 - recorded as a failure of the fit
+class WrongAnswer(Exception):
     """A model answered something that cannot be an answer."""
 
 
@@ -31,7 +31,7 @@ class PlainSolver:
 
     def claim(self, fits: Sequence[Fit], data: Data) -> list[Job]:
         """One job per fit."""
-        return [Job(self, (fit,)) for fit in fits]
+        return [Job(self, (fit,), work=1 if fit.model is None else 0) for fit in fits]
 
     def solve(self, job: Job, data: Data) -> list[Outcome]:
         """Fit one after the other."""
@@ -41,14 +41,14 @@ class PlainSolver:
 def fit_plain(fit: Fit, data: Data) -> Outcome:
     """Fit and answer; whatever goes wrong is a failure of this fit alone."""
     try:
-        model, seconds = train(fit, data)
+        model, seconds = train(fit, data) if fit.model is None else (fit.model, 0.0)
         classes = model_classes(model, data)
         answers = respond(model, fit.asks, data, classes)
     except WrongAnswer as error:
         return Outcome(fit.key, error=Failure("wrong answer", str(error)))
     except (Exception, SystemExit) as error:
         return Outcome(fit.key, error=Failure.of(error))
-    return Outcome(fit.key, answers, seconds, "plain", classes, model if fit.keep_model else None)
+    return Outcome(fit.key, answers, seconds, "plain", classes, model)
 
 
 def train(fit: Fit, data: Data) -> tuple[Any, float]:
@@ -72,9 +72,7 @@ def model_classes(model: Any, data: Data) -> npt.NDArray[Any] | None:
     return classes.astype(str) if classes.dtype.kind == "O" else classes
 
 
-def respond(
-    model: Any, asks: Sequence[Ask], data: Data, classes: npt.NDArray[Any] | None
-) -> tuple[Answer, ...]:
+def respond(model: Any, asks: Sequence[Ask], data: Data, classes: npt.NDArray[Any] | None) -> tuple[Answer, ...]:
     """Answer the asks, the rows gathered once for all responses on them."""
     by_rows: dict[int, list[Ask]] = {}
     for ask in asks:
@@ -99,7 +97,10 @@ def respond(
 
 
 def as_answer(
-    response: Response, tokens: npt.NDArray[np.uint64], values: npt.NDArray[Any], classes: npt.NDArray[Any] | None
+    response: Response,
+    tokens: npt.NDArray[np.uint64],
+    values: npt.NDArray[Any],
+    classes: npt.NDArray[Any] | None,
 ) -> Answer:
     """Pack values into an answer: labels as codes in the smallest integer type."""
     if response != "predict":

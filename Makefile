@@ -1,0 +1,39 @@
+# Everything a person needs: make study, make test, make test-slow, make bench.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: study test lint test-slow bench clean
+
+study: $(VENV)/ready-to-run
+	$(BIN)/truefit study breast_cancer --out report.html
+
+test: lint
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/ready-to-develop
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test-slow: $(VENV)/ready-to-develop
+	$(BIN)/python -m pytest -m slow
+
+bench: $(VENV)/ready-to-develop
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/ready-to-run: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) -e .
+	touch $@
+
+$(VENV)/ready-to-develop: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) -e '.[dev]'
+	touch $@ $(VENV)/ready-to-run

@@ -1,0 +1,1 @@
+"""The engine: drives plans, and never fits the same thing twice."""

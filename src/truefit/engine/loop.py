@@ -1,0 +1,317 @@
+"""Loop: plans ask, the engine answers each distinct fit once, from the store or by running it."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Literal, TypeVar
+
+from truefit.core.data import Data
+from truefit.core.errors import BudgetSpent, Interrupted
+from truefit.core.job import Executor, Job, Plan, Solver, Store
+from truefit.core.key import Keys, is_private
+from truefit.core.outcome import Outcome
+from truefit.core.progress import Progress
+from truefit.core.task import Fit
+from truefit.engine.run import Batch, Run, StoredAnswers, Want
+from truefit.engine.stats import Stats
+
+R = TypeVar("R")
+Listener = Callable[[Progress], None]
+
+_MODELS_CACHED = 4
+_SECONDS_BETWEEN_EVENTS = 0.1
+
+
+class Loop:
+    """Drives plans to their results.
+
+    Parameters
+    ----------
+    store : Store
+        Where outcomes are kept and found again.
+    executor : Executor
+        Runs the jobs.
+    solvers : sequence of Solver
+        Asked in this order to claim fits; the last takes all that is left.
+    scratch : callable
+        Makes a store for the fits that cannot be known by content.
+    on_error : {"raise", "record"}
+    listener : callable, optional
+        Is told of progress.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        executor: Executor,
+        solvers: Sequence[Solver],
+        scratch: Callable[[], Store],
+        on_error: Literal["raise", "record"] = "raise",
+        listener: Listener | None = None,
+    ) -> None:
+        self.stats = Stats()
+        self._store = store
+        self._executor = executor
+        self._solvers = tuple(solvers)
+        self._scratch = scratch
+        self._on_error = on_error
+        self._listener = listener
+        self._fitted_here: set[str] = set()
+        self._models: OrderedDict[str, Any] = OrderedDict()
+
+    def run(self, plan: Plan[R], data: Data, *, seconds: float | None = None, description: str = "") -> R:
+        """Drive one plan to its result."""
+        (result,) = self.run_all([(plan, data)], seconds=seconds, description=description)
+        if isinstance(result, BaseException):
+            raise result
+        return result  # type: ignore[no-any-return]
+
+    def run_all(
+        self, plans: Sequence[tuple[Plan[Any], Data]], *, seconds: float | None = None, description: str = ""
+    ) -> list[Any]:
+        """Drive several plans at once; their open tasks are merged.
+
+        Returns
+        -------
+        list
+            A result for each plan, or the exception that ended it while the others went on.
+        """
+        runs = [Run(plan, data) for plan, data in plans]
+        course = _Course(self, self._scratch(), seconds, description)
+        try:
+            for run in runs:
+                run.start()
+            while open_runs := [run for run in runs if not run.finished]:
+                course.round(open_runs)
+        except KeyboardInterrupt as interrupt:
+            raise Interrupted(self._how_to_resume(course)) from interrupt
+        finally:
+            for run in runs:
+                run.plan.close()
+            course.end()
+        return [run.error if run.error is not None else run.result for run in runs]
+
+    def _how_to_resume(self, course: _Course) -> str:
+        path = getattr(self._store, "path", None)
+        kept = f"Interrupted: {course.done:,} of {course.total:,} fits are done"
+        if path is None:
+            return f"{kept}, and are kept in memory only. Call again with this engine to go on; store='runs.db' keeps them."
+        return f"{kept}, and are kept in {path}. Run the same again to go on from there."
+
+    # What follows is how one batch is answered; _Course calls it.
+
+    def _store_of(self, key: str, scratch: Store) -> Store:
+        return scratch if is_private(key) else self._store
+
+    def _handle(self, outcome: Outcome, scratch: Store) -> Outcome:
+        """Return an outcome that holds no arrays, only where they are."""
+        if outcome.error is not None:
+            return outcome
+        answers = StoredAnswers(self._store_of(outcome.key, scratch), outcome.key)
+        return replace(outcome, answers=answers, model=None)
+
+    def _remember_model(self, key: str, model: Any) -> None:
+        self._models[key] = model
+        self._models.move_to_end(key)
+        while len(self._models) > _MODELS_CACHED:
+            self._models.popitem(last=False)
+
+    def _claim(self, fits: Sequence[Fit], data: Data) -> list[Job]:
+        jobs: list[Job] = []
+        left = list(fits)
+        for solver in self._solvers:
+            claimed = solver.claim(left, data) if left else []
+            jobs.extend(claimed)
+            taken = {fit.key for job in claimed for fit in job.fits}
+            left = [fit for fit in left if fit.key not in taken] if taken else left
+        assert not left, "the last solver takes all"
+        return jobs
+
+
+class _Course:
+    """One call of ``run_all``: its deadline, its progress, and the rounds it goes through."""
+
+    def __init__(self, loop: Loop, scratch: Store, seconds: float | None, description: str) -> None:
+        self.loop = loop
+        self.scratch = scratch
+        self.description = description
+        self.started = time.monotonic()
+        self.deadline = None if seconds is None else self.started + seconds
+        self.total = self.done = self.run = self.shared = self.stored = self.failed = 0
+        self._told = 0.0
+        self._keys: dict[int, Keys] = {}
+
+    def round(self, runs: Sequence[Run]) -> None:
+        """Answer all open tasks, then let every plan go on."""
+        by_data: dict[int, list[Run]] = {}
+        for run in runs:
+            by_data.setdefault(id(run.data), []).append(run)
+        for group in by_data.values():
+            keys = self._keys.setdefault(id(group[0].data), Keys(group[0].data))
+            self._answer(Batch(keys, group))
+        for run in runs:
+            if run.doomed is not None:
+                run.fail()
+            elif any(outcome is None for outcome in run.outcomes):
+                done = sum(outcome is not None for outcome in run.outcomes)
+                message = f"The time budget was spent with {done} of {len(run.outcomes)} fits done."
+                run.throw(BudgetSpent(message, run.outcomes))
+            else:
+                run.send()
+
+    def _answer(self, batch: Batch) -> None:
+        self.total += batch.asked
+        self.loop.stats.asked += batch.asked
+        open_wants = self._restore(batch)
+        self._tell(force=True)
+        self._execute([want.fit for want in open_wants], batch)
+        leaders = [leader for run in batch.runs if run.doomed is None for leader in run.leaders.without_model()]
+        if leaders and not self._late():
+            self._refit_leaders([replace(leader.fit, asks=(), keep_model=True) for leader in leaders], batch)
+        self._tell(force=True)
+
+    def _restore(self, batch: Batch) -> list[Want]:
+        """Deliver what the store or a model at hand can answer; return what has to be fitted."""
+        keys = [key for key in batch.wants if not is_private(key)]
+        found = self.loop._store.get(keys) if keys else {}
+        open_wants = []
+        for key, want in batch.wants.items():
+            outcome = found.get(key)
+            if outcome is None:
+                open_wants.append(want)
+                continue
+            missing = batch.missing_asks(want, outcome)
+            if missing:
+                want.known = True
+                want.fit = replace(want.fit, asks=missing, model=self.loop._models.get(key))
+                open_wants.append(want)
+                continue
+            seats = len(want.seats)
+            self.done += seats
+            if key in self.loop._fitted_here:
+                self.loop.stats.shared += seats
+                self.shared += seats
+            else:
+                self.loop.stats.stored += seats
+                self.stored += seats
+            want.deliver(self.loop._handle(outcome, self.scratch), self.loop._models.get(key))
+        return open_wants
+
+    def _execute(self, fits: Sequence[Fit], batch: Batch) -> None:
+        jobs = {fit.key: job for job in self.loop._claim(fits, batch.data) for fit in job.fits}
+        distinct = {id(job): job for job in jobs.values()}.values()
+        results = self.loop._executor.map(self._still_wanted(distinct, batch), batch.data)
+        try:
+            for outcomes in results:
+                self._take(outcomes, jobs[outcomes[0].key], batch)
+                if self._late() or not any(run.doomed is None for run in batch.runs):
+                    break
+        finally:
+            _close(results)
+
+    def _still_wanted(self, jobs: Any, batch: Batch) -> Iterator[Job]:
+        # The executor takes jobs as it can start them: what nobody waits for any more is not started.
+        for job in jobs:
+            if self._late():
+                return
+            if any(batch.wants[fit.key].wanted() for fit in job.fits):
+                yield job
+
+    def _take(self, outcomes: Sequence[Outcome], job: Job, batch: Batch) -> None:
+        loop = self.loop
+        self._keep(outcomes)
+        seats = 0
+        refits = 0
+        for outcome in outcomes:
+            want = batch.wants[outcome.key]
+            seats += len(want.seats)
+            refits += want.known
+            if outcome.error is not None:
+                loop.stats.failed += 1
+                self.failed += 1
+                if loop._on_error == "raise":
+                    want.doom(outcome.error)
+            want.deliver(loop._handle(outcome, self.scratch), outcome.model)
+        loop.stats.refitted += min(refits, job.work)
+        loop.stats.run += job.work - min(refits, job.work)
+        loop.stats.shared += seats - job.work
+        self.run += job.work
+        self.shared += seats - job.work
+        self.done += seats
+        self._tell()
+
+    def _keep(self, outcomes: Sequence[Outcome]) -> None:
+        """Put the outcomes of a job into their store, in one go."""
+        loop = self.loop
+        good = [outcome for outcome in outcomes if outcome.error is None]
+        public = [outcome for outcome in good if not is_private(outcome.key)]
+        if public:
+            loop._store.put(public)
+        if len(public) < len(good):
+            self.scratch.put([outcome for outcome in good if is_private(outcome.key)])
+        loop._fitted_here.update(outcome.key for outcome in public)
+        for outcome in good:
+            loop.stats.seconds += outcome.fit_seconds
+            if outcome.model is not None:
+                loop._remember_model(outcome.key, outcome.model)
+
+    def _refit_leaders(self, fits: Sequence[Fit], batch: Batch) -> None:
+        results = self.loop._executor.map(iter(self.loop._claim(fits, batch.data)), batch.data)
+        try:
+            for outcome in (outcome for outcomes in results for outcome in outcomes):
+                want = batch.wants[outcome.key]
+                self.loop.stats.refitted += 1
+                self.loop.stats.seconds += outcome.fit_seconds
+                if outcome.error is not None:
+                    self.loop.stats.failed += 1
+                    want.doom(outcome.error)
+                    continue
+                for run, i in want.seats:
+                    keep, known = run.tasks[i].keep, run.outcomes[i]
+                    if keep is not None and known is not None:
+                        run.leaders.offer(keep, run.orders[i], want.fit, known, outcome.model)
+        finally:
+            _close(results)
+
+    def _late(self) -> bool:
+        return self.deadline is not None and time.monotonic() > self.deadline
+
+    def _tell(self, *, force: bool = False) -> None:
+        if self.loop._listener is None:
+            return
+        now = time.monotonic()
+        if not force and now - self._told < _SECONDS_BETWEEN_EVENTS:
+            return
+        self._told = now
+        elapsed = now - self.started
+        worked = self.done - self.stored
+        left = elapsed / worked * (self.total - self.done) if worked else None
+        self.loop._listener(
+            Progress(
+                self.done,
+                self.total,
+                self.run,
+                self.shared,
+                self.stored,
+                self.failed,
+                elapsed,
+                left,
+                self.description,
+            )
+        )
+
+    def end(self) -> None:
+        """Tell the listener that there is no more to come."""
+        close = getattr(self.loop._listener, "close", None)
+        if close is not None:
+            close()
+
+
+def _close(results: Iterator[Any]) -> None:
+    close = getattr(results, "close", None)
+    if close is not None:
+        close()

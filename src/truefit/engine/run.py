@@ -1,0 +1,152 @@
+"""Run: one plan on its way, and Batch: the open tasks of all plans on one table, each distinct fit once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, overload
+
+from truefit.core.data import Data
+from truefit.core.errors import FitError
+from truefit.core.job import Plan, Store
+from truefit.core.key import Keys, union_of_asks
+from truefit.core.outcome import Answer, Failure, Outcome, grouped_failures
+from truefit.core.task import Ask, Fit, FitTask
+from truefit.engine.leaders import Leaders
+
+
+class StoredAnswers(Sequence[Answer]):
+    """Answers that stay in the store until somebody looks at them."""
+
+    __slots__ = ("_key", "_store")
+
+    def __init__(self, store: Store, key: str) -> None:
+        self._store = store
+        self._key = key
+
+    def _load(self) -> Sequence[Answer]:
+        return self._store.get([self._key])[self._key].answers
+
+    @overload
+    def __getitem__(self, place: int) -> Answer: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Answer]: ...
+    def __getitem__(self, place: int | slice) -> Answer | Sequence[Answer]:
+        return self._load()[place]
+
+    def __iter__(self) -> Iterator[Answer]:
+        return iter(self._load())
+
+    def __len__(self) -> int:
+        return len(self._load())
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """A plan with the tasks it waits for."""
+
+    plan: Plan[Any]
+    data: Data
+    tasks: Sequence[FitTask] = ()
+    orders: list[int] = field(default_factory=list)
+    outcomes: list[Outcome | None] = field(default_factory=list)
+    leaders: Leaders = field(default_factory=Leaders)
+    result: Any = None
+    error: BaseException | None = None
+    doomed: Failure | None = None
+    finished: bool = False
+
+    def start(self) -> None:
+        """Bring the plan to its first tasks."""
+        self._advance(lambda: next(self.plan))
+
+    def send(self) -> None:
+        """Hand the plan the outcomes of its tasks; it asks for more, or returns."""
+        outcomes = [self._with_model(i, outcome) for i, outcome in enumerate(self.outcomes) if outcome is not None]
+        self._advance(lambda: self.plan.send(outcomes))
+
+    def throw(self, error: BaseException) -> None:
+        """Throw an error into the plan; it may still return what it has."""
+        self._advance(lambda: self.plan.throw(error))
+
+    def fail(self) -> None:
+        """Throw the failure of a fit that the plan cannot do without."""
+        assert self.doomed is not None
+        text = grouped_failures([self.doomed])
+        self.throw(FitError(f"A fit failed, and on_error is 'raise'. {text}", [self.doomed]))
+
+    def _advance(self, step: Any) -> None:
+        self.doomed = None
+        try:
+            self.tasks = list(step())
+        except StopIteration as stop:
+            self.result, self.finished, self.tasks = stop.value, True, ()
+        except Exception as error:
+            self.error, self.finished, self.tasks = error, True, ()
+        self.outcomes = [None] * len(self.tasks)
+        self.orders = [self.leaders.order() if task.keep else 0 for task in self.tasks]
+
+    def _with_model(self, i: int, outcome: Outcome) -> Outcome:
+        keep = self.tasks[i].keep
+        return outcome if keep is None else replace(outcome, model=self.leaders.model(keep, self.orders[i]))
+
+
+@dataclass(slots=True, eq=False)
+class Want:
+    """A distinct fit, and the seats in plans that wait for it."""
+
+    fit: Fit
+    seats: list[tuple[Run, int]]
+    known: bool = False  # the store has it, but not all that is asked
+
+    def needs_model(self) -> bool:
+        """Whether somebody may keep the model."""
+        return any(run.tasks[i].keep is not None for run, i in self.seats)
+
+    def deliver(self, outcome: Outcome, model: Any = None) -> None:
+        """Put the outcome at every seat, and let it compete where models are kept."""
+        for run, i in self.seats:
+            run.outcomes[i] = outcome
+            keep = run.tasks[i].keep
+            if keep is not None and outcome.error is None:
+                run.leaders.offer(keep, run.orders[i], self.fit, outcome, model)
+
+    def doom(self, failure: Failure) -> None:
+        """Tell the plans that wait that they will not get their answer."""
+        for run, _ in self.seats:
+            run.doomed = run.doomed or failure
+
+    def wanted(self) -> bool:
+        """Whether a plan that can still go on waits for it."""
+        return any(run.doomed is None for run, _ in self.seats)
+
+
+class Batch:
+    """The open tasks of the plans on one table, by key."""
+
+    def __init__(self, keys: Keys, runs: Sequence[Run]) -> None:
+        self.data = keys.data
+        self.runs = runs
+        self.wants: dict[str, Want] = {}
+        self.asked = 0
+        asks: dict[str, list[Ask]] = {}
+        for run in runs:
+            for i, task in enumerate(run.tasks):
+                fit = keys.fit(task)
+                want = self.wants.get(fit.key)
+                if want is None:
+                    self.wants[fit.key] = Want(fit, [(run, i)])
+                else:
+                    want.seats.append((run, i))
+                    asks.setdefault(fit.key, list(want.fit.asks)).extend(fit.asks)
+                self.asked += 1
+        for key, together in asks.items():
+            want = self.wants[key]
+            want.fit = replace(want.fit, asks=union_of_asks(together), keep_model=want.needs_model())
+
+    def missing_asks(self, want: Want, outcome: Outcome) -> tuple[Ask, ...]:
+        """Asks that a stored outcome cannot answer."""
+        tokens = self.data.tokens
+        return tuple(
+            ask for ask in want.fit.asks if len(ask.rows) and not outcome.covers(ask.response, tokens[ask.rows.index])
+        )

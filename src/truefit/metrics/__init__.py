@@ -1,0 +1,1 @@
+"""Metrics: scikit-learn's, applied to stored predictions."""

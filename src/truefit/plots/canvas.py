@@ -1,0 +1,96 @@
+"""The canvas: an Axes in the house style, on a figure that pyplot does not know of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from truefit.core.errors import InvalidInput
+from truefit.plots.palette import FAINT, INK
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Inches. At this width a figure fills a column of text, and its letters are still read on a phone.
+WIDTH = 6.4
+FONT = 10.0
+
+#: A name longer than this would leave no room for the picture.
+NAME_LENGTH = 25
+
+
+def canvas(width: float = WIDTH, height: float = 3.4) -> Axes:
+    """Return an empty Axes on a new figure in the house style."""
+    from matplotlib.figure import Figure
+
+    # A Figure made directly has no manager: it is drawn when asked for and freed when nobody holds it.
+    ax = Figure(figsize=(width, height), layout="constrained", facecolor="white").add_subplot()
+    ax.set_facecolor("none")
+    for part in (ax.xaxis, ax.yaxis):
+        part.label.set(color=INK, fontsize=FONT)
+    for spine in ax.spines.values():
+        spine.set_edgecolor(INK)
+    ax.tick_params(colors=INK, labelsize=FONT)
+    return ax
+
+
+def ink(ax: Axes) -> str:
+    """Colour of text on these axes: a caller's own style, dark or light, is kept."""
+    from matplotlib.colors import to_hex
+
+    return to_hex(ax.xaxis.label.get_color())
+
+
+def tidy(ax: Axes, *, grid: Literal["x", "both"] | None = "x") -> None:
+    """Leave only the lines that are read: the bottom axis, and a faint grid behind the data."""
+    for side, spine in ax.spines.items():
+        spine.set_visible(side == "bottom")
+        spine.set_alpha(0.5)
+    ax.tick_params(axis="both", length=0, pad=6)
+    if grid is not None:
+        ax.grid(axis=grid, color=ink(ax), alpha=FAINT, linewidth=0.8)
+    ax.set_axisbelow(True)
+
+
+def name_rows(ax: Axes, names: Sequence[str], best: str | None) -> None:
+    """Put names on the y axis from top to bottom, and set off the best."""
+    if best is not None and best not in names:
+        raise InvalidInput(
+            f"The 'best' parameter must be one of the names. Got {best!r}; names are {list(names)}."
+        )
+    # Names are the user's words: a dollar sign in them is no formula.
+    ax.set_yticks(range(len(names)), shortened(names), parse_math=False)
+    for name, label in zip(names, ax.get_yticklabels(), strict=True):
+        label.set_fontweight("bold" if name == best else "normal")
+    ax.set_ylim(len(names) - 0.5, -0.5)
+
+
+def number_at_right(ax: Axes, row: int, text: str, *, bold: bool) -> None:
+    """Put a number beside the row, outside the axes."""
+    ax.annotate(
+        text,
+        (1, row),
+        xycoords=ax.get_yaxis_transform(),
+        # In points: an offset in widths of the axes would move when the layout makes room for the number.
+        xytext=(12, 0),
+        textcoords="offset points",
+        verticalalignment="center_baseline",
+        fontsize=FONT,
+        fontweight="bold" if bold else "normal",
+        color=ink(ax),
+    )
+
+
+def shortened(names: Sequence[str], length: int = NAME_LENGTH) -> list[str]:
+    """Names that fit beside a picture: the middle of a long one is left out, unless two would look alike.
+
+    Examples
+    --------
+    >>> shortened(["ridge", "pipeline-standardscaler-logisticregression"], length=20)
+    ['ridge', 'pipeline-s…egression']
+    >>> shortened(["a very long name, one way", "a very long name, or one way"], length=9)
+    ['a very long name, one way', 'a very long name, or one way']
+    """
+    head = length // 2
+    cut = [n if len(n) <= length else f"{n[:head]}…{n[len(n) - (length - head - 1) :]}" for n in names]
+    return [short if cut.count(short) == 1 else name for name, short in zip(names, cut, strict=True)]

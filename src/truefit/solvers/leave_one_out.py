@@ -1,0 +1,287 @@
+"""LeaveOneOut: what a linear fit would say of each row without that row, from one factorisation.
+
+With centred X (and centred y, where there is an intercept) and A = XᵀX + αI, the fit without row i says of it
+
+    ŷ₍ᵢ₎ = yᵢ − eᵢ / (1 − hᵢ),    eᵢ = yᵢ − ŷᵢ,    hᵢ = 1/n + xᵢᵀ A⁻¹ xᵢ
+
+(James et al., An Introduction to Statistical Learning, eq. 5.2; for ridge Hastie et al., The Elements of Statistical
+Learning, exercise 7.3). The 1/n is the intercept's share and goes where there is none.
+
+In exact arithmetic the two sides are the same. In floating point both are off, the refit often more than the closed
+form: scikit-learn's ridge solves the normal equations. So each row comes with a bound on how far the two may be apart,
+by first-order perturbation theory (Higham, Accuracy and Stability of Numerical Algorithms, chapters 10, 19 and 20),
+and only rows whose bound is small enough are to be trusted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+#: How plain fitting solves the problem: by Cholesky of the normal equations (of their dual, where there are more
+#: columns than rows), by SVD, or by LAPACK's least squares, which drops small singular values.
+Route = Literal["cholesky", "svd", "lstsq"]
+
+#: An answer must equal that of plain fitting up to this, relative to itself.
+TOLERANCE = 1e-8
+#: The bound must stay below the tolerance by this factor: its constants are those seen in practice, not proven ones.
+MARGIN = 4.0
+
+_U = float(np.finfo(np.float64).eps) / 2
+#: Terms of second order are left out, so those of first order must be small themselves.
+_STEADY = 0.1
+#: Between these no square of a value comes near the ends of the range of a float.
+_SMALLEST, _LARGEST = 1e-100, 1e100
+
+
+@dataclass(frozen=True)
+class LinearProblem:
+    """A least-squares problem with penalty α on the squared coefficients, and the way plain fitting goes about it.
+
+    ``tol`` is what singular values are compared with on the route "lstsq", relative to the largest.
+    """
+
+    alpha: float
+    intercept: bool
+    route: Route
+    tol: float = 0.0
+
+    def dual(self, n: int, p: int) -> bool:
+        """Whether plain fitting of n - 1 rows solves the dual problem."""
+        return self.route == "cholesky" and p > n - 1
+
+    def svd_unit(self, p: int) -> float:
+        """Backward error of an SVD, relative to the norm of X."""
+        return 32 * _U * p**0.5
+
+    def cholesky_unit(self, n: int, p: int) -> float:
+        """Backward error of the normal equations, relative to their diagonal: sums over n, matrices of size p."""
+        return _U * p**0.5 * (4 * n**0.5 + p)
+
+
+class LeaveOneOut:
+    """Leave-one-out predictions of a linear problem, with a bound on their distance from plain fitting.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+    y : ndarray of shape (n,)
+    problem : LinearProblem
+
+    Examples
+    --------
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [4.0]]), np.array([1.0, 2.0, 4.0, 4.0])
+    >>> loo = LeaveOneOut(X, y, LinearProblem(alpha=0.0, intercept=True, route="lstsq"))
+    >>> loo.predictions.round(6).tolist()
+    [2.0, 2.461538, 2.769231, 6.333333]
+    >>> loo.trusted.all()
+    np.True_
+    >>> np.polyval(np.polyfit(X[1:, 0], y[1:], 1), X[0, 0]).round(6)  # without the first row
+    np.float64(2.0)
+    """
+
+    def __init__(self, X: Floats, y: npt.NDArray[Any], problem: LinearProblem) -> None:
+        self.X, self.problem = X, problem
+        self.n, self.p = X.shape
+        y = y.astype(np.float64)
+        self.mean, self.y_mean = np.zeros(self.p), 0.0
+        if problem.intercept:
+            self.mean, self.y_mean = accurate_mean(X), float(accurate_mean(y))
+        self.Xc, self.yc = X - self.mean, y - self.y_mean
+        self.y_size = float(np.abs(y).mean())
+        U, self.s, self.Vt = np.linalg.svd(self.Xc, full_matrices=False)
+        with np.errstate(all="ignore"):  # what comes out as NaN or infinite is not trusted
+            self._solve(U.T @ self.yc)
+
+    def _solve(self, projected: Floats) -> None:
+        scale = np.sqrt(self.s**2 + self.problem.alpha)
+        self.coef = self.Vt.T @ (self.s / scale**2 * projected)
+        # From X and V, not from U: a small row of U is known only as well as the largest ones.
+        self.scores = self.Xc @ self.Vt.T / scale  # row i: hᵢ is its squared norm, but for the intercept's share
+        self.scale = scale
+        self.leverage = np.einsum("ij,ij->i", self.scores, self.scores)
+        if self.problem.intercept:
+            self.leverage += 1 / self.n
+        self.left = 1 - self.leverage
+        self.fitted = self.Xc @ self.coef
+        # The formula above with the large terms taken out: yᵢ does not come in at its full size.
+        self.predictions = self.y_mean + (self.fitted - self.leverage * self.yc) / self.left
+        self.residual = np.abs(self.yc - self.fitted) / self.left
+
+    @property
+    def trusted(self) -> npt.NDArray[np.bool_]:
+        """Rows where the prediction equals that of plain fitting up to ``TOLERANCE``."""
+        with np.errstate(all="ignore"):
+            small = self.error * MARGIN <= TOLERANCE * np.abs(self.predictions)
+            return np.asarray(small & self._steady & np.isfinite(self.predictions))
+
+    @property
+    def error(self) -> Floats:
+        """Bound on the distance of each prediction from that of plain fitting."""
+        with np.errstate(all="ignore"):
+            error = self._error_of_means() + self._error_of_svd() + self._error_of_evaluation()
+            if self.problem.dual(self.n, self.p):
+                error = error + self._error_of_dual()
+            elif self.problem.route == "cholesky":
+                error = error + self._error_of_cholesky()
+        return np.asarray(error)
+
+    # The bounds below are in terms of the fit without row i: its coefficients, at most |w| + |gᵢ||e₍ᵢ₎| with
+    # gᵢ = A⁻¹xᵢ/(1 - hᵢ), and bᵢ = X gᵢ, the pull of the other rows' labels on the prediction.
+
+    @cached_property
+    def _pull(self) -> Floats:
+        """The elements of gᵢ, one row each."""
+        return np.asarray(np.abs((self.scores / self.scale) @ self.Vt) / self.left[:, None])
+
+    @cached_property
+    def _pull_norm(self) -> Floats:
+        return np.asarray(np.linalg.norm(self.scores / self.scale, axis=1) / self.left)
+
+    @cached_property
+    def _label_pull(self) -> Floats:
+        """The norm of bᵢ."""
+        return np.asarray(np.linalg.norm(self.scores * (self.s / self.scale), axis=1) / self.left)
+
+    @cached_property
+    def _coef_norm(self) -> Floats:
+        return np.asarray(np.linalg.norm(self.coef) + self._pull_norm * self.residual)
+
+    @cached_property
+    def _residual_norm(self) -> Floats:
+        return np.asarray(np.linalg.norm(self.yc - self.fitted) + self._label_pull * self.residual)
+
+    def _error_of_means(self) -> Floats:
+        """Columns with a large mean: plain fitting adds them up row by row, and predicts at their full size."""
+        mean, average = np.abs(self.mean), np.abs(self.X).mean(axis=0)
+        coef = np.abs(self.coef) + self._pull * self.residual[:, None]
+        error = 4 * _U * self.p**0.5 * np.einsum("ij,ij->i", coef, np.abs(self.X) + mean)
+        if not self.problem.intercept:
+            return np.asarray(error)
+        naive = self.n / 2 * _U
+        error += naive * (coef @ average + self.y_size) * (1 + self.n * naive * (self._pull @ average))
+        own = 4 * _U * (coef @ mean + abs(self.y_mean)) / self.left
+        return np.asarray(error + own * (1 + self.n * _U * (self._pull @ mean)))
+
+    def _error_of_svd(self) -> Floats:
+        """An SVD is that of a matrix nearby; here, and on two routes of plain fitting."""
+        unit = self.problem.svd_unit(self.p)
+        moved = self._pull_norm * self._residual_norm + self._label_pull * self._coef_norm
+        return np.asarray(unit * (self.s[0] * moved + np.linalg.norm(self.yc) * self._label_pull))
+
+    def _error_of_evaluation(self) -> Floats:
+        """Rounding where the row's own values come in; grows as its leverage goes to 1."""
+        unit = self.problem.svd_unit(self.p)
+        size = np.linalg.norm(self.Xc, axis=1)
+        products = size * (self._coef_norm + 2 * self.residual * np.sqrt(self.leverage) / self.scale[-1])
+        sums = np.abs(self.fitted) + self.leverage * (np.abs(self.yc) + self.residual)
+        return np.asarray((unit * products + 4 * _U * sums) / self.left)
+
+    def _error_of_cholesky(self) -> Floats:
+        """Normal equations; their error goes with the diagonal, so badly scaled columns do no harm."""
+        unit = self.problem.cholesky_unit(self.n, self.p)
+        diagonal = self._diagonal
+        pull = np.sqrt(self._pull**2 @ diagonal)
+        coef = np.sqrt(self.coef**2 @ diagonal) + pull * self.residual
+        return np.asarray(unit * pull * (coef + np.linalg.norm(self.yc)))
+
+    def _error_of_dual(self) -> Floats:
+        """The same of the kernel matrix, whose solution is the residual over α."""
+        unit = self.problem.cholesky_unit(self.p, self.n)
+        size = np.sqrt(self._dual_diagonal)
+        solution = self._residual_norm / self.problem.alpha
+        largest = size.max()
+        return np.asarray(largest * solution * (unit * largest * self._label_pull + _U * self.n**0.5 * size))
+
+    @cached_property
+    def _diagonal(self) -> Floats:
+        return np.asarray(np.einsum("ij,ij->j", self.Xc, self.Xc) + self.problem.alpha)
+
+    @cached_property
+    def _dual_diagonal(self) -> Floats:
+        return np.asarray(np.einsum("ij,ij->i", self.Xc, self.Xc) + self.problem.alpha)
+
+    @property
+    def _steady(self) -> npt.NDArray[np.bool_]:
+        """Rows without which the problem is so well conditioned that first order is all that matters."""
+        problem, root = self.problem, np.sqrt(self.left)
+        condition = self.s[0] / (self.scale[-1] * root)
+        steady = problem.svd_unit(self.p) * condition < _STEADY
+        if problem.route == "lstsq":
+            # No singular value may come near to being dropped, whichever row goes.
+            steady &= 2 * problem.tol * condition < 1
+        elif problem.dual(self.n, self.p):
+            worst = self._dual_diagonal.max() / problem.alpha
+            steady &= problem.cholesky_unit(self.p, self.n) * worst < _STEADY * self.left
+        elif problem.route == "cholesky":
+            gram = (self.Vt.T * self.scale**2) @ self.Vt
+            worst = 1 / smallest_scaled_eigenvalue(gram)
+            steady &= problem.cholesky_unit(self.n, self.p) * worst < _STEADY * self.left
+        return np.asarray(steady & (self.left > 0))
+
+
+class Conditioning:
+    """Whether closed forms are worth trying on a table: cheap, and blind to the labels.
+
+    A table so badly conditioned that hardly a row could be trusted is better left to plain fitting, which can do its
+    rows in parallel.
+    """
+
+    def __init__(self, X: Floats, intercept: bool) -> None:
+        self.n, self.p = X.shape
+        with np.errstate(all="ignore"):
+            Xc = X - accurate_mean(X) if intercept else X
+            self.total = float(np.einsum("ij,ij->", Xc, Xc))
+            self.gram = Xc.T @ Xc if self.p <= self.n - 1 else None
+
+    def serves(self, problem: LinearProblem) -> bool:
+        """Whether the bound of a row of usual leverage, with labels of usual size, is small enough."""
+        if not (_SMALLEST < self.total < _LARGEST and problem.alpha < _LARGEST):
+            return False
+        with np.errstate(all="ignore"):
+            return bool(self._usual_error(problem) * MARGIN <= TOLERANCE)
+
+    def _usual_error(self, problem: LinearProblem) -> float:
+        n, p, alpha = self.n, self.p, problem.alpha
+        if self.gram is None:
+            if alpha == 0:
+                return np.inf
+            worst = 1 + self.total / (n * alpha)
+            dual = problem.cholesky_unit(p, n) * worst if problem.route == "cholesky" else 0.0
+            return problem.svd_unit(p) * worst**0.5 + dual
+        eigenvalues = np.linalg.eigvalsh(self.gram)
+        condition = (eigenvalues[-1] + alpha) / max(eigenvalues[0] + alpha, 0.0)
+        if problem.tol > 0 and 2 * problem.tol * condition**0.5 >= 1:
+            return np.inf
+        error = problem.svd_unit(p) * condition**0.5
+        if problem.route == "cholesky":
+            worst = 1 / smallest_scaled_eigenvalue(self.gram + alpha * np.eye(p))
+            error += problem.cholesky_unit(n, p) * (worst**0.5 + worst / n**0.5)
+        return float(error)
+
+
+def ordinary(values: npt.NDArray[Any]) -> bool:
+    """Whether the values are finite, and of a size whose square is too."""
+    largest = np.abs(values).max(initial=0)
+    return bool(largest == 0 or _SMALLEST < largest < _LARGEST)
+
+
+def accurate_mean(values: Floats) -> Floats:
+    """Return the mean over rows, with the rounding of the first sum taken back."""
+    mean = values.mean(axis=0)
+    return np.asarray(mean + (values - mean).mean(axis=0))
+
+
+def smallest_scaled_eigenvalue(gram: Floats) -> np.float64:
+    """Return the smallest eigenvalue after scaling to a unit diagonal; 0 where that cannot be done."""
+    diagonal = np.sqrt(np.diag(gram))
+    scaled = gram / np.outer(diagonal, diagonal)
+    if not np.isfinite(scaled).all():
+        return np.float64(0.0)
+    return np.float64(max(np.linalg.eigvalsh(scaled)[0], 0.0))

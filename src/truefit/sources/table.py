@@ -1,0 +1,151 @@
+"""The table: columns to learn from, a target, and where they came from."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from truefit.core.errors import InvalidInput
+from truefit.sources.task import MAX_CLASSES, TaskHint, infer_task
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: So many column names are listed in a message; a wide table has thousands.
+LISTED = 20
+
+_WITH_COMMA = re.compile(r"\s*[-+]?\d[\d.]*(,\d+)*\s*")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Rows with a target, ready for a method.
+
+    Attributes
+    ----------
+    X : pandas DataFrame
+        Every column but the target, in the order of the source.
+    y : pandas Series
+        The target, without missing values.
+    name : str
+        What the source is called: a built-in name, or a file's name without its ending.
+    target : str
+        Name of the target column.
+    task_hint : TaskHint
+        Whether the target looks like a class or a quantity, and why.
+    notes : tuple of str
+        What was done to the source on the way in, in words; usually nothing.
+    """
+
+    X: pd.DataFrame
+    y: pd.Series[Any]
+    name: str
+    target: str
+    task_hint: TaskHint
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame, *, name: str, target: str | None) -> Table:
+        """Split a frame into columns and target, with every check that can be made before a fit.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"size": [1.0, 2.5, 3.0, 2.0], "kind": ["a", "b", "b", "a"]})
+        >>> table = Table.of(frame, name="shells", target="kind")
+        >>> table.X.columns.tolist(), table.y.tolist(), table.task_hint.task
+        (['size'], ['a', 'b', 'b', 'a'], 'classification')
+        """
+        if len(frame) < 2 or not len(frame.columns):
+            got = "no columns" if not len(frame.columns) else ("columns but no rows", "one row only")[len(frame)]
+            raise InvalidInput(f"{name!r} must have rows to learn from and rows to test on. Got {got}.")
+        # A file's index is no column: rows are known by their position from here on.
+        frame, notes = _without_row_numbers(frame.reset_index(drop=True), target)
+        column = find_column([str(c) for c in frame.columns], target, name)
+        position = [str(c) for c in frame.columns].index(column)
+        y = frame.iloc[:, position]
+        X = frame.iloc[:, [i for i in range(frame.shape[1]) if i != position]]
+        if X.shape[1] == 0:
+            raise InvalidInput(f"{name!r} must have a column beside the target {column!r}. Got no other column.")
+        _check_target(y, column, name)
+        return cls(X, y, name, column, infer_task(y), notes)
+
+
+def find_column(columns: Sequence[str], target: str | None, name: str) -> str:
+    """Return the target's column, or say which columns there are.
+
+    Examples
+    --------
+    >>> find_column(["age", "income"], "incme", "people")
+    Traceback (most recent call last):
+        ...
+    truefit.core.errors.InvalidInput: 'people' has no column 'incme'. Did you mean 'income'? Columns: age,
+    income.
+    """
+    if target is not None and target in columns:
+        return target
+    listed = ", ".join(columns[:LISTED])
+    listed += f", and {len(columns) - LISTED:,} more." if len(columns) > LISTED else "."
+    if target is None:
+        raise InvalidInput(f"{name!r} needs a target: say which column is to be predicted. Columns: {listed}")
+    near = nearest(target, columns)
+    meant = f" Did you mean {near}?" if near else ""
+    raise InvalidInput(f"{name!r} has no column {target!r}.{meant} Columns: {listed}")
+
+
+def nearest(word: str, choices: Sequence[str]) -> str:
+    """Return the choices most like a word, quoted, in one string; empty if none is.
+
+    Examples
+    --------
+    >>> nearest("Iris", ["iris", "wine"]), nearest("zebra", ["iris", "wine"])
+    ("'iris'", '')
+    """
+    by_lower = {choice.lower(): choice for choice in reversed(choices)}
+    hits = difflib.get_close_matches(word.lower(), by_lower, n=3, cutoff=0.65)
+    return " or ".join(repr(by_lower[hit]) for hit in hits)
+
+
+def _without_row_numbers(frame: pd.DataFrame, target: str | None) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Leave out the row numbers that writing a frame with its index puts first.
+
+    In a file that is sorted by its target they would give the answer away.
+    """
+    first = frame.columns[0]
+    if first == target or not str(first).startswith("Unnamed: 0"):
+        return frame, ()
+    numbers = frame[first].tolist()
+    if numbers not in (list(range(len(frame))), list(range(1, len(frame) + 1))):
+        return frame, ()
+    return frame.drop(columns=first), ("The first column has no name and counts the rows; it was left out.",)
+
+
+def _check_target(y: pd.Series[Any], column: str, name: str) -> None:
+    missing = int(y.isna().sum())
+    if missing:
+        raise InvalidInput(
+            f"The target {column!r} of {name!r} must have a value in every row. Got {missing:,} of {len(y):,} "
+            "missing. Drop these rows, or fill in their target."
+        )
+    values = y.unique()
+    if len(values) == 1:
+        raise InvalidInput(
+            f"The target {column!r} of {name!r} must take at least 2 values. Got {values.tolist()[0]!r} in every row. "
+            "Check that it is the right column."
+        )
+    written = [value for value in values if isinstance(value, str)]
+    if len(written) > MAX_CLASSES and all(map(_WITH_COMMA.fullmatch, written)):
+        # More than a few classes, and all of them digits and commas: a quantity that was not read as one.
+        raise InvalidInput(
+            f"The target {column!r} of {name!r} looks like numbers with a comma, such as {written[0]!r}. "
+            "Write them with a decimal point, and without marks between thousands."
+        )
+    infinite = int(y.isin([float("inf"), float("-inf")]).sum())
+    if infinite:
+        raise InvalidInput(
+            f"The target {column!r} of {name!r} must be finite. Got {infinite:,} infinite of {len(y):,}. "
+            "Drop or mend these rows."
+        )

@@ -1,0 +1,115 @@
+"""The task: whether a target is a class or a quantity, as far as its values tell."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from truefit.core.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Task = Literal["classification", "regression"]
+
+#: Whole numbers with more distinct values than this are taken for a quantity.
+MAX_CLASSES = 20
+#: A class needs about so many rows: one for each of five folds.
+MIN_PER_CLASS = 5
+#: Grades and counts have values that hardly occur; classes seldom do.
+MIN_SHARE = 0.001
+
+
+class TaskHint(NamedTuple):
+    """What a target looks like, and why: a guess that the caller may overrule."""
+
+    task: Task
+    reason: str
+
+
+def infer_task(y: Any) -> TaskHint:
+    """Guess from the values of a target whether it is a class or a quantity.
+
+    Text, yes or no, and categories are classes. Numbers with fractions are a quantity. Whole numbers are
+    classes when there are two of them, or at most 20 and each occurs at least 5 times and in 1 of 1,000 rows;
+    otherwise they are a quantity.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Missing values are left out of account.
+
+    Returns
+    -------
+    TaskHint
+        ``task`` and ``reason``.
+
+    Examples
+    --------
+    >>> infer_task(["yes", "no", "yes"])
+    TaskHint(task='classification', reason='the target is text with 2 distinct values')
+    >>> infer_task([0.5, 1.25, 3.0]).task
+    'regression'
+    >>> infer_task([0, 1, 1, 0]).reason
+    'the target has 2 distinct whole numbers'
+    >>> infer_task(range(100)).reason
+    'the target has 100 distinct whole numbers, more than 20'
+    """
+    values = _known_values(y)
+    distinct = int(values.nunique())
+    kind = _kind_of_labels(values)
+    if kind is not None:
+        return TaskHint("classification", f"the target is {kind} with {distinct} distinct {_values(distinct)}")
+    fractions = int((values % 1 != 0).sum())
+    if fractions:
+        return TaskHint("regression", f"the target has fractions at {fractions:,} of {len(values):,} rows")
+    counted = f"the target has {distinct:,} distinct whole {'number' if distinct == 1 else 'numbers'}"
+    if distinct > MAX_CLASSES:
+        return TaskHint("regression", f"{counted}, more than {MAX_CLASSES}")
+    counts = values.value_counts()
+    rarest = int(counts.min())
+    if distinct > 2 and rarest < max(MIN_PER_CLASS, MIN_SHARE * len(values)):
+        times = f"{'once' if rarest == 1 else f'{rarest} times'} in {len(values):,} rows"
+        return TaskHint("regression", f"{counted}, but {_shown(counts.idxmin())} occurs only {times}")
+    return TaskHint("classification", f"{counted}{f', each at least {rarest} times' if distinct > 2 else ''}")
+
+
+def _known_values(y: Any) -> pd.Series[Any]:
+    import pandas as pd
+
+    if type(y).__module__.startswith("polars"):
+        y = y.to_numpy()
+    if getattr(y, "ndim", 1) != 1:
+        raise InvalidInput(f"The target must be one column. Got shape {y.shape}.")
+    values = pd.Series(y).dropna()
+    if not len(values):
+        raise InvalidInput("The target must have values. Got none.")
+    if values.dtype == object and all(type(value) in (int, float, Decimal) for value in values):
+        values = values.astype(float)
+    if pd.api.types.is_datetime64_any_dtype(values) or pd.api.types.is_timedelta64_dtype(values):
+        raise InvalidInput(
+            "The target must be labels or numbers. Got dates or durations. Turn them into a number, such as "
+            "days since a first date."
+        )
+    return values
+
+
+def _kind_of_labels(values: pd.Series[Any]) -> str | None:
+    """Return what kind of labels the values are, in words; None for numbers."""
+    import pandas as pd
+
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return "a category"
+    if pd.api.types.is_bool_dtype(values):
+        return "true or false"
+    if pd.api.types.is_numeric_dtype(values):
+        return None
+    return "text" if all(isinstance(value, str) for value in values) else "labels"
+
+
+def _shown(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _values(count: int) -> str:
+    return "value" if count == 1 else "values"

@@ -1,0 +1,282 @@
+"""Intervals for a mean loss: Wilson, pooled over one partition, averaged over repeats, corrected resampled t.
+
+Every function takes plain numbers and returns ``(low, high)``. None of them clips to what the loss can be:
+that a squared error is not negative is the caller's knowledge. Wilson's interval stays within 0 and 1 by
+itself.
+
+The standard deviation of one run's losses says too little about the error of the model that is trained on all
+rows: the folds' models share most of their training rows and are not that model. A factor on it makes up for
+this on average, and was calibrated by simulation over many learners. No interval from one partition can see
+that a learner is unstable.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri, stdtrit
+
+from truefit.core.errors import InvalidInput
+
+Interval = tuple[float, float]
+Floats = npt.NDArray[np.float64]
+
+
+def wilson(successes_share: float, n: float, level: float = 0.95) -> Interval:
+    r"""Wilson's score interval for a share.
+
+    With :math:`z` the normal quantile at ``(1 + level) / 2``,
+
+    .. math:: \frac{p + z^2/2n \pm z\sqrt{p(1-p)/n + z^2/4n^2}}{1 + z^2/n}
+
+    Unlike the Wald interval it has width at 0 and 1, where a test set without a single error is.
+
+    Parameters
+    ----------
+    successes_share : float
+        The share observed, between 0 and 1. For a misclassification rate, the share of errors.
+    n : float
+        How many observations it is a share of. Need not be a whole number: an inflated standard deviation
+        is the same as a smaller, effective size.
+    level : float, default=0.95
+
+    Returns
+    -------
+    tuple of float
+        Low and high end, within 0 and 1.
+
+    References
+    ----------
+    E. B. Wilson (1927), Probable inference, the law of succession, and statistical inference, JASA
+    22:209-212.
+
+    Examples
+    --------
+    >>> low, high = wilson(0.1, 100)
+    >>> print(f"{low:.4f} {high:.4f}")
+    0.0552 0.1744
+    >>> low, high = wilson(0.0, 100)
+    >>> print(f"{low:.4f} {high:.4f}")
+    0.0000 0.0370
+    """
+    p, size = float(successes_share), float(n)
+    if not 0.0 <= p <= 1.0:
+        raise InvalidInput(
+            f"The 'successes_share' parameter of wilson must be a share within 0 and 1. Got {p!r} instead."
+        )
+    if not (math.isfinite(size) and size > 0):
+        raise InvalidInput(
+            f"The 'n' parameter of wilson must be a positive, finite size. Got {size!r} instead."
+        )
+    z = _normal_quantile(level)
+    spread = z * z / size
+    centre = (p + spread / 2) / (1 + spread)
+    half = z * math.sqrt(p * (1 - p) / size + spread / (4 * size)) / (1 + spread)
+    # At p = 0 the low end is 0 and at p = 1 the high end is 1; rounding alone would leave 1e-18 there.
+    low = 0.0 if p == 0.0 else max(0.0, centre - half)
+    high = 1.0 if p == 1.0 else min(1.0, centre + half)
+    return low, high
+
+
+def t_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
+    r"""Student's interval for a mean: :math:`\bar x \pm t_{n-1}\, s/\sqrt n`.
+
+    Right for independent values, such as the losses of a hold-out set that was never trained on. The scores
+    of cross-validation folds are not independent: see :func:`corrected_t` and :func:`pooled`.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        At least two.
+    level : float, default=0.95
+
+    Examples
+    --------
+    >>> low, high = t_interval([1.0, 2.0, 3.0, 4.0])
+    >>> print(f"{low:.4f} {high:.4f}")
+    0.4457 4.5543
+    """
+    x = _sample(values, "values", "t_interval")
+    return _around(x.mean(), _t_quantile(level, x.size - 1) * x.std(ddof=1) / math.sqrt(x.size))
+
+
+def pooled(losses: npt.ArrayLike, *, factor: float = 1.2, zero_one: bool, level: float = 0.95) -> Interval:
+    r"""Interval for the mean of the out-of-fold losses of one partition.
+
+    The losses of all rows are pooled, as if they came from one test set, and their standard deviation is
+    multiplied by ``factor``:
+
+    .. math:: \bar\ell \pm z \cdot \text{factor} \cdot s/\sqrt n
+
+    For 0-1 loss it is Wilson's interval at the effective size :math:`n/\text{factor}^2`. For other losses
+    ``factor=1`` gives the interval of Bayle et al. (their all-pairs variance, here with n - 1), which covers
+    less than it says at ordinary sizes.
+
+    Parameters
+    ----------
+    losses : array-like of shape (n,)
+        One loss per row, each from the model that did not see the row.
+    factor : float, default=1.2
+        What the standard deviation is multiplied by.
+    zero_one : bool
+        Whether the losses are 0 or 1.
+    level : float, default=0.95
+
+    Notes
+    -----
+    The factor is a fit to stable learners. One partition cannot show that a learner moves a lot with its
+    training rows, and for such a learner the interval is too short. Losses that are all equal, other than
+    0-1 losses, give an interval without width.
+
+    References
+    ----------
+    P. Bayle, A. Bayle, L. Janson, L. Mackey (2020), Cross-validation confidence intervals for test error,
+    NeurIPS 33.
+
+    Examples
+    --------
+    >>> low, high = pooled([0] * 90 + [1] * 10, zero_one=True)
+    >>> print(f"{low:.4f} {high:.4f}")
+    0.0492 0.1928
+    >>> low, high = pooled([1.0, 2.0, 3.0, 4.0], zero_one=False)
+    >>> print(f"{low:.4f} {high:.4f}")
+    0.9818 4.0182
+    """
+    x = _sample(losses, "losses", "pooled", zero_one=zero_one)
+    return _inflated(x.mean(), x.std(ddof=1), x.size, factor=factor, zero_one=zero_one, level=level)
+
+
+def averaged_repeats(
+    losses_by_repeat: npt.ArrayLike, *, factor: float = 1.1, zero_one: bool, level: float = 0.95
+) -> Interval:
+    r"""Interval for the mean loss over several partitions of the same rows.
+
+    The centre is the mean over repeats and rows. The spread is that of a single run, the mean over repeats
+    of the standard deviation :math:`s_r` of one run's losses, times ``factor``:
+
+    .. math:: \bar\ell \pm z \cdot \text{factor} \cdot \frac{1}{R}\sum_r s_r \Big/ \sqrt n
+
+    For 0-1 loss it is Wilson's interval at the effective size :math:`n/\text{factor}^2`.
+
+    Repeating settles the centre, not the sample: there are still only ``n`` rows. The standard deviation of
+    losses that were averaged over repeats first would shrink as if there were more, so it is never used.
+
+    Parameters
+    ----------
+    losses_by_repeat : array-like of shape (R, n)
+        One row per repeat, one column per row of the data.
+    factor : float, default=1.1
+    zero_one : bool
+        Whether the losses are 0 or 1.
+    level : float, default=0.95
+
+    Examples
+    --------
+    >>> low, high = averaged_repeats([[1.0, 2.0, 3.0, 4.0], [4.0, 3.0, 2.0, 1.0]], zero_one=False)
+    >>> print(f"{low:.4f} {high:.4f}")
+    1.1083 3.8917
+    """
+    x = np.asarray(losses_by_repeat, dtype=np.float64)
+    if x.ndim != 2:
+        raise InvalidInput(
+            "The 'losses_by_repeat' parameter of averaged_repeats must have one row per repeat, one column "
+            f"per row of the data. Got an array of {x.ndim} dimension(s) instead."
+        )
+    runs = [_sample(run, "losses_by_repeat", "averaged_repeats", zero_one=zero_one) for run in x]
+    if not runs:
+        raise InvalidInput(
+            "The 'losses_by_repeat' parameter of averaged_repeats must have at least 1 repeat. Got 0."
+        )
+    sd = float(np.mean([run.std(ddof=1) for run in runs]))
+    return _inflated(x.mean(), sd, x.shape[1], factor=factor, zero_one=zero_one, level=level)
+
+
+def corrected_t(scores: npt.ArrayLike, test_over_train: float, level: float = 0.95) -> Interval:
+    r"""Corrected resampled t interval of Nadeau and Bengio.
+
+    From :math:`J` scores, each the mean over one test set,
+
+    .. math:: \bar x \pm t_{J-1} \sqrt{\left(\frac{1}{J} + \frac{n_\text{test}}{n_\text{train}}\right) s^2}
+
+    The second term stands for the training rows that the splits have in common: it takes the correlation of
+    two scores to be :math:`n_\text{test}/(n_\text{test}+n_\text{train})`. Derived for random splits; for
+    cross-validation and its repeats it is an approximation, and on average a cautious one.
+
+    Parameters
+    ----------
+    scores : array-like of shape (J,)
+        One score per split, over all repeats; at least two.
+    test_over_train : float
+        Rows tested on divided by rows trained on, in one split: ``1 / (k - 1)`` for k folds.
+    level : float, default=0.95
+
+    References
+    ----------
+    C. Nadeau and Y. Bengio (2003), Inference for the generalization error, Machine Learning 52:239-281.
+
+    R. R. Bouckaert and E. Frank (2004), Evaluating the replicability of significance tests for comparing
+    learning algorithms, PAKDD: the same correction for repeated cross-validation.
+
+    Examples
+    --------
+    >>> low, high = corrected_t([0.10, 0.12, 0.08, 0.14, 0.11], test_over_train=1 / 4)
+    >>> print(f"{low:.4f} {high:.4f}")
+    0.0684 0.1516
+    """
+    x = _sample(scores, "scores", "corrected_t")
+    ratio = float(test_over_train)
+    if not (math.isfinite(ratio) and ratio > 0):
+        raise InvalidInput(
+            "The 'test_over_train' parameter of corrected_t must be a positive ratio, such as 1 / (k - 1) "
+            f"for k folds. Got {ratio!r} instead."
+        )
+    variance = (1 / x.size + ratio) * x.var(ddof=1)
+    return _around(x.mean(), _t_quantile(level, x.size - 1) * math.sqrt(variance))
+
+
+def _inflated(mean: float, sd: float, n: int, *, factor: float, zero_one: bool, level: float) -> Interval:
+    if not (math.isfinite(factor) and factor > 0):
+        raise InvalidInput(
+            f"The 'factor' parameter of an interval must be a positive number. Got {factor!r} instead."
+        )
+    if zero_one:
+        return wilson(float(mean), n / factor**2, level)
+    return _around(mean, _normal_quantile(level) * factor * sd / math.sqrt(n))
+
+
+def _around(centre: float, half: float) -> Interval:
+    return float(centre - half), float(centre + half)
+
+
+def _sample(values: npt.ArrayLike, parameter: str, function: str, *, zero_one: bool = False) -> Floats:
+    x = np.asarray(values, dtype=np.float64)
+    what = f"The {parameter!r} parameter of {function}"
+    if x.ndim != 1 or x.size < 2:
+        raise InvalidInput(f"{what} must be at least 2 numbers in one row. Got shape {x.shape} instead.")
+    if not np.isfinite(x).all():
+        raise InvalidInput(
+            f"{what} must be finite. Got {int((~np.isfinite(x)).sum())} NaN or infinite of {x.size}."
+        )
+    if zero_one and not np.isin(x, (0.0, 1.0)).all():
+        raise InvalidInput(
+            f"{what} must be 0 or 1 with zero_one=True. Got values such as {x[~np.isin(x, (0, 1))][0]}."
+        )
+    return x
+
+
+def _tail(level: float) -> float:
+    if not 0.0 < level < 1.0:
+        raise InvalidInput(
+            f"The 'level' of an interval must lie between 0 and 1, such as 0.95. Got {level!r} instead."
+        )
+    return 0.5 + level / 2
+
+
+def _normal_quantile(level: float) -> float:
+    return float(ndtri(_tail(level)))
+
+
+def _t_quantile(level: float, degrees: int) -> float:
+    return float(stdtrit(degrees, _tail(level)))

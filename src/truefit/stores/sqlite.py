@@ -1,0 +1,261 @@
+"""SqliteStore: outcomes in one file, for the next run and for whoever else runs now."""
+
+from __future__ import annotations
+
+import math
+import os
+import sqlite3
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from truefit.core.errors import StoreUnusable
+from truefit.core.key import is_private
+from truefit.core.outcome import Outcome
+from truefit.core.task import Response
+from truefit.core.tokens import Tokens
+from truefit.stores.answer import StoredAnswer
+from truefit.stores.codec import Array, decode, encodable, encode
+from truefit.stores.recent import Recent
+from truefit.stores.storefile import StoreFile, transaction
+
+_KEYS_AT_ONCE = 900  # SQLite before 3.32 takes 999 parameters
+_INTERNED_CLASSES = 256
+
+_GET = """
+    SELECT outcomes.key, solver, fit_seconds, classes, response, rowset, coded
+    FROM outcomes LEFT JOIN answers ON answers.key = outcomes.key WHERE outcomes.key IN ({marks})
+"""
+
+#: Connections that a fork has inherited, held so that they are never closed.
+_of_parents: list[sqlite3.Connection | None] = []
+
+
+@dataclass(slots=True)
+class _Record:
+    """One outcome as it goes into the tables."""
+
+    key: str
+    solver: str
+    fit_seconds: float
+    classes: bytes | None
+    answers: list[tuple[Response, bytes, bool, bytes]]
+
+
+class SqliteStore:
+    """Keeps outcomes in an SQLite file; several processes and threads may use it at once.
+
+    Each ``put`` is one transaction, so whatever ends the process, what was put is there and nothing is
+    half there. The file is made with the first ``put``. A path where no store can be is refused at once,
+    and what is there is left as it is. Answers are read when they are looked at, as read-only arrays.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A store, or a file that is not there yet, in a folder that is.
+
+    Raises
+    ------
+    StoreUnusable, StoreDamaged, StoreTooNew
+        If there can be no store at the path.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from truefit.core.outcome import Answer
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> store = SqliteStore(os.path.join(folder.name, "fits.db"))
+    >>> tokens = np.arange(6, dtype=np.uint64).reshape(3, 2)
+    >>> store.put([Outcome("a fit", (Answer("predict", tokens, np.array([0.5, 1.0, 2.0])),))])
+    >>> store.close()
+    >>> again = SqliteStore(os.path.join(folder.name, "fits.db"))
+    >>> again.get(["a fit"])["a fit"].answers[0].values
+    array([0.5, 1. , 2. ])
+    >>> again.close()
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._file = StoreFile(path)
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._finalizer: weakref.finalize[..., Any] | None = None
+        self._owner = os.getpid()
+        self._closed = False
+        self._recent = Recent()
+        self._classes: dict[bytes, Array] = {}
+
+    @property
+    def path(self) -> Path:
+        """Where the store is."""
+        return self._file.path
+
+    def get(self, keys: Sequence[str]) -> dict[str, Outcome]:
+        """Outcomes of those keys that are in the store, their answers read when looked at."""
+        with self._lock, self._file.errors("reading"):
+            connection = self._existing()
+            if connection is None:
+                return {}
+            found: dict[str, Outcome] = {}
+            for start in range(0, len(keys), _KEYS_AT_ONCE):
+                some = keys[start : start + _KEYS_AT_ONCE]
+                rows = connection.execute(_GET.format(marks=",".join("?" * len(some))), tuple(some))
+                found.update((outcome.key, outcome) for outcome in self._outcomes(rows))
+            return found
+
+    def put(self, outcomes: Sequence[Outcome]) -> None:
+        """Keep these outcomes in one transaction, merged with what is there.
+
+        Failures, what only a pickle could hold, and fits that are not known by their content are passed over.
+        """
+        # Packing is most of the work, and the others need not wait for it.
+        tokens: dict[bytes, Tokens] = {}
+        records = [record for outcome in outcomes if (record := _record(outcome, tokens)) is not None]
+        if not records:
+            return
+        with self._lock, self._file.errors("writing"):
+            self._check_usable()
+            connection = self._connect()
+            self._file.check_same()
+            rowsets = [
+                (rowset, encode(of_rows)) for rowset, of_rows in tokens.items() if not _has_rowset(connection, rowset)
+            ]
+            with transaction(connection):
+                connection.executemany("INSERT OR IGNORE INTO rowsets VALUES (?, ?)", rowsets)
+                for record in records:
+                    self._merge(connection, record)
+
+    def close(self) -> None:
+        """Let go of the file; what was put stays in it."""
+        with self._lock:
+            self._closed = True
+            self._recent.clear()
+            self._classes.clear()
+            finalizer, self._finalizer, self._connection = self._finalizer, None, None
+            if finalizer is not None:
+                finalizer()
+
+    def read_tokens(self, rowset: bytes) -> Tokens:
+        """Tokens of a list of rows, for a stored answer."""
+        return self._read(rowset, "SELECT tokens FROM rowsets WHERE id = ?", (rowset,))
+
+    def read_values(self, key: str, response: Response, rowset: bytes) -> Array:
+        """Values of one answer of a fit, for a stored answer."""
+        name = (key, response, rowset)
+        return self._read(name, 'SELECT "values" FROM answers WHERE key = ? AND response = ? AND rowset = ?', name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A store is known by its path: a copy, also in another process, is one more user of the file.
+        return SqliteStore, (str(self.path),)
+
+    def _check_usable(self) -> None:
+        if self._closed:
+            raise StoreUnusable(
+                f"A store must be open to be used. {self.path} was closed; make a new SqliteStore of it."
+            )
+        if self._owner != os.getpid():
+            # A connection does not survive a fork: the parent goes on with it, and nobody closes it here.
+            if self._finalizer is not None:
+                self._finalizer.detach()
+                _of_parents.append(self._connection)
+            self._connection, self._owner = None, os.getpid()
+
+    def _connect(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = self._file.connect()
+            self._finalizer = weakref.finalize(self, _disconnect, self._file, self._connection, os.getpid())
+        return self._connection
+
+    def _existing(self) -> sqlite3.Connection | None:
+        """Return the connection, None where nothing was ever put."""
+        self._check_usable()
+        return self._connect() if self._connection is not None or self._file.exists() else None
+
+    def _outcomes(self, rows: Iterator[tuple[Any, ...]]) -> Iterator[Outcome]:
+        answers: dict[str, list[StoredAnswer]] = {}
+        heads: dict[str, tuple[str, float | None, bytes | None]] = {}
+        for key, solver, fit_seconds, classes, response, rowset, coded in rows:
+            heads[key] = (solver, fit_seconds, classes)
+            there = answers.setdefault(key, [])
+            if response is not None:
+                there.append(StoredAnswer.of(self, key, response, rowset, bool(coded)))
+        for key, (solver, fit_seconds, classes) in heads.items():
+            known = None if classes is None else self._classes_of(classes)
+            seconds = math.nan if fit_seconds is None else fit_seconds  # SQLite has no NaN
+            yield Outcome(key, tuple(answers[key]), seconds, solver, known)
+
+    def _classes_of(self, packed: bytes) -> Array:
+        classes = self._classes.get(packed)
+        if classes is None:
+            if len(self._classes) >= _INTERNED_CLASSES:
+                self._classes.clear()  # only the sharing is lost
+            classes = self._classes[packed] = decode(packed, self.path)
+        return classes
+
+    def _merge(self, connection: sqlite3.Connection, record: _Record) -> None:
+        key, classes = record.key, record.classes
+        row = connection.execute("SELECT classes FROM outcomes WHERE key = ?", (key,)).fetchone()
+        if row is not None and row[0] != classes and classes is not None:
+            if row[0] is None:
+                connection.execute("UPDATE outcomes SET classes = ? WHERE key = ?", (classes, key))
+            elif not np.array_equal(decode(row[0], self.path), decode(classes)):
+                # Codes mean nothing under other classes: the outcome takes the place of what is there.
+                connection.execute("DELETE FROM answers WHERE key = ?", (key,))
+                connection.execute("DELETE FROM outcomes WHERE key = ?", (key,))
+                self._recent.clear()
+                row = None
+        if row is None:  # else the first fit's seconds stay: a budget must decide alike on replay
+            connection.execute(
+                "INSERT INTO outcomes VALUES (?, ?, ?, ?)", (key, record.solver, record.fit_seconds, classes)
+            )
+        connection.executemany(
+            "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)",
+            [(key, *answer) for answer in record.answers],
+        )
+
+    def _read(self, name: object, query: str, parameters: tuple[Any, ...]) -> Array:
+        with self._lock, self._file.errors("reading"):
+            array = self._recent.get(name)
+            if array is None:
+                connection = self._existing()
+                row = None if connection is None else connection.execute(query, parameters).fetchone()
+                if row is None:
+                    raise StoreUnusable(
+                        f"An answer must still be in its store when it is looked at. In {self.path} it was "
+                        "replaced or deleted; ask the store again."
+                    )
+                array = decode(row[0], self.path)
+                self._recent.add(name, array)
+            return array
+
+
+def _disconnect(file: StoreFile, connection: sqlite3.Connection, owner: int) -> None:
+    if os.getpid() == owner:
+        file.disconnect(connection)
+
+
+def _has_rowset(connection: sqlite3.Connection, rowset: bytes) -> bool:
+    return connection.execute("SELECT 1 FROM rowsets WHERE id = ?", (rowset,)).fetchone() is not None
+
+
+def _record(outcome: Outcome, tokens: dict[bytes, Tokens]) -> _Record | None:
+    """Return an outcome packed, or None if it may not be kept; its tokens are put into ``tokens``."""
+    classes = outcome.classes
+    if outcome.error is not None or is_private(outcome.key) or (classes is not None and not encodable(classes)):
+        return None
+    answers = []
+    for answer in outcome.answers:
+        values = np.asarray(answer.values)
+        if not encodable(values):
+            return None
+        rowset = answer.rowset
+        if rowset not in tokens:
+            tokens[rowset] = answer.tokens
+        answers.append((answer.response, rowset, bool(answer.coded), encode(values)))
+    packed = None if classes is None else encode(classes)
+    return _Record(outcome.key, outcome.solver, float(outcome.fit_seconds), packed, answers)

@@ -1,0 +1,303 @@
+"""StoreFile: the file of a SqliteStore, checked before it is touched, and what its errors mean."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sqlite3
+import stat
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+from truefit.core.errors import StoreDamaged, StoreError, StoreTooNew, StoreUnusable
+
+SCHEMA_VERSION = 1
+#: Stands in the file's header, so that somebody else's database is told apart without opening it.
+APPLICATION_ID = int.from_bytes(b"tfit", "big")
+BUSY_SECONDS = 60.0
+#: Larger files are not read through when they are opened; what is damaged in them shows when it is read.
+QUICK_CHECK_BYTES = 256 << 20
+
+_MAGIC = b"SQLite format 3\x00"
+_SCHEMA = (
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE rowsets (id BLOB PRIMARY KEY, tokens BLOB NOT NULL)",
+    """CREATE TABLE outcomes (
+        key TEXT PRIMARY KEY, solver TEXT NOT NULL, fit_seconds REAL, classes BLOB
+    ) WITHOUT ROWID""",
+    # "values" stands last: what is before it is read without touching its pages.
+    """CREATE TABLE answers (
+        key TEXT NOT NULL, response TEXT NOT NULL, rowset BLOB NOT NULL, coded INTEGER NOT NULL,
+        "values" BLOB NOT NULL, PRIMARY KEY (key, response, rowset)
+    )""",
+    "INSERT INTO meta VALUES ('application', 'truefit')",
+    f"INSERT INTO meta VALUES ('schema_version', '{SCHEMA_VERSION}')",
+)
+#: Not the file's fault, but that of its disk, its permissions or what was to be written.
+_CIRCUMSTANCES = (
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_TOOBIG,
+)
+
+# Closing any descriptor of a file drops all locks that the process has on it, also those of another
+# connection. So a file that a store of this process has open is not opened by hand again.
+_guard = threading.RLock()
+_open_here: Counter[tuple[int, int]] = Counter()
+
+
+class StoreFile:
+    """A path that holds a store, or where one can be made; anything else is refused and left as it is.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Raises
+    ------
+    StoreUnusable, StoreDamaged, StoreTooNew
+        If there can be no store at the path.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path).resolve()
+        self._identity: tuple[int, int] | None = None
+        self._checked: tuple[int, int] | None = None
+        with self.errors("opening"):
+            self._check()
+
+    def exists(self) -> bool:
+        """Whether something was ever kept here."""
+        with contextlib.suppress(FileNotFoundError):
+            return self.path.stat().st_size > 0
+        return False
+
+    def connect(self) -> sqlite3.Connection:
+        """Open the store for reading and writing, made if it is not there."""
+        with _guard, self.errors("opening"):
+            self._check()
+            connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+            try:
+                connection.execute(f"PRAGMA busy_timeout = {int(1000 * BUSY_SECONDS)}")
+                connection.execute("PRAGMA synchronous = NORMAL")
+                self._make(connection)
+                self._check_version(connection)
+            except BaseException:
+                connection.close()
+                raise
+            found = self.path.stat()
+            self._identity = (found.st_dev, found.st_ino)
+            _open_here[self._identity] += 1
+            return connection
+
+    def disconnect(self, connection: sqlite3.Connection) -> None:
+        """Close a connection that ``connect`` gave."""
+        with _guard:
+            connection.close()
+            if self._identity is not None:
+                _open_here[self._identity] -= 1
+                self._identity = None
+
+    def check_same(self) -> None:
+        """Refuse to write into a file that nobody will find again, because it was deleted or replaced."""
+        found: os.stat_result | None = None
+        with contextlib.suppress(OSError):
+            found = self.path.stat()
+        if found is None or (found.st_dev, found.st_ino) != self._identity:
+            raise StoreUnusable(
+                f"A store must stay in its place while it is used. {self.path} was deleted or replaced. Open "
+                "it again, and what is missing is fitted again."
+            )
+
+    @contextlib.contextmanager
+    def errors(self, doing: str) -> Iterator[None]:
+        """Say what an error of SQLite or of the system means for whoever uses the store."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            code = getattr(error, "sqlite_errorcode", None)
+            if code is None:  # wrong use of the module, no verdict on the file
+                raise
+            raise self._explained(error, code & 0xFF, doing) from error
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise self._full() from error
+            raise self._no_access(error.strerror or str(error), doing) from error
+
+    def _explained(self, error: sqlite3.Error, code: int, doing: str) -> StoreError:
+        if code == sqlite3.SQLITE_FULL:
+            return self._full()
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return StoreUnusable(
+                f"A store must be free to write to within {BUSY_SECONDS:.0f} seconds. {self.path} is held by "
+                "another process. End that process, or use another store."
+            )
+        if code in _CIRCUMSTANCES:
+            return self._no_access(str(error), doing)
+        return self._damaged(str(error))
+
+    def _no_access(self, reason: str, doing: str) -> StoreUnusable:
+        return StoreUnusable(
+            f"A store must be a file that can be read and written. Got when {doing} {self.path}: {reason}. Check "
+            "its permissions and its disk; what was kept before is still there."
+        )
+
+    def _full(self) -> StoreUnusable:
+        return StoreUnusable(
+            f"A store must have space to grow. There is none left on the disk of {self.path}; the finished "
+            "fits up to here are kept. Free some space and run the same again: it goes on from there."
+        )
+
+    def _damaged(self, reason: str) -> StoreDamaged:
+        return StoreDamaged(
+            f"A store must read back as it was written. {self.path} is damaged: {reason}. It was left as it "
+            "is; move it away, or put a copy of it back. What is missing is fitted again."
+        )
+
+    def _check(self) -> None:
+        """Refuse what cannot be a store. Not a byte is written, and a refused file gets no neighbours."""
+        with _guard:
+            found = self._check_place()
+            if found is None or found.st_size == 0:
+                return
+            identity = (found.st_dev, found.st_ino)
+            if identity != self._checked and not _open_here[identity]:
+                self._check_header()
+                self._check_content(found)
+            self._checked = identity
+
+    def _check_place(self) -> os.stat_result | None:
+        parent = self.path.parent
+        if not parent.is_dir():
+            raise StoreUnusable(
+                f"The folder of a store must be there. Got {self.path}, but there is no folder {parent}. Make "
+                "the folder, or name another path."
+            )
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            found = None
+        if found is not None and not stat.S_ISREG(found.st_mode):
+            kind = "a directory" if stat.S_ISDIR(found.st_mode) else "no ordinary file"
+            raise StoreUnusable(
+                f"A store must be a file. Got {self.path}, which is {kind}. Name a file, such as "
+                f"{self.path / 'fits.db' if stat.S_ISDIR(found.st_mode) else parent / 'fits.db'}."
+            )
+        # The mode bits are asked too, since nothing is read-only to root.
+        for place in (parent, self.path) if found is not None else (parent,):
+            if not place.stat().st_mode & 0o222 or not os.access(place, os.W_OK):
+                what = "is read-only" if place is self.path else f"lies in {parent}, which is read-only"
+                raise StoreUnusable(
+                    f"A store must be writable, and its folder too. {self.path} {what}. Change the "
+                    "permissions, or name another path."
+                )
+        return found
+
+    def _check_header(self) -> None:
+        with self.path.open("rb") as file:
+            header = file.read(100)
+        if not header.startswith(_MAGIC):
+            raise StoreUnusable(
+                f"A store must be a file that truefit made, or a new one. Got {self.path}, which is no "
+                "SQLite database. It was left as it is; name another path."
+            )
+        if len(header) < 100:
+            raise self._damaged("it ends in the middle of its header")
+        if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
+            raise StoreUnusable(
+                f"A store must be a file that truefit made, or a new one. Got {self.path}, which is a SQLite "
+                "database of something else. It was left as it is; name another path."
+            )
+
+    def _check_content(self, found: os.stat_result) -> None:
+        way = self._way_to_look()
+        try:
+            self._look(way, found.st_size)
+        except (sqlite3.Error, StoreError):
+            now = self.path.stat()
+            same = (now.st_size, now.st_mtime_ns) == (found.st_size, found.st_mtime_ns)
+            if way != "immutable=1" or (same and self._way_to_look() == way):
+                raise
+            # Another process has begun to write meanwhile: look again, with locks.
+            self._look("mode=ro", now.st_size)
+
+    def _way_to_look(self) -> str:
+        """How SQLite may open the file so that looking changes nothing, yet sees all that was committed."""
+        if self._size_of("-journal"):
+            return "mode=rw"  # a crash while the store was made: only a writer may take that back
+        # A reader of a live log leaves files beside it; where there is no log nothing but the file counts.
+        return "mode=ro" if self._size_of("-wal") else "immutable=1"
+
+    def _size_of(self, suffix: str) -> int:
+        with contextlib.suppress(FileNotFoundError):
+            return os.stat(f"{self.path}{suffix}").st_size
+        return 0
+
+    def _look(self, way: str, size: int) -> None:
+        connection = sqlite3.connect(
+            f"file:{quote(str(self.path))}?{way}", uri=True, timeout=BUSY_SECONDS, isolation_level=None
+        )
+        with contextlib.closing(connection):
+            if way == "mode=rw" and not _has_tables(connection):
+                return
+            self._check_version(connection)
+            if size < QUICK_CHECK_BYTES:
+                (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+                if verdict != "ok":
+                    raise self._damaged(verdict)
+
+    def _check_version(self, connection: sqlite3.Connection) -> None:
+        row = connection.execute("SELECT value FROM meta WHERE name = 'schema_version'").fetchone()
+        text = None if row is None else str(row[0])
+        if text is None or not text.isdecimal():
+            raise self._damaged(f"its schema_version must be a number, and is {text!r}")
+        version = int(text)
+        if version > SCHEMA_VERSION:
+            raise StoreTooNew(
+                f"A store must have schema version {SCHEMA_VERSION}. {self.path} has version {version}: a "
+                "later truefit made it. It was left as it is; update truefit, or name another path."
+            )
+        if version < SCHEMA_VERSION:
+            raise StoreUnusable(
+                f"A store must have schema version {SCHEMA_VERSION}. {self.path} has version {version}, "
+                "which this truefit no longer reads. It was left as it is; name another path."
+            )
+
+    def _make(self, connection: sqlite3.Connection) -> None:
+        if not _has_tables(connection):
+            with transaction(connection):
+                if not _has_tables(connection):  # another process may have been first
+                    # In one transaction and before the log is on: a file that is not empty says whose it is.
+                    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                    for statement in _SCHEMA:
+                        connection.execute(statement)
+        try:
+            connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        except sqlite3.OperationalError as error:
+            # Two processes that make a store together cannot both switch; one is enough.
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                raise
+
+
+def _has_tables(connection: sqlite3.Connection) -> bool:
+    return connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
+
+
+@contextlib.contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Write everything or nothing, alone from the first statement on."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:  # SQLite may have rolled back by itself
+            with contextlib.suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+        raise

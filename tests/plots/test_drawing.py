@@ -1,0 +1,129 @@
+"""What the drawings show, and that they leave nothing behind."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure
+
+from truefit.core.errors import InvalidInput
+from truefit.plots import confusion, fold_scores, forest, predicted_vs_true
+from truefit.plots.palette import DATA, INK, MARK
+
+NAMES = ["ridge", "forest", "boosting"]
+
+
+def three_rows(**options):
+    return forest(NAMES, [0.3, 0.1, 0.2], [0.2, 0.05, 0.1], [0.4, 0.15, 0.3], xlabel="error", **options)
+
+
+def test_forest_keeps_the_order_given_from_top_to_bottom() -> None:
+    ax = three_rows()
+    assert [label.get_text() for label in ax.get_yticklabels()] == NAMES
+    bottom, top = ax.get_ylim()
+    assert bottom > top
+    assert next(text.get_text() for text in ax.texts) == "0.30 (0.20 to 0.40)"
+    assert ax.get_xlabel() == "error"
+
+
+def test_forest_draws_the_interval_that_it_was_given() -> None:
+    ax = three_rows()
+    spans = [line.get_xdata() for line in ax.lines if len(line.get_xdata()) == 2]
+    np.testing.assert_allclose(spans, [[0.2, 0.4], [0.05, 0.15], [0.1, 0.3]])
+
+
+def test_the_best_has_a_shape_a_weight_and_a_colour_of_its_own() -> None:
+    ax = three_rows(best="forest")
+    markers = [line.get_marker() for line in ax.lines if line.get_marker() != "None"]
+    assert markers == ["o", "D", "o"]
+    assert [label.get_fontweight() for label in ax.get_yticklabels()] == ["normal", "bold", "normal"]
+    assert [to_hex(line.get_color()) for line in ax.lines[::2]] == [DATA, MARK, DATA]
+
+
+def test_an_estimate_without_interval_is_drawn_alone() -> None:
+    ax = forest(["a", "b"], [0.3, 0.1], [None, 0.05], [None, 0.15], xlabel="error")
+    assert [text.get_text() for text in ax.texts] == ["0.300", "0.100 (0.050 to 0.150)"]
+
+
+def test_names_are_no_formulas() -> None:
+    ax = forest(["cost $x^$ of_1$"], [1.0], [0.5], [1.5], xlabel="loss in $ and $")
+    ax.figure.canvas.draw()
+    assert ax.get_yticklabels()[0].get_text() == "cost $x^$ of_1$"
+
+
+def test_fold_scores_show_every_split_and_the_mean() -> None:
+    ax = fold_scores(NAMES[:2], [[0.1, 0.2, 0.3], [0.4, 0.6]], xlabel="error per fold", best="forest")
+    points = [collection.get_offsets() for collection in ax.collections]
+    np.testing.assert_allclose(points[0][:, 0], [0.1, 0.2, 0.3])
+    np.testing.assert_allclose(points[1][:, 0], [0.4, 0.6])
+    np.testing.assert_allclose([line.get_xdata()[0] for line in ax.lines], [0.2, 0.5])
+
+
+def test_fold_scores_of_a_single_split() -> None:
+    assert len(fold_scores(["a"], [[0.5]], xlabel="error").texts) == 1
+
+
+def test_predicted_vs_true_rasterises_many_points_only() -> None:
+    x = np.linspace(0, 1, 3000)
+    assert predicted_vs_true(x, x).collections[0].get_rasterized()
+    assert not predicted_vs_true(x[:100], x[:100]).collections[0].get_rasterized()
+    assert np.ptp(predicted_vs_true([1.0], [1.0]).get_xlim()) > 0
+
+
+def test_confusion_shades_by_the_share_of_the_true_class() -> None:
+    ax = confusion([[9, 1], [0, 0]], ["no", "yes"])
+    assert [text.get_text() for text in ax.texts] == ["9", "1", "0", "0"]
+    strong, weak = (patch.get_facecolor()[3] for patch in ax.patches)
+    assert strong == pytest.approx(9 * weak)
+    assert not confusion(np.eye(30), [str(i) for i in range(30)]).texts
+
+
+def test_axes_that_are_given_are_used_with_their_own_ink() -> None:
+    own = Figure().add_subplot()
+    own.xaxis.label.set_color("white")
+    assert three_rows(ax=own) is own
+    assert {to_hex(text.get_color()) for text in own.texts} == {"#ffffff"}
+    assert {text.get_color() for text in three_rows().texts} == {INK}
+
+
+def test_no_figure_is_left_with_pyplot() -> None:
+    code = """
+import sys
+import truefit.plots
+assert "matplotlib" not in sys.modules, "imported before anything is drawn"
+ax = truefit.plots.forest(["a"], [1.0], [0.5], [1.5], xlabel="error")
+truefit.plots.to_svg(ax, title="t", description="d")
+assert "matplotlib.pyplot" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: three_rows(best="tree"), "'best'.*'tree'.*ridge"),
+        (lambda: forest(["a"], [1.0, 2.0], [0.5], [1.5], xlabel=""), "'estimates'.*1 values"),
+        (lambda: fold_scores(["a", "b"], [[1.0]], xlabel=""), "one row of scores per name, 2"),
+        (lambda: predicted_vs_true([1.0], [1.0, 2.0]), r"\(1,\) and \(2,\)"),
+        (lambda: confusion([[1, 2]], ["a", "b"]), r"2. Got \(1, 2\)"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said(call, says: str) -> None:
+    with pytest.raises(InvalidInput, match=says):
+        call()
+
+
+@pytest.mark.parametrize("page", ["#ffffff", "#15181e"])
+@pytest.mark.parametrize("colour", [DATA, MARK])
+def test_colours_contrast_with_light_and_dark_pages(colour: str, page: str) -> None:
+    a, b = sorted((_luminance(colour), _luminance(page)))
+    assert (b + 0.05) / (a + 0.05) >= 3.0
+
+
+def _luminance(colour: str) -> float:
+    linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in to_rgb(colour)]
+    return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))

@@ -1,0 +1,133 @@
+"""Intervals against numbers worked out by hand, scipy, and coverage where it is known."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from truefit.core.errors import InvalidInput
+from truefit.stats.intervals import averaged_repeats, corrected_t, pooled, t_interval, wilson
+
+Z = 1.959963984540054
+
+
+@pytest.mark.parametrize(("k", "n"), [(0, 10), (1, 10), (10, 100), (50, 100), (99, 100), (100, 100)])
+@pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
+def test_wilson_is_scipys(k: int, n: int, level: float) -> None:
+    reference = stats.binomtest(k, n).proportion_ci(level, method="wilson")
+    assert wilson(k / n, n, level) == pytest.approx((reference.low, reference.high), abs=1e-12)
+
+
+def test_wilson_by_hand() -> None:
+    # Newcombe (1998), Table I: 81 of 263 gives 0.2553 to 0.3662.
+    assert wilson(81 / 263, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
+
+
+def test_wilson_ends_are_the_solutions_of_the_score_equation() -> None:
+    p, n = 0.07, 61.4
+    for end in wilson(p, n):
+        assert abs(p - end) == pytest.approx(Z * math.sqrt(end * (1 - end) / n))
+
+
+def test_wilson_has_width_where_no_error_was_seen() -> None:
+    low, high = wilson(0.0, 50)
+    assert low == 0.0
+    assert high == pytest.approx(Z**2 / (50 + Z**2))
+    assert wilson(1.0, 50) == pytest.approx((1 - high, 1.0))
+
+
+def test_t_interval_is_scipys() -> None:
+    x = np.random.default_rng(0).normal(size=17)
+    reference = stats.ttest_1samp(x, 0.0).confidence_interval(0.9)
+    assert t_interval(x, 0.9) == pytest.approx((reference.low, reference.high))
+
+
+def test_pooled_by_hand() -> None:
+    # sd of 1..4 is sqrt(5/3), n = 4.
+    half = Z * 1.2 * math.sqrt(5 / 3) / 2
+    assert pooled([1, 2, 3, 4], zero_one=False) == pytest.approx((2.5 - half, 2.5 + half))
+
+
+def test_pooled_zero_one_is_wilson_at_the_effective_size() -> None:
+    losses = np.repeat([1.0, 0.0], [12, 88])
+    assert pooled(losses, zero_one=True) == wilson(0.12, 100 / 1.44)
+    assert pooled(losses, zero_one=True, factor=1.0) == wilson(0.12, 100)
+
+
+def test_averaged_repeats_by_hand() -> None:
+    losses = np.array([[0.0, 2.0, 4.0], [1.0, 1.0, 4.0]])
+    half = Z * 1.1 * (2.0 + math.sqrt(3.0)) / 2 / math.sqrt(3)
+    assert averaged_repeats(losses, zero_one=False) == pytest.approx((2.0 - half, 2.0 + half))
+
+
+def test_averaged_repeats_do_not_shrink_with_repeats() -> None:
+    # Repeats whose losses average out exactly: the sd of averaged losses would be 0.
+    losses = np.array([[1.0, 2.0, 3.0, 4.0], [4.0, 3.0, 2.0, 1.0]])
+    assert averaged_repeats(losses, zero_one=False) == pytest.approx(
+        averaged_repeats(losses[:1], zero_one=False)
+    )
+    zero_one = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
+    assert averaged_repeats(zero_one, zero_one=True) == wilson(0.25, 4 / 1.1**2)
+
+
+def test_one_repeat_is_pooled() -> None:
+    x = np.random.default_rng(1).exponential(size=30)
+    assert averaged_repeats(x[None], factor=1.2, zero_one=False) == pytest.approx(pooled(x, zero_one=False))
+
+
+def test_corrected_t_by_hand() -> None:
+    # Variance of 1..5 is 2.5; (1/5 + 1/4) * 2.5 = 1.125; t with 4 degrees at 97.5% is 2.7764.
+    half = 2.7764451051977987 * math.sqrt(1.125)
+    assert corrected_t([1, 2, 3, 4, 5], 1 / 4) == pytest.approx((3 - half, 3 + half))
+
+
+def _coverage(intervals: list[tuple[float, float]], truth: float) -> float:
+    return float(np.mean([low <= truth <= high for low, high in intervals]))
+
+
+def test_coverage_of_independent_losses() -> None:
+    rng = np.random.default_rng(2)
+    normal = rng.normal(size=(2000, 12))
+    assert _coverage([t_interval(x) for x in normal], 0.0) == pytest.approx(0.95, abs=0.015)
+    errors = rng.random((2000, 80)) < 0.1
+    assert _coverage([pooled(x, zero_one=True, factor=1.0) for x in errors], 0.1) == pytest.approx(
+        0.95, abs=0.025
+    )
+    # With nothing to make up for, the factor turns 95% into P(|Z| < 1.2 * 1.96) = 98.1%.
+    squared = rng.normal(size=(2000, 400)) ** 2
+    assert _coverage([pooled(x, zero_one=False) for x in squared], 1.0) == pytest.approx(0.981, abs=0.012)
+
+
+def test_corrected_t_covers_where_its_assumption_holds() -> None:
+    # Scores with correlation n_test / (n_test + n_train): the corrected statistic is then exactly t.
+    rng = np.random.default_rng(3)
+    rho = 0.2
+    scores = math.sqrt(rho) * rng.normal(size=(2000, 1)) + math.sqrt(1 - rho) * rng.normal(size=(2000, 5))
+    corrected = _coverage([corrected_t(x, 1 / 4) for x in scores], 0.0)
+    assert corrected == pytest.approx(0.95, abs=0.015)
+    assert _coverage([t_interval(x) for x in scores], 0.0) < corrected - 0.05
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: wilson(1.2, 10), "successes_share.*within 0 and 1.*1.2"),
+        (lambda: wilson(float("nan"), 10), "successes_share"),
+        (lambda: wilson(0.5, 0), "'n'.*positive.*0.0"),
+        (lambda: wilson(0.5, 10, level=95), "level.*between 0 and 1.*95"),
+        (lambda: pooled([0.0, 0.5], zero_one=True), "0 or 1.*0.5"),
+        (lambda: pooled([0.3], zero_one=False), "at least 2"),
+        (lambda: pooled([0.3, float("nan")], zero_one=False), "finite.*1 NaN.*of 2"),
+        (lambda: pooled([0.3, 0.4], zero_one=False, factor=0), "factor"),
+        (lambda: t_interval([[1.0, 2.0]]), r"shape \(1, 2\)"),
+        (lambda: averaged_repeats([0.0, 1.0], zero_one=True), "one row per repeat"),
+        (lambda: averaged_repeats(np.empty((0, 4)), zero_one=True), "at least 1 repeat"),
+        (lambda: corrected_t([0.1, 0.2], -1), "test_over_train.*ratio"),
+    ],
+)
+def test_what_cannot_be_worked_with_is_said(call, says: str) -> None:
+    with pytest.raises(InvalidInput, match=says):
+        call()
