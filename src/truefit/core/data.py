@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
+from copy import copy
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal
@@ -10,11 +12,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import type_of_target
 
 from truefit.core.errors import InvalidInput
 from truefit.core.rows import Rows, add_tokens
-from truefit.core.tokens import Bytes, Tokens, array_block, mix, row_tokens, table_blocks, value_tokens
+from truefit.core.tokens import Tokens, array_block, mix, row_tokens, table_blocks, value_tokens
 
 Array = npt.NDArray[Any]
 Task = Literal["classification", "regression"]
@@ -25,6 +28,8 @@ STRETCH_BYTES = 32 << 20
 
 class Data:
     """X and y with groups and weights, validated, every row with its content token.
+
+    The tokens are the rows' own; ``schema`` says what the table is besides: its kind, column names and types.
 
     Parameters
     ----------
@@ -54,12 +59,12 @@ class Data:
         self.codes: Array | None = None
         if task == "classification":
             self.classes, self.codes = _classes_of(self.y)
-        self.tokens: Tokens = self._tokens()
+        self.schema, self.tokens = self._identity()
         self.total = add_tokens(self.tokens)
         #: Set where X is a mapped file: lets go of the pages that a gather has touched.
         self.release: Callable[[], None] | None = None
 
-    def _tokens(self) -> Tokens:
+    def _identity(self) -> tuple[str, Tokens]:
         blocks, schema = table_blocks(self.X)
         target = self.y.reshape(self.n, -1)
         # The width of an integer or of a label is the table's accident, not the row's content.
@@ -69,9 +74,9 @@ class Data:
         blocks.append(block)
         schema += f" | y {kind} {target.shape[1]}"
         if self.weight is not None:
-            blocks.append(_bytes_of(self.weight))
+            blocks.append(self.weight.reshape(-1, 1))
             schema += " | weight"
-        return row_tokens(blocks, schema)
+        return schema, row_tokens(blocks)
 
     @cached_property
     def _by_token(self) -> tuple[Tokens, npt.NDArray[np.intp]]:
@@ -120,6 +125,12 @@ class Data:
                 self.release()
         return gathered
 
+    def without_table(self) -> Data:
+        """Return the same rows with y and tokens but no X: enough to judge predictions by, and cheap to keep."""
+        rest = copy(self)
+        rest.X = None
+        return rest
+
     @property
     def row_bytes(self) -> int:
         """About what one row of X takes in memory."""
@@ -135,10 +146,6 @@ class Data:
 
     def __len__(self) -> int:
         return self.n
-
-
-def _bytes_of(values: Array) -> Bytes:
-    return np.ascontiguousarray(values).reshape(len(values), 1).view(np.uint8)
 
 
 def _checked_table(X: Any) -> Any:
@@ -182,6 +189,12 @@ def _checked_column(values: Any, n: int, name: str) -> Array:
 
 def _checked_target(y: Any, n: int, task: Task) -> Array:
     target = _checked_column(y, n, "y")
+    if getattr(y, "ndim", 1) == 2 and target.ndim == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Pass y.ravel(), or the column itself.",
+            DataConversionWarning,
+            stacklevel=3,
+        )
     missing = _missing(target)
     if missing:
         raise InvalidInput(

@@ -6,7 +6,7 @@
     ├── InvalidInput (ValueError)          what was passed in cannot be worked with
     │   └── InvalidEstimator (also TypeError)
     ├── MissingDependency (ImportError)    an optional package has to be installed
-    ├── FitError (ValueError)              fits failed, and a plan needed them
+    ├── FitError (ValueError, TypeError)   fits failed, and a plan needed them
     ├── BudgetSpent                        the deadline passed; thrown into plans, which return what they have
     ├── ExecutorError                      the workers themselves are gone
     └── StoreError
@@ -41,10 +41,11 @@ class MissingDependency(TruefitError, ImportError):
     """An optional package is needed; the message says what to install."""
 
 
-class FitError(TruefitError, ValueError):
+class FitError(TruefitError, ValueError, TypeError):
     """Fits failed that a plan cannot do without; identical tracebacks are grouped.
 
-    A ValueError too, as scikit-learn's own searches raise when all fits fail.
+    A ValueError and a TypeError too: those are what estimators raise for a table that they cannot take, and code
+    around an estimator expects them from a search over it as well.
     """
 
     def __init__(self, message: str, failures: Sequence[Failure] = ()) -> None:

@@ -188,7 +188,7 @@ class Fingerprint:
             self._hash, self._seen = outer, seen
 
     def _add_class(self, cls: type) -> None:
-        if self._known_by_name(cls.__module__, cls.__qualname__):
+        if self._known_by_name(cls, cls.__module__, cls.__qualname__):
             return
         self._text(f"class {cls.__qualname__}")
         for base in cls.__bases__:
@@ -196,11 +196,8 @@ class Fingerprint:
         self._add({name: value for name, value in vars(cls).items() if name not in _CLASS_BOOKKEEPING})
 
     def _add_function(self, function: types.FunctionType) -> None:
-        if "<locals>" not in function.__qualname__ and "<lambda>" not in function.__qualname__:
-            if self._known_by_name(function.__module__, function.__qualname__):
-                return
-        elif installed(function.__module__):
-            self.packages.add(function.__module__.partition(".")[0])
+        if self._known_by_name(function, function.__module__, function.__qualname__):
+            return
         self._text(f"function {function.__qualname__}")
         self._add_code(function.__code__)
         self._add(function.__defaults__)
@@ -252,17 +249,21 @@ class Fingerprint:
 
     def _add_named(self, thing: Any, name: str) -> None:
         homes = (getattr(thing, "__module__", None), type(thing).__module__, "numpy", "scipy.special")
-        for home in homes:
-            found = isinstance(home, str) and getattr(sys.modules.get(home), name, None) is thing
-            if found and self._known_by_name(str(home), name):
-                return
+        if any(isinstance(home, str) and self._known_by_name(thing, home, name) for home in homes):
+            return
         raise Unkeyable(f"{type(thing).__name__} object {name!r}, which is no part of an installed package")
 
-    def _known_by_name(self, module: str, qualname: str) -> bool:
-        if not installed(module):
+    def _known_by_name(self, thing: Any, module: str | None, qualname: str) -> bool:
+        """Add a name in the place of the content, where an installed module has the very thing under that name."""
+        if module is None or not installed(module):
+            return False
+        found: Any = sys.modules.get(module)
+        for name in qualname.split("."):
+            found = getattr(found, name, None)
+        self.packages.add(module.partition(".")[0])
+        if found is not thing:
             return False
         self._text(f"name {module}.{qualname}")
-        self.packages.add(module.partition(".")[0])
         return True
 
 

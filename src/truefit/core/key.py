@@ -31,6 +31,7 @@ class Keys:
 
     def __init__(self, data: Data) -> None:
         self.data = data
+        self._schema = blake2b(data.schema.encode(), digest_size=16).digest()
         self._estimators: dict[int, tuple[Any, bytes | None, tuple[tuple[str, str], ...], bool]] = {}
         self._labels: dict[tuple[int, int], tuple[Any, Rows, tuple[int, int]]] = {}
 
@@ -48,7 +49,7 @@ class Keys:
         if estimator_key is None:
             key = f"{_PRIVATE}{next(_private_numbers)}"
         else:
-            content = b"%d|%b|%b" % (IDENTITY_VERSION, estimator_key, train_key)
+            content = b"%d|%b|%b|%b" % (IDENTITY_VERSION, self._schema, estimator_key, train_key)
             key = blake2b(content, digest_size=16).hexdigest()
         return Fit(
             key, estimator_key or key.encode(), train_key, task.estimator, task.train, task.asks, seeds, task.y,

@@ -20,30 +20,30 @@ from scipy import sparse
 Tokens = npt.NDArray[np.uint64]
 Bytes = npt.NDArray[np.uint8]
 
+#: Rows of plain values, of which the bytes count.
+Block = npt.NDArray[Any]
+
 _CHUNK_BYTES = 8 << 20
 
 
-def row_tokens(blocks: Sequence[Bytes], schema: str) -> Tokens:
-    """Hash each row of byte blocks laid side by side; equal rows are told apart by their occurrence number."""
+def row_tokens(blocks: Sequence[Block]) -> Tokens:
+    """Hash each row of blocks laid side by side; equal rows are told apart by their occurrence number."""
     n = len(blocks[0])
-    person = blake2b(schema.encode(), digest_size=16).digest()
-    width = sum(block.shape[1] for block in blocks)
-    step = max(1, _CHUNK_BYTES // max(width, 1))
+    width = sum(block.shape[1] * block.dtype.itemsize for block in blocks)
+    step = max(1, _CHUNK_BYTES // width)
     digests: list[bytes] = []
     for start in range(0, n, step):
-        parts = [block[start : start + step] for block in blocks]
-        rows = np.ascontiguousarray(parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1))
-        view = memoryview(rows.reshape(-1).data) if width else memoryview(b"")
-        digests += (
-            [
-                blake2b(view[a : a + width], digest_size=16, person=person).digest()
-                for a in range(0, len(rows) * width, width)
-            ]
-            if width
-            else [blake2b(b"", digest_size=16, person=person).digest()] * len(rows)
-        )
+        # Chunk by chunk: a table may be larger than memory allows twice.
+        parts = [_as_bytes(block[start : start + step]) for block in blocks]
+        rows = np.concatenate(parts, axis=1).tobytes() if len(parts) > 1 else parts[0].tobytes()
+        view = memoryview(rows)
+        digests += [blake2b(view[a : a + width], digest_size=16).digest() for a in range(0, len(rows), width)]
     tokens = np.frombuffer(b"".join(digests), dtype="<u8").reshape(n, 2).astype(np.uint64)
     return _number_occurrences(tokens)
+
+
+def _as_bytes(rows: Block) -> Bytes:
+    return np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), -1)
 
 
 def _number_occurrences(tokens: Tokens) -> Tokens:
@@ -82,9 +82,9 @@ def _scramble(x: Tokens) -> Tokens:
 
 def value_tokens(values: npt.NDArray[Any]) -> Tokens:
     """Token of each value of a one-dimensional array (labels, groups)."""
-    blocks, kind = array_block(values.reshape(len(values), -1))
+    block, kind = array_block(values.reshape(len(values), -1))
     person = blake2b(kind.encode(), digest_size=16).digest()
-    rows = np.ascontiguousarray(blocks)
+    rows = _as_bytes(block)
     unique, inverse = np.unique(rows, axis=0, return_inverse=True)
     digests = b"".join(blake2b(row.tobytes(), digest_size=16, person=person).digest() for row in unique)
     table = np.frombuffer(digests, dtype="<u8").reshape(-1, 2).astype(np.uint64)
@@ -92,11 +92,10 @@ def value_tokens(values: npt.NDArray[Any]) -> Tokens:
     return taken
 
 
-def array_block(array: npt.NDArray[Any]) -> tuple[Bytes, str]:
-    """Bytes of each row of a two-dimensional array, and the kind that tells equal bytes of other types apart."""
+def array_block(array: npt.NDArray[Any]) -> tuple[Block, str]:
+    """Block of a two-dimensional array, and the kind that tells equal bytes of other types apart."""
     if array.dtype.kind in "biufcmM":
-        rows = np.ascontiguousarray(array)
-        return rows.view(np.uint8).reshape(len(rows), -1), array.dtype.str
+        return array, array.dtype.str
     columns = [_object_block(array[:, j]) for j in range(array.shape[1])]
     block = np.concatenate(columns, axis=1) if columns else np.empty((len(array), 0), np.uint8)
     return block, "str" if array.dtype.kind in "SU" else "object"
@@ -131,24 +130,16 @@ def _cell_digest(cell: Any) -> bytes:
     return blake2b(content, digest_size=16).digest()
 
 
-def table_blocks(X: Any) -> tuple[list[Bytes], str]:
-    """Byte blocks of the rows of any kind of X, and its schema."""
+def table_blocks(X: Any) -> tuple[list[Block], str]:
+    """Blocks of the rows of any kind of X, and its schema."""
     if sparse.issparse(X):
         return [_sparse_block(X)], f"sparse {X.dtype.str} {X.shape[1]}"
     if isinstance(X, np.ndarray):
-        rows = X.reshape(len(X), -1)
-        block, kind = array_block(rows) if rows.dtype.kind in "OSU" else (_numeric_rows(rows), X.dtype.str)
+        block, kind = array_block(X if X.ndim == 2 else X.reshape(len(X), -1))
         return [block], f"array {kind} {X.shape[1:]}"
     if type(X).__module__.startswith("polars"):
         return _polars_blocks(X)
     return _pandas_blocks(X)
-
-
-def _numeric_rows(rows: npt.NDArray[Any]) -> Bytes:
-    # A view where that is possible: X may be larger than memory allows twice.
-    if rows.flags.c_contiguous:
-        return rows.view(np.uint8).reshape(len(rows), -1)
-    return np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), -1)
 
 
 def _sparse_block(X: Any) -> Bytes:
@@ -162,16 +153,17 @@ def _sparse_block(X: Any) -> Bytes:
     return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(len(digests), 16)
 
 
-def _pandas_blocks(X: Any) -> tuple[list[Bytes], str]:
+def _pandas_blocks(X: Any) -> tuple[list[Block], str]:
     kinds = {dtype for dtype in X.dtypes if isinstance(dtype, np.dtype)}
     if len(kinds) == 1 and all(isinstance(dtype, np.dtype) for dtype in X.dtypes) and next(iter(kinds)).kind in "biuf":
-        return [_numeric_rows(X.to_numpy())], _frame_schema("pandas", X.columns, X.dtypes)
-    blocks, kinds_seen = [], []
+        return [X.to_numpy()], _frame_schema("pandas", X.columns, X.dtypes)
+    blocks: list[Block] = []
+    kinds_seen: list[str] = []
     for j in range(X.shape[1]):
         column = X.iloc[:, j]
         dtype = column.dtype
         if isinstance(dtype, np.dtype) and dtype.kind in "biufcmM":
-            blocks.append(_numeric_rows(column.to_numpy().reshape(-1, 1)))
+            blocks.append(column.to_numpy().reshape(-1, 1))
             kinds_seen.append(dtype.str)
         else:
             blocks.append(_object_block(column.astype(object).to_numpy()))
@@ -182,11 +174,11 @@ def _pandas_blocks(X: Any) -> tuple[list[Bytes], str]:
     return blocks, _frame_schema("pandas", X.columns, kinds_seen)
 
 
-def _polars_blocks(X: Any) -> tuple[list[Bytes], str]:
-    blocks: list[Bytes] = []
+def _polars_blocks(X: Any) -> tuple[list[Block], str]:
+    blocks: list[Block] = []
     for column in X.get_columns():
         if column.dtype.is_numeric() or str(column.dtype) == "Boolean":
-            blocks.append(_numeric_rows(column.fill_null(0).to_numpy().reshape(-1, 1)))
+            blocks.append(column.fill_null(0).to_numpy().reshape(-1, 1))
             blocks.append(column.is_null().to_numpy().astype(np.uint8).reshape(-1, 1))
         else:
             blocks.append(_object_block(column.to_list()))

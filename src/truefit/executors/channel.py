@@ -8,10 +8,10 @@ from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
-_HEAD = struct.Struct("<cQdQ")  # kind, number of the job, seconds, length of the body
+_HEAD = struct.Struct("<cQdQ")  # kind, number of the job or part, seconds, length of the body
 
 # What the parent says.
-ORDERS, JOB = b"O", b"J"
+ORDERS, FORGET, PART, JOB = b"O", b"F", b"P", b"J"
 # What a worker says.
 READY, LOADED, NO_DATA, STARTED, DONE = b"R", b"L", b"N", b"S", b"D"
 

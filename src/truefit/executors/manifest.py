@@ -28,7 +28,7 @@ _HEAD = struct.Struct("<8s32sQ")
 _MAGIC = b"truefit\x01"
 
 
-class Absent(Exception):  # noqa: N818 - an answer: send me the data
+class Absent(Exception):
     """The table does not lie where it should, or another one does."""
 
 
@@ -84,7 +84,7 @@ def write_manifest(data: Data, file: BinaryIO, identity: str, own_file: OwnFile 
     _pad(file)
     if isinstance(table, Layout):
         for block in _blocks(data.X, table.order):
-            file.write(memoryview(block.reshape(-1).view(np.uint8)))
+            file.write(block.reshape(-1).view(np.uint8).data)
         _pad(file)
     for part in parts:
         file.write(part)
@@ -135,9 +135,7 @@ def _map_array(descriptor: int, layout: Layout, start: int) -> tuple[npt.NDArray
     before = start % mmap.ALLOCATIONGRANULARITY
     size = max(before + layout.nbytes, 1)
     mapping = mmap.mmap(descriptor, size, access=mmap.ACCESS_READ, offset=start - before)
-    array: npt.NDArray[Any] = np.ndarray(
-        layout.shape, layout.dtype, buffer=mapping, offset=before, order=layout.order
-    )
+    array: npt.NDArray[Any] = np.ndarray(layout.shape, layout.dtype, buffer=mapping, offset=before, order=layout.order)
     return array, mapping
 
 

@@ -84,7 +84,5 @@ def limited_threads(threads: int) -> Iterator[None]:
 def checked_threads(threads: int, owner: str) -> int:
     """Return a number of threads that can be worked with."""
     if not isinstance(threads, int) or isinstance(threads, bool) or threads < 1:
-        raise InvalidInput(
-            f"The 'threads' parameter of {owner} must be an int of at least 1. Got {threads!r} instead."
-        )
+        raise InvalidInput(f"The 'threads' parameter of {owner} must be an int of at least 1. Got {threads!r} instead.")
     return threads

@@ -109,7 +109,7 @@ class Assessment(Result):
         self.metric = metric.name
         self.level = level
         self._single = candidates.single
-        self._data = data
+        self._data = data.without_table()
         self._splits = splits
         self._metric = metric
         self._outcomes = outcomes

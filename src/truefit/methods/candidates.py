@@ -87,7 +87,7 @@ def _class_name(estimator: Any) -> str:
 def _checked(name: str, estimator: Any) -> Any:
     if isinstance(estimator, type):
         raise InvalidEstimator(
-            f"An estimator must be an instance. {name!r} is the class {estimator.__name__}; write {estimator.__name__}()."
+            f"An estimator must be an instance. {name!r} is a class {estimator.__name__}; pass {estimator.__name__}()."
         )
     for method in ("fit", "predict"):
         if not hasattr(estimator, method):

@@ -31,50 +31,18 @@ class NestedAssessment(Result):
     title = "Honest assessment of the selection"
 
     def __init__(
-        self,
-        nested: Nested,
-        data: Data,
-        splits: Splits,
-        metric: Metric,
-        *,
-        names: Sequence[str],
-        level: float = 0.95,
+        self, nested: Nested, data: Data, splits: Splits, metric: Metric, *, names: Sequence[str], level: float = 0.95
     ) -> None:
+        # Numbers only: a fitted search is pickled with its assessment, and must not carry the table along.
         self.metric = metric.name
         self.level = level
+        self.rows = data.n
+        self.design = splits.description
         self.chosen = [names[i] for i in nested.chosen]
         self.triangle = nested.triangle
-        self._nested = nested
-        self._data = data
-        self._splits = splits
-        self._metric = metric
-
-    @cached_property
-    def _estimate(self) -> Estimate:
-        if any(outcome.error is not None for outcome in self._nested.outcomes):
-            return Estimate(float("nan"), None, None, "fits that were chosen failed")
-        rows_each: list[npt.NDArray[Any]] | None = []
-        for outcome, split in zip(self._nested.outcomes, self._splits, strict=True):
-            each = self._metric.rows(outcome, self._data, split.test)
-            if each is None:
-                rows_each = None
-                break
-            rows_each.append(each)  # type: ignore[union-attr]
-        # One partition's nested estimate varies more than its losses show: the factor was found by simulation.
-        return estimate_mean(
-            self.fold_scores,
-            rows_each,
-            self._splits,
-            self._metric,
-            data=self._data,
-            level=self.level,
-            factor=WINNER,
-        )
-
-    @property
-    def fold_scores(self) -> npt.NDArray[np.float64]:
-        """Score of the choice on each test set."""
-        return self._nested.scores[self.metric]
+        self.fold_scores = nested.scores.get(metric.name, np.full(len(splits), np.nan))
+        self._test_rows = [len(split.test) for split in splits]
+        self._estimate = _estimate(nested, data, splits, metric, self.fold_scores, level)
 
     @property
     def estimate(self) -> float:
@@ -94,7 +62,7 @@ class NestedAssessment(Result):
     @property
     def estimand(self) -> str:
         """What the estimate is an estimate of."""
-        return f"{self.metric} on new rows of the model that this selection chooses from these {self._data.n:,} rows"
+        return f"{self.metric} on new rows of the model that this selection chooses from these {self.rows:,} rows"
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -103,10 +71,10 @@ class NestedAssessment(Result):
 
         return pd.DataFrame(
             {
-                "split": range(len(self._splits)),
+                "split": range(len(self.chosen)),
                 "chosen": self.chosen,
                 "score": self.fold_scores,
-                "rows": [len(split.test) for split in self._splits],
+                "rows": self._test_rows,
             }
         ).set_index("split")
 
@@ -119,7 +87,7 @@ class NestedAssessment(Result):
         return "\n".join(
             [
                 f"{self.metric} of the selection: {self._estimate.text(self.level)}",
-                f"Estimated: {self.estimand}, by {self._splits.description} nested through {how}.",
+                f"Estimated: {self.estimand}, by {self.design} nested through {how}.",
                 "Chosen without each test set: " + ", ".join(f"{name} ({count}×)" for name, count in picks.items()),
             ]
         )
@@ -134,8 +102,8 @@ class NestedAssessment(Result):
             "kind": "nested assessment",
             "version": 1,
             "metric": self.metric,
-            "design": self._splits.description,
-            "rows": self._data.n,
+            "design": self.design,
+            "rows": self.rows,
             "level": self.level,
             "estimand": self.estimand,
             "triangle": self.triangle,
@@ -143,3 +111,16 @@ class NestedAssessment(Result):
             "chosen": self.chosen,
             "scores": [float(score) for score in self.fold_scores],
         }
+
+
+def _estimate(
+    nested: Nested, data: Data, splits: Splits, metric: Metric, scores: npt.NDArray[np.float64], level: float
+) -> Estimate:
+    if np.isnan(scores).any():
+        return Estimate(float("nan"), None, None, "fits that were chosen failed")
+    rows_each = None
+    if metric.row_loss is not None:
+        pairs = zip(nested.outcomes, splits, strict=True)
+        rows_each = [metric.row_loss(data.y[s.test.index], outcome.answer(data, s.test)) for outcome, s in pairs]
+    # One partition's nested estimate varies more than its losses show: the factor was found by simulation.
+    return estimate_mean(scores, rows_each, splits, metric, data=data, level=level, factor=WINNER)

@@ -209,5 +209,5 @@ class _Part:
             self.classes, self.codes = np.unique(self.y, return_inverse=True)
             if len(self.classes) < 2:
                 raise InvalidInput(
-                    f"A training part of the splits has rows of class {self.classes[0]!r} only. Use a stratified splitter."
+                    f"A training part of the splits has only rows of class {self.classes[0]!r}. Stratify the splits."
                 )

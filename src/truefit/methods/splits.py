@@ -145,7 +145,7 @@ def _check_k(data: Table, k: Any) -> None:
         raise InvalidInput(f"The number of folds k must be a whole number of at least 2. Got {k!r} instead.")
     if k > data.n:
         raise InvalidInput(
-            f"The number of folds k must not be greater than the number of rows. Got k={k} and n_samples={data.n} rows. "
+            f"The number of folds k must not be greater than the number of rows. Got k={k} and n_samples={data.n}. "
             "Use fewer folds, or design='loo'."
         )
     if data.groups is not None:

@@ -112,7 +112,8 @@ class Study(Result):
         else:
             low, high = self.interval
             sentences.append(
-                f"Expect {name} of about {self.estimate:.4g} on new rows ({level:.0%} interval {low:.4g} to {high:.4g})."
+                f"Expect {name} of about {self.estimate:.4g} on new rows "
+                f"({level:.0%} interval {low:.4g} to {high:.4g})."
             )
         sentences.append(
             f"This is the {name} of the choice, made anew without each of the {len(self.honest.chosen)} folds; the "

@@ -55,9 +55,7 @@ def tidy(ax: Axes, *, grid: Literal["x", "both"] | None = "x") -> None:
 def name_rows(ax: Axes, names: Sequence[str], best: str | None) -> None:
     """Put names on the y axis from top to bottom, and set off the best."""
     if best is not None and best not in names:
-        raise InvalidInput(
-            f"The 'best' parameter must be one of the names. Got {best!r}; names are {list(names)}."
-        )
+        raise InvalidInput(f"The 'best' parameter must be one of the names. Got {best!r}; names are {list(names)}.")
     # Names are the user's words: a dollar sign in them is no formula.
     ax.set_yticks(range(len(names)), shortened(names), parse_math=False)
     for name, label in zip(names, ax.get_yticklabels(), strict=True):

@@ -45,9 +45,7 @@ def confusion(matrix: npt.ArrayLike, labels: Sequence[str], *, ax: Axes | None =
     counts = np.asarray(matrix, dtype=np.float64)
     k = len(labels)
     if counts.shape != (k, k) or not k:
-        raise InvalidInput(
-            f"The 'matrix' parameter must be one row and column per label, {k}. Got {counts.shape}."
-        )
+        raise InvalidInput(f"The 'matrix' parameter must be one row and column per label, {k}. Got {counts.shape}.")
     ax = canvas(width=min(1.7 + 0.5 * k, 6.4), height=min(1.0 + 0.38 * k, 6.0)) if ax is None else ax
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), np.finfo(float).tiny)
     _cells(ax, shares)

@@ -75,7 +75,5 @@ def forest(
 def _column(values: npt.ArrayLike, n: int, what: str) -> Floats:
     column = np.asarray(values, dtype=np.float64)
     if column.shape != (n,):
-        raise InvalidInput(
-            f"The {what!r} parameter must have {n} values, one per name. Got shape {column.shape}."
-        )
+        raise InvalidInput(f"The {what!r} parameter must have {n} values, one per name. Got shape {column.shape}.")
     return column

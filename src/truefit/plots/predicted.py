@@ -48,8 +48,7 @@ def predicted_vs_true(
     x, y = np.asarray(true, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
     if x.ndim != 1 or x.shape != y.shape or not x.size:
         raise InvalidInput(
-            "'true' and 'predicted' must be two rows of numbers of one length. "
-            f"Got shapes {x.shape} and {y.shape}."
+            f"'true' and 'predicted' must be two rows of numbers of one length. Got shapes {x.shape} and {y.shape}."
         )
     ax = canvas(width=3.9, height=3.7) if ax is None else ax
     ends = [min(x.min(), y.min()), max(x.max(), y.max())]

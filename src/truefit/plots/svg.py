@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 
 Element = ElementTree.Element
 
+#: How much smaller than drawn a picture may be shown: letters of 10 points are then about 9 pixels high.
+SHRINK = 0.7
+
 _GEOMETRY = frozenset({"d", "x", "y", "width", "height", "transform"})
 _LONG = re.compile(r"-?\d+\.\d{3,}")
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 
 
-def to_svg(
-    axes_or_figure: Axes | Figure | SubFigure, *, title: str, description: str, transparent: bool = True
-) -> str:
+def to_svg(axes_or_figure: Axes | Figure | SubFigure, *, title: str, description: str, transparent: bool = True) -> str:
     """Return the figure as inline SVG.
 
     Text stays text, in the font of the page; everything in the ink of the palette, or in black, becomes
@@ -148,11 +149,12 @@ def _frame(root: Element, salt: str, title: str, description: str) -> None:
     root.attrib |= {
         "role": "img",
         "aria-labelledby": f"{salt}-title {salt}-desc",
-        # Points become CSS pixels; a narrower column shrinks the picture, a wider one leaves it as it is.
+        # Points become CSS pixels. A narrow column shrinks the picture, but not so far that it cannot be read:
+        # from there on it scrolls.
         "width": f"{width * 4 / 3:.0f}",
         "height": f"{height * 4 / 3:.0f}",
         "fill": "currentColor",
-        "style": "max-width: 100%; height: auto; stroke-linejoin: round; stroke-linecap: butt",
+        "style": f"max-width: 100%; min-width: {width * 4 / 3 * SHRINK:.0f}px; height: auto; stroke-linejoin: round; stroke-linecap: butt",
     }
     for position, (tag, text) in enumerate((("title", title), ("desc", description))):
         element = ElementTree.Element(tag, id=f"{salt}-{tag}")

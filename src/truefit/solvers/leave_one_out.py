@@ -62,7 +62,7 @@ class LinearProblem:
 
     def cholesky_unit(self, n: int, p: int) -> float:
         """Backward error of the normal equations, relative to their diagonal: sums over n, matrices of size p."""
-        return _U * p**0.5 * (4 * n**0.5 + p)
+        return _U * p**0.5 * (n**0.5 + 2 * p**0.5 + 16)
 
 
 class LeaveOneOut:
@@ -132,12 +132,13 @@ class LeaveOneOut:
                 error = error + self._error_of_cholesky()
         return np.asarray(error)
 
-    # The bounds below are in terms of the fit without row i: its coefficients, at most |w| + |gᵢ||e₍ᵢ₎| with
-    # gᵢ = A⁻¹xᵢ/(1 - hᵢ), and bᵢ = X gᵢ, the pull of the other rows' labels on the prediction.
+    # The bounds below are in terms of the fit without row i: how its prediction of row i moves with the right-hand
+    # side of the normal equations, gᵢ = A⁻¹xᵢ / (1 - hᵢ), and with the other rows' labels, bᵢₖ = hᵢₖ / (1 - hᵢ).
+    # Its coefficients are w - A⁻¹xᵢ e₍ᵢ₎ and its residuals eₖ + hᵢₖ e₍ᵢ₎, where e₍ᵢ₎ is the leave-one-out residual.
 
     @cached_property
     def _pull(self) -> Floats:
-        """The elements of gᵢ, one row each."""
+        """The sizes of the elements of gᵢ, one row each."""
         return np.asarray(np.abs((self.scores / self.scale) @ self.Vt) / self.left[:, None])
 
     @cached_property
@@ -146,26 +147,33 @@ class LeaveOneOut:
 
     @cached_property
     def _label_pull(self) -> Floats:
-        """The norm of bᵢ."""
-        return np.asarray(np.linalg.norm(self.scores * (self.s / self.scale), axis=1) / self.left)
+        """The norm of bᵢ; the row's own share is taken out, which is nearly all of it at a leverage near 1."""
+        squares = np.einsum("ij,ij,j->i", self.scores, self.scores, (self.s / self.scale) ** 2)
+        if self.problem.intercept:
+            squares += 1 / self.n
+        others = np.maximum(squares - self.leverage**2, 0) + 8 * _U * self.p**0.5 * squares
+        return np.asarray(np.sqrt(others) / self.left)
 
     @cached_property
     def _coef_norm(self) -> Floats:
-        return np.asarray(np.linalg.norm(self.coef) + self._pull_norm * self.residual)
+        return np.asarray(np.linalg.norm(self.coef) + self._pull_norm * self.left * self.residual)
 
     @cached_property
     def _residual_norm(self) -> Floats:
-        return np.asarray(np.linalg.norm(self.yc - self.fitted) + self._label_pull * self.residual)
+        others = self._label_pull * self.left * self.residual
+        return np.asarray(np.linalg.norm(self.yc - self.fitted) + others)
 
     def _error_of_means(self) -> Floats:
         """Columns with a large mean: plain fitting adds them up row by row, and predicts at their full size."""
-        mean, average = np.abs(self.mean), np.abs(self.X).mean(axis=0)
-        coef = np.abs(self.coef) + self._pull * self.residual[:, None]
+        mean = np.abs(self.mean)
+        coef = np.abs(self.coef) + self._pull * (self.left * self.residual)[:, None]
         error = 4 * _U * self.p**0.5 * np.einsum("ij,ij->i", coef, np.abs(self.X) + mean)
         if not self.problem.intercept:
             return np.asarray(error)
-        naive = self.n / 2 * _U
-        error += naive * (coef @ average + self.y_size) * (1 + self.n * naive * (self._pull @ average))
+        # Each addition rounds the sum so far. Labels are added pairwise: numpy does so along a single axis.
+        sums = _U * (np.abs(np.cumsum(self.X, axis=0)).mean(axis=0) + np.abs(self.X).max(axis=0))
+        labels = _U * self.y_size * min(self.n, 16 + np.log2(self.n))
+        error += (coef @ sums + labels) * (1 + self.n * (self._pull @ sums))
         own = 4 * _U * (coef @ mean + abs(self.y_mean)) / self.left
         return np.asarray(error + own * (1 + self.n * _U * (self._pull @ mean)))
 
@@ -188,7 +196,7 @@ class LeaveOneOut:
         unit = self.problem.cholesky_unit(self.n, self.p)
         diagonal = self._diagonal
         pull = np.sqrt(self._pull**2 @ diagonal)
-        coef = np.sqrt(self.coef**2 @ diagonal) + pull * self.residual
+        coef = np.sqrt(self.coef**2 @ diagonal) + pull * self.left * self.residual
         return np.asarray(unit * pull * (coef + np.linalg.norm(self.yc)))
 
     def _error_of_dual(self) -> Floats:

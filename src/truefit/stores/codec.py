@@ -18,8 +18,8 @@ Array = npt.NDArray[Any]
 #: The kinds of numbers, times and texts that ``.npy`` holds as they are.
 _KINDS = "biufcmMSU"
 _LEVEL = 1
-_SAMPLED_FROM = 16 << 10
-_SAMPLE = 4 << 10
+_SAMPLED_FROM = 4 << 10
+_SAMPLE = 1 << 10
 _MAGIC = b"\x93NUMPY\x01\x00"
 
 

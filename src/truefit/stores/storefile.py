@@ -244,8 +244,8 @@ class StoreFile:
             f"file:{quote(str(self.path))}?{way}", uri=True, timeout=BUSY_SECONDS, isolation_level=None
         )
         with contextlib.closing(connection):
-            if way == "mode=rw" and not _has_tables(connection):
-                return
+            if not _has_tables(connection):
+                return  # nothing was ever kept
             self._check_version(connection)
             if size < QUICK_CHECK_BYTES:
                 (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()

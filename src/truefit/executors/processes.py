@@ -1,0 +1,110 @@
+"""ProcessExecutor: jobs in worker processes of our own, which can be stopped one by one."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Any
+
+from joblib import cpu_count
+
+from truefit.core.data import Data
+from truefit.core.errors import ExecutorError, InvalidInput
+from truefit.core.job import Job
+from truefit.core.outcome import Outcome
+from truefit.executors.crew import Crew
+from truefit.executors.packing import packed
+from truefit.executors.round import Round
+from truefit.executors.surroundings import Surroundings
+from truefit.executors.threads import checked_threads
+from truefit.executors.worker import Orders
+
+
+class ProcessExecutor:
+    """Runs jobs in worker processes on this machine.
+
+    The workers are fresh interpreters: nothing is forked, and the script that uses them is not imported again, so it
+    needs no guard. They start on first use, share the pages of the data, serve one map after the other, and end with
+    ``close``, with this process, or when it is killed.
+
+    Parameters
+    ----------
+    workers : int
+        How many processes; -1: one for each core that this process may use.
+    timeout : float, optional
+        Seconds that a fit may take; a job of several fits gets as many times that. A fit that takes longer is stopped
+        with its worker.
+    threads : int, default=1
+        Threads of BLAS and OpenMP inside a fit.
+
+    Examples
+    --------
+    >>> from truefit.core.data import Data
+    >>> data = Data([[0.0], [1.0]], [0.0, 1.0], task="regression")
+    >>> with ProcessExecutor(workers=2, timeout=60.0) as executor:
+    ...     list(executor.map([], data))
+    []
+    """
+
+    def __init__(self, workers: int, timeout: float | None = None, threads: int = 1) -> None:
+        self.workers = _checked_workers(workers)
+        self.timeout = checked_timeout(timeout, "ProcessExecutor")
+        self.threads = checked_threads(threads, "ProcessExecutor")
+        self._crew = Crew(self.workers, self.threads)
+        self._turn = threading.Lock()
+        self._end = weakref.finalize(self, self._crew.dismiss)
+
+    def map(self, jobs: Iterable[Job], data: Data) -> Iterator[list[Outcome]]:
+        """Run the jobs and yield their outcomes as they finish, in any order."""
+        if not self._turn.acquire(blocking=False):
+            raise ExecutorError(
+                "A ProcessExecutor runs one map at a time. Another is under way. Exhaust or close its iterator "
+                "first, or use a second executor."
+            )
+        try:
+            shipment = self._crew.shipper.ship(data)
+            orders = Orders(shipment, Surroundings.here(), self.timeout is not None)
+            yield from Round(self._crew, jobs, packed(orders), self.timeout).outcomes()
+        finally:
+            self._turn.release()
+
+    def close(self) -> None:
+        """Stop the workers and remove what was shipped to them; a later map starts anew."""
+        self._crew.dismiss()
+
+    def __enter__(self) -> ProcessExecutor:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A copy is one with the same settings: processes cannot be copied, and estimators that hold one are cloned.
+        return type(self), (self.workers, self.timeout, self.threads)
+
+    def __repr__(self) -> str:
+        return f"ProcessExecutor(workers={self.workers}, timeout={self.timeout}, threads={self.threads})"
+
+
+def _checked_workers(workers: int) -> int:
+    if not isinstance(workers, int) or isinstance(workers, bool) or (workers < 1 and workers != -1):
+        raise InvalidInput(
+            "The 'workers' parameter of ProcessExecutor must be an int of at least 1, or -1 for all cores. Got "
+            f"{workers!r} instead."
+        )
+    return int(cpu_count()) if workers == -1 else workers
+
+
+def checked_timeout(timeout: float | None, owner: str) -> float | None:
+    """Return a time limit that can be worked with."""
+    if timeout is None:
+        return None
+    if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not timeout > 0:
+        raise InvalidInput(
+            f"The 'timeout' parameter of {owner} must be a number of seconds above 0, or None. Got {timeout!r} instead."
+        )
+    return float(timeout)

@@ -1,0 +1,148 @@
+"""Cells: the values of a table as text, with the digits that a reader needs and the key that a sort needs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+from truefit.core.errors import InvalidInput
+
+Number = int | float
+
+MISSING = "–"
+
+#: Significant digits of the largest number of a column, and decimal places of a share.
+DIGITS = 4
+#: Numbers further from 1 than this are written with a power of ten.
+SMALLEST, LARGEST = 1e-5, 1e15
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One value: its text, the number that it is sorted by if it is one, and whether it is missing."""
+
+    text: str
+    sort: float | None = None
+    missing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table ready to be laid out: names of columns, which of them are numbers, and rows of cells."""
+
+    columns: tuple[str, ...]
+    numeric: tuple[bool, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    caption: str = ""
+    highlight: frozenset[int] = frozenset()
+
+    @classmethod
+    def of(cls, table: Mapping[str, Any]) -> Grid:
+        """Lay out ``{"columns": [...], "rows": [[...]], "caption": ..., "highlight": [row numbers]}``.
+
+        Examples
+        --------
+        >>> grid = Grid.of({"columns": ["model", "error"], "rows": [["ridge", 0.12345], ["forest", None]]})
+        >>> [[cell.text for cell in row] for row in grid.rows], grid.numeric
+        ([['ridge', '0.1235'], ['forest', '–']], (False, True))
+        """
+        names = tuple(str(name) for name in table["columns"])
+        rows = [list(row) for row in table["rows"]]
+        for number, row in enumerate(rows):
+            if len(row) != len(names):
+                raise InvalidInput(
+                    f"Every row of a table must have {len(names)} values, one per column. "
+                    f"Got {len(row)} in row {number}."
+                )
+        columns = [column([row[i] for row in rows]) for i in range(len(names))]
+        return cls(
+            names,
+            tuple(_numeric([row[i] for row in rows]) for i in range(len(names))),
+            tuple(zip(*columns, strict=True)) if names else (),
+            str(table.get("caption") or ""),
+            frozenset(int(number) for number in table.get("highlight") or ()),
+        )
+
+
+def column(values: Sequence[Any]) -> list[Cell]:
+    """Return the cells of one column: its numbers share their decimal places.
+
+    Whole numbers stay whole, a pair of numbers is an interval, None and NaN are missing.
+
+    Examples
+    --------
+    >>> [cell.text for cell in column([0.12345, 0.04, 1e-9, None])]
+    ['0.1235', '0.0400', '< 0.0001', '–']
+    >>> [cell.text for cell in column([[0.031, 0.0574], None])]
+    ['0.0310 to 0.0574', '–']
+    >>> [cell.text for cell in column([1200, 7])], [cell.text for cell in column([True, "<b>"])]
+    (['1,200', '7'], ['yes', '<b>'])
+    """
+    places = _places([number for value in values for number in _numbers(value)])
+    return [_cell(value, places) for value in values]
+
+
+def _numeric(values: Sequence[Any]) -> bool:
+    kinds = [bool(_numbers(value)) for value in values if not _missing(value)]
+    return bool(kinds) and all(kinds)
+
+
+def _cell(value: Any, places: int | None) -> Cell:
+    if _missing(value):
+        return Cell(MISSING, missing=True)
+    if isinstance(value, bool):
+        return Cell("yes" if value else "no")
+    numbers = _numbers(value)
+    if not numbers:
+        return Cell(str(value))
+    return Cell(" to ".join(_numeral(number, places) for number in numbers), sort=float(numbers[0]))
+
+
+def _missing(value: Any) -> bool:
+    if isinstance(value, tuple | list):
+        return len(value) == 2 and all(_missing(part) for part in value)
+    return value is None or (isinstance(value, Real) and math.isnan(value))
+
+
+def _numbers(value: Any) -> list[Number]:
+    """Return the numbers of a cell: one, the two of an interval, or none."""
+    parts = value if isinstance(value, tuple | list) and len(value) == 2 else (value,)
+    numbers = [_number(part) for part in parts]
+    return [number for number in numbers if number is not None] if None not in numbers else []
+
+
+def _number(value: Any) -> Number | None:
+    """Return a number of Python's own for any kind of real number; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, Real) or math.isnan(value):
+        return None
+    return int(value) if isinstance(value, Integral) else float(value)
+
+
+def _places(numbers: Sequence[Number]) -> int | None:
+    """Decimal places for a column; 0 where all are whole, None where a power of ten is needed."""
+    if all(isinstance(number, int) for number in numbers):
+        return 0
+    largest = max((abs(number) for number in numbers if math.isfinite(number)), default=0.0)
+    if largest == 0:
+        return DIGITS - 1
+    if not SMALLEST <= largest < LARGEST:
+        return None
+    exponent = math.floor(math.log10(largest))
+    # Errors are shares: the same four places for 0.1 and 0.05, so that an estimate and its interval line up.
+    return max(DIGITS - 1 - exponent, 0) if exponent >= 0 else max(DIGITS, DIGITS - 2 - exponent)
+
+
+def _numeral(number: Number, places: int | None) -> str:
+    if isinstance(number, int):
+        return f"{number:,d}".replace("-", "−")
+    if math.isinf(number):
+        return "∞" if number > 0 else "−∞"
+    if places is None:
+        return f"{number:.{DIGITS}g}".replace("-", "−")
+    if number != 0 and abs(number) < 0.5 * 10**-places:
+        # Rounded to nothing but not nothing: a p-value is never 0.
+        return f"{'< ' if number > 0 else '> −'}{10**-places:.{places}f}"
+    return f"{number:,.{places}f}".replace("-", "−")

@@ -1,0 +1,119 @@
+"""The page: one HTML file that needs nothing else, to be opened, sent and printed."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from truefit.core.errors import InvalidInput
+from truefit.report.cells import Grid, column
+from truefit.report.templating import asset, figure, render
+
+#: The layout of ``content`` that this release renders.
+VERSION = 1
+
+#: So many sections make a list of them worth having.
+LISTED_FROM = 3
+
+
+def render_page(content: Mapping[str, Any]) -> str:
+    """Render a report to one self-contained HTML page.
+
+    The page loads nothing: style and script are in it, and its security policy allows no others. It follows the
+    light or dark preference of the reader, prints, and its tables can be sorted.
+
+    Parameters
+    ----------
+    content : mapping
+        Plain types, version 1::
+
+            {"version": 1,
+             "title": str,
+             "verdict": [str, ...],                     # the answer first, in sentences
+             "sections": [{"title": str,
+                           "lead": str,                 # optional, like all below
+                           "figure_svg": str,           # trusted markup, as plots.to_svg makes it
+                           "table": {"columns": [str, ...],
+                                     "rows": [[value, ...], ...],
+                                     "caption": str,
+                                     "highlight": [row number, ...]},
+                           "notes": [str, ...]}],
+             "made": {label: value}}                    # command, versions, data, fits
+
+        Values of tables are text, numbers, pairs of numbers (intervals), booleans, or None. Values of ``made``
+        are text, numbers, lists, or mappings. All text is escaped, whatever is in it.
+
+    Returns
+    -------
+    str
+        The page, from its doctype on.
+
+    Examples
+    --------
+    >>> page = render_page({"version": 1, "title": "Wine <2024>", "verdict": ["Ridge is best."]})
+    >>> page[:15], "Wine &lt;2024&gt;" in page
+    ('<!doctype html>', True)
+    """
+    version = content.get("version")
+    if version != VERSION:
+        raise InvalidInput(f"The 'version' of a page's content must be {VERSION}. Got {version!r} instead.")
+    sections = [_section(section) for section in content.get("sections") or ()]
+    script = asset("sort.js")
+    return render(
+        "page.html.j2",
+        title=_title(content, "a page"),
+        verdict=_sentences(content, "verdict"),
+        sections=sections,
+        listed=len(sections) >= LISTED_FROM,
+        made=_made(content.get("made") or {}),
+        style=asset("page.css"),
+        script=script,
+        # Only this script may run: should markup ever slip in with a figure, a script in it would not.
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+    )
+
+
+def _section(section: Mapping[str, Any]) -> dict[str, Any]:
+    table = section.get("table")
+    return {
+        "title": _title(section, "a section"),
+        "lead": section.get("lead"),
+        "figure": figure(section.get("figure_svg")),
+        "table": None if table is None else Grid.of(table),
+        "notes": _sentences(section, "notes"),
+    }
+
+
+def _title(part: Mapping[str, Any], what: str) -> str:
+    title = part.get("title")
+    if not title:
+        raise InvalidInput(f"The 'title' of {what} must be text. Got {title!r} instead.")
+    return str(title)
+
+
+def _sentences(part: Mapping[str, Any], key: str) -> list[str]:
+    sentences = part.get(key) or []
+    if isinstance(sentences, str):
+        raise InvalidInput(f"The {key!r} of a page must be a list of sentences. Got one text: {sentences[:40]!r}.")
+    return [str(sentence) for sentence in sentences]
+
+
+def _made(made: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
+    """Label, value in words, and whether the value is to be read by a machine."""
+    return [(str(label), _words(value), str(label).lower() == "command") for label, value in made.items()]
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return " · ".join(
+            f"{_words(part)} {name}" if _counted(part) else f"{name} {_words(part)}" for name, part in value.items()
+        )
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ", ".join(_words(part) for part in value)
+    return column([value])[0].text
+
+
+def _counted(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

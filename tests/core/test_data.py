@@ -1,0 +1,144 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+
+from truefit.core.data import Data
+from truefit.core.errors import InvalidInput
+from truefit.core.rows import Rows
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(30, 4))
+y = rng.integers(0, 3, size=30)
+
+
+def frame() -> pd.DataFrame:
+    table = pd.DataFrame(X, columns=list("abcd"))
+    table["city"] = rng.choice(["Ulm", "Jena", None], size=30)
+    table["kind"] = pd.Categorical(rng.choice(["p", "q"], size=30))
+    table["when"] = pd.date_range("2020-01-01", periods=30)
+    return table
+
+
+TABLES = {
+    "array": X,
+    "fortran": np.asfortranarray(X),
+    "images": X.reshape(30, 2, 2),
+    "float32": X.astype(np.float32),
+    "sparse": sparse.csr_array(np.where(X > 0, X, 0)),
+    "csc": sparse.csc_matrix(np.where(X > 0, X, 0)),
+    "pandas": frame(),
+    "polars": pl.from_pandas(frame()),
+    "texts": np.array([f"row {i}" for i in range(30)], dtype=object),
+}
+
+
+def part(table, n):
+    return table.tocsr()[:n] if sparse.issparse(table) else table[:n]
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_a_growing_table_keeps_its_tokens(kind):
+    table = TABLES[kind]
+    whole = Data(table, y, task="classification")
+    before = Data(part(table, 20), y[:20], task="classification")
+    assert np.array_equal(whole.tokens[:20], before.tokens)
+    assert len(np.unique(whole.tokens, axis=0)) == 30
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_take_gives_rows_of_the_same_kind(kind):
+    data = Data(TABLES[kind], y, task="classification")
+    taken = data.take(np.array([3, 5]))
+    assert taken.shape[0] == 2
+    assert isinstance(taken, type(data.X))
+
+
+def test_tokens_follow_the_row_and_not_its_place():
+    order = rng.permutation(30)
+    assert np.array_equal(
+        Data(X[order], y[order], task="classification").tokens, Data(X, y, task="classification").tokens[order]
+    )
+
+
+def test_the_container_and_the_memory_order_are_not_the_rows_content():
+    plain = Data(X, y, task="classification")
+    assert np.array_equal(plain.tokens, Data(pd.DataFrame(X), y, task="classification").tokens)
+    assert np.array_equal(plain.tokens, Data(np.asfortranarray(X), y, task="classification").tokens)
+    assert plain.schema != Data(pd.DataFrame(X), y, task="classification").schema
+
+
+@pytest.mark.parametrize("change", ["X", "y", "weight"])
+def test_every_part_of_a_row_counts(change):
+    weight = np.ones(30)
+    base = Data(X, y, task="classification", weight=weight)
+    other = {"X": X.copy(), "y": y.copy(), "weight": weight.copy()}
+    other[change][7] += 1
+    changed = Data(other["X"], other["y"], task="classification", weight=other["weight"])
+    assert (base.tokens != changed.tokens).any(axis=1).tolist() == [i == 7 for i in range(30)]
+
+
+def test_equal_rows_are_told_apart_by_their_occurrence():
+    doubled = Data(np.repeat(X, 3, axis=0), np.repeat(y, 3), task="classification")
+    assert len(np.unique(doubled.tokens, axis=0)) == 90
+    assert np.array_equal(doubled.tokens[::3], Data(X, y, task="classification").tokens)
+
+
+def test_missing_cells_of_other_kinds_are_other_content():
+    column = np.array([None, float("nan"), "nan", "None", 1, True, 1.0, "1"], dtype=object).reshape(-1, 1)
+    tokens = Data(column, [0, 1] * 4, task="classification").tokens
+    assert len(np.unique(tokens, axis=0)) == 8
+
+
+def test_locate_finds_rows_again():
+    data = Data(X, y, task="classification")
+    order = rng.permutation(30)
+    assert np.array_equal(data.locate(data.tokens[order]), order)
+    strangers = Data(X + 1, y, task="classification").tokens
+    assert np.array_equal(data.locate(np.vstack([strangers[:2], data.tokens[:1]])), [-1, -1, 0])
+
+
+def test_digest_is_additive_and_lazy_rows_agree_with_listed_ones():
+    data = Data(X, y, task="classification")
+    listed = Rows.of(np.arange(1, 30))
+    assert data.digest(Rows.without(30, 0)) == data.digest(listed)
+    assert data.digest(Rows.all(30)) != data.digest(listed)
+    twice = Rows.of([4, 4, 9])
+    assert data.digest(twice) != data.digest(Rows.of([4, 9]))
+
+
+def test_a_gather_in_stretches_equals_a_plain_one(monkeypatch):
+    monkeypatch.setattr("truefit.core.data.STRETCH_BYTES", 5 * X.itemsize * X.shape[1])
+    data = Data(X, y, task="classification")
+    calls = []
+    data.release = lambda: calls.append(1)
+    index = np.array([0, 4, 5, 5, 17, 29])
+    assert np.array_equal(data.take(index), X[index])
+    assert len(calls) == 4
+
+
+BAD = {
+    "lengths": ((X, y[:20]), {}, "X has 30 rows, so y must have 30"),
+    "groups": ((X, y), {"groups": [1, 2]}, "groups must have 30"),
+    "weight": ((X, y), {"weight": np.full(30, -1.0)}, "not negative"),
+    "nan": ((X, np.where(np.arange(30) < 2, np.nan, 1.0)), {}, "2 of 30 rows"),
+    "none": ((X, np.array([None] + ["a", "b"] * 14 + ["a"], dtype=object)), {}, "1 of 30 rows"),
+    "one class": ((X, np.zeros(30)), {}, "at least 2 classes"),
+    "continuous": ((X, X[:, 0]), {}, "Unknown label type"),
+    "empty": ((X[:0], y[:0]), {}, "0 sample"),
+    "no target": ((X, None), {}, "y to be passed"),
+    "series": ((pd.Series(X[:, 0]), y), {}, "one column"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_gets_one_clear_sentence(case):
+    arguments, options, message = BAD[case]
+    with pytest.raises(InvalidInput, match=message):
+        Data(*arguments, task="classification", **options)
+
+
+def test_text_is_no_target_for_a_regression():
+    with pytest.raises(InvalidInput, match="must be numbers"):
+        Data(X, np.array(["a"] * 30), task="regression")

@@ -1,0 +1,122 @@
+import threading
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from truefit.core.data import Data
+from truefit.core.errors import InvalidEstimator
+from truefit.core.key import Keys, is_private, union_of_asks
+from truefit.core.rows import Rows
+from truefit.core.seeds import seeded, settled
+from truefit.core.task import Ask, FitTask
+
+rng = np.random.default_rng(1)
+X = rng.normal(size=(40, 3))
+y = rng.integers(0, 2, size=40)
+data = Data(X, y, task="classification")
+
+
+def key(estimator=None, train=None, table=data, **options):
+    estimator = GaussianNB() if estimator is None else estimator
+    return Keys(table).fit(FitTask(estimator, train or Rows.all(table.n), **options)).key
+
+
+def test_the_rows_predicted_on_are_not_part_of_the_key():
+    assert key(asks=(Ask(Rows.of([1])),)) == key(asks=(Ask(Rows.of([2]), "predict_proba"),))
+
+
+def test_the_same_rows_have_the_same_key_wherever_they_stand():
+    grown = Data(np.vstack([X, X + 9]), np.r_[y, y], task="classification")
+    assert key(train=Rows.all(40)) == key(train=Rows.of(range(40)), table=grown)
+    assert key(train=Rows.of(range(5, 20))) == key(table=Data(X[5:20], y[5:20], task="classification"))
+
+
+def test_labels_repeat_and_rows_count():
+    flipped = 1 - y
+    keys = {
+        key(),
+        key(y=flipped),
+        key(repeat=1),
+        key(train=Rows.without(40, 3)),
+        key(GaussianNB(var_smoothing=1e-3)),
+    }
+    assert len(keys) == 5
+    assert key(y=flipped) == key(y=flipped.copy())
+
+
+def test_labels_put_at_rows_outside_the_training_set_do_not_count():
+    other = y.copy()
+    other[7] = 1 - other[7]
+    train = Rows.without(40, 7)
+    assert key(train=train, y=other) == key(train=train, y=y.copy())
+
+
+def test_candidates_along_a_path_get_common_seeds():
+    keys = Keys(data)
+    fits = [keys.fit(FitTask(GradientBoostingClassifier(n_estimators=n), Rows.all(40))) for n in (5, 50)]
+    assert fits[0].seeds == fits[1].seeds
+    assert fits[0].key != fits[1].key
+    other_rows = keys.fit(FitTask(GradientBoostingClassifier(), Rows.without(40, 1)))
+    again = keys.fit(FitTask(GradientBoostingClassifier(), Rows.all(40), repeat=1))
+    assert len({fits[0].seeds, other_rows.seeds, again.seeds}) == 3
+
+
+def test_nested_random_states_are_seeded_too_and_given_ones_are_left():
+    pipeline = make_pipeline(FunctionTransformer(), RandomForestClassifier(n_estimators=3))
+    fit = Keys(data).fit(FitTask(pipeline, Rows.all(40)))
+    assert [path for path, _ in fit.seeds] == ["randomforestclassifier__random_state"]
+    model = seeded(pipeline, fit.seeds)
+    assert model[-1].random_state == fit.seeds[0][1]
+    assert Keys(data).fit(FitTask(RandomForestClassifier(random_state=3), Rows.all(40))).seeds == ()
+
+
+def test_a_random_state_is_drawn_once_to_an_int():
+    state = np.random.RandomState(5)
+    first, second = settled(RandomForestClassifier(random_state=state)), settled(RandomForestClassifier(random_state=5))
+    assert isinstance(first.random_state, int)
+    assert second.random_state == 5
+    assert state.randint(100) == np.random.RandomState(5).randint(100)  # the user's own is not touched
+
+
+def test_what_cannot_be_cloned_is_refused():
+    class Stubborn(GaussianNB):
+        def __init__(self, priors=None):
+            self.priors = [0.5, 0.5]
+
+    with pytest.raises(InvalidEstimator, match="cloneable"):
+        settled(Stubborn())
+
+
+def test_what_cannot_be_keyed_is_private_and_said_once():
+    keys = Keys(data)
+    estimator = make_pipeline(FunctionTransformer(kw_args={"lock": threading.Lock()}), GaussianNB())
+    with pytest.warns(UserWarning, match="never shared or stored") as caught:
+        fits = [keys.fit(FitTask(estimator, Rows.all(40))) for _ in range(3)]
+    assert len(caught) == 1
+    assert all(is_private(fit.key) for fit in fits)
+    assert len({fit.key for fit in fits}) == 3
+
+
+def test_groups_count_only_for_an_estimator_that_asks_for_them():
+    grouped = Data(X, y, task="classification", groups=np.arange(40) % 5)
+    other = Data(X, y, task="classification", groups=np.arange(40) % 4)
+    assert key(table=grouped) == key(table=other) == key()
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(LogisticRegression(), {"C": [1]}, cv=GroupKFold(2))
+        assert key(search, table=grouped) != key(search, table=other)
+
+
+def test_asks_are_united_by_response():
+    one, other = Rows.of([1, 2]), Rows.of([2, 3])
+    union = union_of_asks([Ask(one), Ask(other), Ask(one, "predict_proba")])
+    assert {ask.response: ask.rows.index.tolist() for ask in union} == {
+        "predict": [1, 2, 3],
+        "predict_proba": [1, 2],
+    }

@@ -1,0 +1,84 @@
+import copy
+import dataclasses
+import pickle
+
+import numpy as np
+import pytest
+
+from truefit.core.outcome import Answer
+from truefit.stores.answer import StoredAnswer
+from truefit.stores.recent import Recent
+from truefit.testing.store_contract import assert_same_bits, some_tokens
+
+TOKENS, VALUES = some_tokens(3), np.array([1.0, 2.0, 3.0])
+
+
+class Source:
+    def __init__(self):
+        self.reads = []
+
+    def read_tokens(self, rowset):
+        self.reads.append(rowset)
+        return TOKENS
+
+    def read_values(self, key, response, rowset):
+        self.reads.append((key, response, rowset))
+        return VALUES
+
+
+@pytest.fixture
+def source():
+    return Source()
+
+
+def test_nothing_is_read_before_it_is_looked_at(source):
+    answer = StoredAnswer.of(source, "a fit", "predict", b"rows", True)
+    assert isinstance(answer, Answer)
+    assert (answer.response, answer.rowset, answer.coded) == ("predict", b"rows", True)
+    assert source.reads == []
+    assert answer.values is VALUES
+    assert answer.tokens is TOKENS
+    assert source.reads == [("a fit", "predict", b"rows"), b"rows"]
+
+
+def test_a_handle_holds_nothing(source):
+    answer = StoredAnswer.of(source, "a fit", "predict", b"rows", True)
+    for _ in range(2):
+        answer.values
+    assert len(source.reads) == 2
+
+
+def test_there_are_no_other_attributes(source):
+    answer = StoredAnswer.of(source, "a fit", "predict", b"rows", True)
+    with pytest.raises(AttributeError, match="nonsense"):
+        answer.nonsense
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        answer.coded = False
+
+
+@pytest.mark.parametrize("away", [lambda a: pickle.loads(pickle.dumps(a)), copy.copy, copy.deepcopy])
+def test_away_from_its_store_it_brings_its_values(source, away):
+    answer = away(StoredAnswer.of(source, "a fit", "predict", b"rows", True))
+    assert type(answer) is Answer
+    assert_same_bits(answer.values, VALUES)
+    assert_same_bits(answer.tokens, TOKENS)
+    assert answer.coded
+
+
+def test_it_can_be_replaced_in_part(source):
+    answer = dataclasses.replace(StoredAnswer.of(source, "a fit", "predict", b"rows", True), values=VALUES * 2)
+    assert_same_bits(answer.values, VALUES * 2)
+    assert_same_bits(answer.tokens, TOKENS)
+
+
+def test_recent_lets_the_least_recent_go_first():
+    recent = Recent(limit_bytes=24)
+    for name in "abc":
+        recent.add(name, np.zeros(1))
+    recent.get("a")
+    recent.add("d", np.zeros(1))
+    assert [name for name in "abcd" if recent.get(name) is not None] == ["a", "c", "d"]
+    recent.add("large", np.zeros(100))
+    assert [name for name in ("a", "c", "d", "large") if recent.get(name) is not None] == ["large"]
+    recent.clear()
+    assert recent.get("large") is None
