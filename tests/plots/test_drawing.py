@@ -127,3 +127,12 @@ def test_colours_contrast_with_light_and_dark_pages(colour: str, page: str) -> N
 def _luminance(colour: str) -> float:
     linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in to_rgb(colour)]
     return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+
+
+def test_long_names_leave_room_for_the_picture() -> None:
+    names = [f"{'very ' * 20}long {i} {'name ' * 20}" for i in range(3)]
+    ax = forest(names, [0.3, 0.1, 0.2], [0.2, 0.05, 0.1], [0.4, 0.15, 0.3], xlabel="error", best=names[1])
+    ax.figure.draw_without_rendering()
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    assert len(set(labels)) == 3
+    assert ax.get_position().width > 0.2

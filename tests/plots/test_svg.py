@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from truefit.core.errors import InvalidInput
 from truefit.plots import confusion, forest, predicted_vs_true, to_svg
 from truefit.plots.palette import INK
 
@@ -94,3 +95,16 @@ def test_figures_are_taken_as_well_as_axes() -> None:
 def test_background_is_left_out_unless_asked_for() -> None:
     assert "#ffffff" not in svg(picture())
     assert "#ffffff" in to_svg(picture(), title="t", description="d", transparent=False)
+
+
+def test_axes_without_a_figure_are_refused() -> None:
+    ax = picture()
+    ax.remove()
+    with pytest.raises(InvalidInput, match="on a figure"):
+        svg(ax)
+
+
+def test_subfigures_are_drawn_with_their_figure() -> None:
+    left, _ = Figure().subfigures(1, 2)
+    assert "<svg" in svg(left.add_subplot())
+    assert "<svg" in svg(left)

@@ -66,9 +66,7 @@ def test_averaged_repeats_by_hand() -> None:
 def test_averaged_repeats_do_not_shrink_with_repeats() -> None:
     # Repeats whose losses average out exactly: the sd of averaged losses would be 0.
     losses = np.array([[1.0, 2.0, 3.0, 4.0], [4.0, 3.0, 2.0, 1.0]])
-    assert averaged_repeats(losses, zero_one=False) == pytest.approx(
-        averaged_repeats(losses[:1], zero_one=False)
-    )
+    assert averaged_repeats(losses, zero_one=False) == pytest.approx(averaged_repeats(losses[:1], zero_one=False))
     zero_one = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
     assert averaged_repeats(zero_one, zero_one=True) == wilson(0.25, 4 / 1.1**2)
 
@@ -93,9 +91,7 @@ def test_coverage_of_independent_losses() -> None:
     normal = rng.normal(size=(2000, 12))
     assert _coverage([t_interval(x) for x in normal], 0.0) == pytest.approx(0.95, abs=0.015)
     errors = rng.random((2000, 80)) < 0.1
-    assert _coverage([pooled(x, zero_one=True, factor=1.0) for x in errors], 0.1) == pytest.approx(
-        0.95, abs=0.025
-    )
+    assert _coverage([pooled(x, zero_one=True, factor=1.0) for x in errors], 0.1) == pytest.approx(0.95, abs=0.025)
     # With nothing to make up for, the factor turns 95% into P(|Z| < 1.2 * 1.96) = 98.1%.
     squared = rng.normal(size=(2000, 400)) ** 2
     assert _coverage([pooled(x, zero_one=False) for x in squared], 1.0) == pytest.approx(0.981, abs=0.012)

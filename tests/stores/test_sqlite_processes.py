@@ -106,7 +106,7 @@ def killed(path, names, after):
 
 def test_nothing_is_lost_when_processes_are_killed(tmp_path):
     path = tmp_path / "fits.db"
-    for last, name in zip(killed(path, "abc", (1, 5, 15)), "abc", strict=True):
+    for last, name in zip(killed(path, "ab", (1, 12)), "ab", strict=True):
         assert last >= 0
         # The first look is at what the kill has left behind: the log has never been written back.
         check(path, name, last)

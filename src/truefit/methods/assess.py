@@ -298,10 +298,15 @@ class Assessment(Result):
             )
         return pd.DataFrame(lines).set_index("estimator")
 
+    @property
+    def heading(self) -> str:
+        """What was measured, and how."""
+        return f"{self.metric} by {self._splits.description} on {self._data.n:,} rows"
+
     def summary(self) -> str:
         """Return each estimate with its interval, what it estimates, and what to know about it."""
         width = max(len(name) for name in self.names)
-        lines = [f"{self.metric} by {self._splits.description} on {self._data.n:,} rows"]
+        lines = [self.heading]
         lines += [f"  {name:<{width}}  {self.estimates[name].text(self.level)}" for name in self.names]
         lines.append(f"Estimated: {self.estimand}.")
         lines += [f"Note: {note}" for note in self.notes]

@@ -63,18 +63,22 @@ def default_responses(estimator: Any, task: Task) -> tuple[Response, ...]:
     return ("predict",)
 
 
+def names_of(estimators: Sequence[Any]) -> list[str]:
+    """Name estimators by their classes, the second of a class with a number."""
+    seen: Counter[str] = Counter()
+    names = []
+    for estimator in estimators:
+        name = _class_name(estimator)
+        seen[name] += 1
+        names.append(name if seen[name] == 1 else f"{name} {seen[name]}")
+    return names
+
+
 def _named(given: Any) -> dict[str, Any]:
     if isinstance(given, Mapping):
         return {str(name): estimator for name, estimator in given.items()}
-    if not isinstance(given, Sequence):
-        return {_class_name(given): given}
-    seen: Counter[str] = Counter()
-    named = {}
-    for estimator in given:
-        name = _class_name(estimator)
-        seen[name] += 1
-        named[name if seen[name] == 1 else f"{name} {seen[name]}"] = estimator
-    return named
+    estimators = given if isinstance(given, list | tuple) else [given]
+    return dict(zip(names_of(estimators), estimators, strict=True))
 
 
 def _class_name(estimator: Any) -> str:

@@ -17,10 +17,10 @@ def default_candidates(X: Any, task: Task) -> dict[str, Any]:
     """
     learners = _classifiers() if task == "classification" else _regressors()
     if sparse.issparse(X):
-        sparse_ready = ("dummy", "linear", "kNN", "random forest")
+        sparse_ready = ("dummy", "linear", "knn", "random_forest")
         return {name: learner for name, learner in learners.items() if name in sparse_ready}
     if _all_numbers(X):
-        return {name: _scaled(learner) if name in ("linear", "kNN") else learner for name, learner in learners.items()}
+        return {name: _scaled(learner) if name in ("linear", "knn") else learner for name, learner in learners.items()}
     from skrub import tabular_pipeline
 
     return {name: learner if name == "dummy" else tabular_pipeline(learner) for name, learner in learners.items()}
@@ -53,10 +53,10 @@ def _classifiers() -> dict[str, Any]:
     return {
         "dummy": DummyClassifier(),
         "linear": LogisticRegression(max_iter=1000),
-        "naive Bayes": GaussianNB(),
-        "kNN": KNeighborsClassifier(15),
+        "naive_bayes": GaussianNB(),
+        "knn": KNeighborsClassifier(15),
         "tree": DecisionTreeClassifier(min_samples_leaf=5),
-        "random forest": RandomForestClassifier(),
+        "random_forest": RandomForestClassifier(),
         "boosting": HistGradientBoostingClassifier(),
     }
 
@@ -71,8 +71,8 @@ def _regressors() -> dict[str, Any]:
     return {
         "dummy": DummyRegressor(),
         "linear": Ridge(),
-        "kNN": KNeighborsRegressor(15),
+        "knn": KNeighborsRegressor(15),
         "tree": DecisionTreeRegressor(min_samples_leaf=5),
-        "random forest": RandomForestRegressor(),
+        "random_forest": RandomForestRegressor(),
         "boosting": HistGradientBoostingRegressor(),
     }

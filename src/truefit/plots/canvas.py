@@ -80,15 +80,22 @@ def number_at_right(ax: Axes, row: int, text: str, *, bold: bool) -> None:
 
 
 def shortened(names: Sequence[str], length: int = NAME_LENGTH) -> list[str]:
-    """Names that fit beside a picture: the middle of a long one is left out, unless two would look alike.
+    """Names that fit beside a picture: the middle of a long one is left out.
+
+    Those that would look alike then are told apart by their place.
 
     Examples
     --------
     >>> shortened(["ridge", "pipeline-standardscaler-logisticregression"], length=20)
     ['ridge', 'pipeline-s…egression']
-    >>> shortened(["a very long name, one way", "a very long name, or one way"], length=9)
-    ['a very long name, one way', 'a very long name, or one way']
+    >>> shortened(["a long name, one way", "a long name, or one way"], length=15)
+    ['a long … way (1)', 'a long … way (2)']
     """
     head = length // 2
     cut = [n if len(n) <= length else f"{n[:head]}…{n[len(n) - (length - head - 1) :]}" for n in names]
-    return [short if cut.count(short) == 1 else name for name, short in zip(names, cut, strict=True)]
+    alike = {short for short in cut if cut.count(short) > 1}
+    if not alike:
+        return cut
+    places = [f"{short[:head]}…{short[-4:]} ({place})" for place, short in enumerate(cut, start=1)]
+    named = zip(names, cut, places, strict=True)
+    return [place if short in alike and short != name else short for name, short, place in named]

@@ -9,6 +9,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
+from truefit.core.errors import InvalidInput
 from truefit.plots.palette import INK
 
 if TYPE_CHECKING:
@@ -66,13 +67,14 @@ def to_svg(axes_or_figure: Axes | Figure | SubFigure, *, title: str, description
 def _drawn(source: Axes | Figure | SubFigure, transparent: bool) -> str:
     import matplotlib
 
-    figure = source.get_figure(root=True)
-    if figure is None:
-        raise ValueError("The axes must be on a figure. Got axes that were removed from theirs.")
+    owner = source.figure
+    if owner is None:
+        raise InvalidInput("The axes must be on a figure. Got axes that were removed from theirs.")
     target = io.StringIO()
     # Both are read while drawing: letters as letters, and the same identifiers on every run.
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "truefit"}):
-        figure.savefig(target, format="svg", transparent=transparent, metadata={"Date": None})
+        # A subfigure cannot be saved alone: its own figure is the whole.
+        owner.figure.savefig(target, format="svg", transparent=transparent, metadata={"Date": None})
     return target.getvalue()
 
 
@@ -154,7 +156,8 @@ def _frame(root: Element, salt: str, title: str, description: str) -> None:
         "width": f"{width * 4 / 3:.0f}",
         "height": f"{height * 4 / 3:.0f}",
         "fill": "currentColor",
-        "style": f"max-width: 100%; min-width: {width * 4 / 3 * SHRINK:.0f}px; height: auto; stroke-linejoin: round; stroke-linecap: butt",
+        "style": f"max-width: 100%; min-width: {width * 4 / 3 * SHRINK:.0f}px; height: auto; "
+        "stroke-linejoin: round; stroke-linecap: butt",
     }
     for position, (tag, text) in enumerate((("title", title), ("desc", description))):
         element = ElementTree.Element(tag, id=f"{salt}-{tag}")

@@ -136,10 +136,10 @@ def _places(numbers: Sequence[Number]) -> int | None:
 
 
 def _numeral(number: Number, places: int | None) -> str:
-    if isinstance(number, int):
-        return f"{number:,d}".replace("-", "−")
     if math.isinf(number):
         return "∞" if number > 0 else "−∞"
+    if isinstance(number, int) and not places:
+        return f"{number:,d}".replace("-", "−")
     if places is None:
         return f"{number:.{DIGITS}g}".replace("-", "−")
     if number != 0 and abs(number) < 0.5 * 10**-places:

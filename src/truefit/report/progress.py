@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import sys
 import weakref
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -43,6 +44,7 @@ class TerminalProgress:
         self.delay = delay
         self._console = console
         self._bar: _Bar | None = None
+        self._clear: Callable[[], object] | None = None
         self._silent = False
         self._drawn = float("-inf")
 
@@ -64,13 +66,13 @@ class TerminalProgress:
         if bar is not None:
             self._bar = bar
             # A terminal whose cursor stays hidden is worse than no bar: closed at exit if nobody did.
-            weakref.finalize(self, bar.close)
+            self._clear = weakref.finalize(self, bar.close)
 
     def close(self) -> None:
         """Clear the line. May be called more than once; a later event opens a new line."""
-        if self._bar is not None:
-            self._bar.close()
-            self._bar = None
+        if self._clear is not None:
+            self._clear()
+        self._bar = self._clear = None
         self._drawn = float("-inf")
 
     def __enter__(self) -> TerminalProgress:
@@ -162,7 +164,8 @@ class _TerminalBar:
         grid = Table.grid(padding=(0, 1))
         grid.add_column(width=24)
         grid.add_column(no_wrap=True, overflow="ellipsis")
-        grid.add_row(ProgressBar(total=max(event.total, 1), completed=event.done), Text(line(event)))
+        bar = ProgressBar(total=max(event.total, 1), completed=event.done, complete_style="cyan", finished_style="cyan")
+        grid.add_row(bar, Text(line(event)))
         self._live.update(grid, refresh=True)
 
     def close(self) -> None:

@@ -89,6 +89,7 @@ class LeaveOneOut:
     def __init__(self, X: Floats, y: npt.NDArray[Any], problem: LinearProblem) -> None:
         self.X, self.problem = X, problem
         self.n, self.p = X.shape
+        self.wide = self.p >= self.n
         y = y.astype(np.float64)
         self.mean, self.y_mean = np.zeros(self.p), 0.0
         if problem.intercept:
@@ -97,19 +98,21 @@ class LeaveOneOut:
         self.y_size = float(np.abs(y).mean())
         U, self.s, self.Vt = np.linalg.svd(self.Xc, full_matrices=False)
         with np.errstate(all="ignore"):  # what comes out as NaN or infinite is not trusted
-            self._solve(U.T @ self.yc)
+            self._solve(U)
 
-    def _solve(self, projected: Floats) -> None:
+    def _solve(self, U: Floats) -> None:
         scale = np.sqrt(self.s**2 + self.problem.alpha)
-        self.coef = self.Vt.T @ (self.s / scale**2 * projected)
-        # From X and V, not from U: a small row of U is known only as well as the largest ones.
-        self.scores = self.Xc @ self.Vt.T / scale  # row i: hᵢ is its squared norm, but for the intercept's share
+        self.coef = self.Vt.T @ (self.s / scale**2 * (U.T @ self.yc))
+        # Row i of the scores: hᵢ is its squared norm, but for the intercept's share. U is known to the precision of its
+        # largest rows, X V to that of each row; but only with U is the row left out the very row that was put in,
+        # and where there are many columns every leverage is near 1.
+        self.scores = U * (self.s / scale) if self.wide else self.Xc @ self.Vt.T / scale
         self.scale = scale
         self.leverage = np.einsum("ij,ij->i", self.scores, self.scores)
         if self.problem.intercept:
             self.leverage += 1 / self.n
         self.left = 1 - self.leverage
-        self.fitted = self.Xc @ self.coef
+        self.fitted = (U * self.s) @ (self.Vt @ self.coef) if self.wide else self.Xc @ self.coef
         # The formula above with the large terms taken out: yᵢ does not come in at its full size.
         self.predictions = self.y_mean + (self.fitted - self.leverage * self.yc) / self.left
         self.residual = np.abs(self.yc - self.fitted) / self.left
@@ -185,11 +188,15 @@ class LeaveOneOut:
 
     def _error_of_evaluation(self) -> Floats:
         """Rounding where the row's own values come in; grows as its leverage goes to 1."""
-        unit = self.problem.svd_unit(self.p)
-        size = np.linalg.norm(self.Xc, axis=1)
-        products = size * (self._coef_norm + 2 * self.residual * np.sqrt(self.leverage) / self.scale[-1])
+        unit, largest = self.problem.svd_unit(self.p), self.s[0]
         sums = np.abs(self.fitted) + self.leverage * (np.abs(self.yc) + self.residual)
-        return np.asarray((unit * products + 4 * _U * sums) / self.left)
+        error = 4 * _U * len(self.s) ** 0.5 * sums / self.left
+        if self.wide:
+            return np.asarray(error + unit * largest * self._coef_norm)
+        size, reach = np.linalg.norm(self.Xc, axis=1), np.linalg.norm(self.scores * (self.s / self.scale), axis=1)
+        products = size * (self._coef_norm + 2 * self.residual * np.sqrt(self.leverage) / self.scale[-1])
+        factors = largest * reach * (np.linalg.norm(self.coef) + 2 * self._pull_norm * self.left * self.residual)
+        return np.asarray(error + unit * (products + factors) / self.left)
 
     def _error_of_cholesky(self) -> Floats:
         """Normal equations; their error goes with the diagonal, so badly scaled columns do no harm."""

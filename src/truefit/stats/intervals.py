@@ -67,9 +67,7 @@ def wilson(successes_share: float, n: float, level: float = 0.95) -> Interval:
             f"The 'successes_share' parameter of wilson must be a share within 0 and 1. Got {p!r} instead."
         )
     if not (math.isfinite(size) and size > 0):
-        raise InvalidInput(
-            f"The 'n' parameter of wilson must be a positive, finite size. Got {size!r} instead."
-        )
+        raise InvalidInput(f"The 'n' parameter of wilson must be a positive, finite size. Got {size!r} instead.")
     z = _normal_quantile(level)
     spread = z * z / size
     centre = (p + spread / 2) / (1 + spread)
@@ -186,9 +184,7 @@ def averaged_repeats(
         )
     runs = [_sample(run, "losses_by_repeat", "averaged_repeats", zero_one=zero_one) for run in x]
     if not runs:
-        raise InvalidInput(
-            "The 'losses_by_repeat' parameter of averaged_repeats must have at least 1 repeat. Got 0."
-        )
+        raise InvalidInput("The 'losses_by_repeat' parameter of averaged_repeats must have at least 1 repeat. Got 0.")
     sd = float(np.mean([run.std(ddof=1) for run in runs]))
     return _inflated(x.mean(), sd, x.shape[1], factor=factor, zero_one=zero_one, level=level)
 
@@ -238,9 +234,7 @@ def corrected_t(scores: npt.ArrayLike, test_over_train: float, level: float = 0.
 
 def _inflated(mean: float, sd: float, n: int, *, factor: float, zero_one: bool, level: float) -> Interval:
     if not (math.isfinite(factor) and factor > 0):
-        raise InvalidInput(
-            f"The 'factor' parameter of an interval must be a positive number. Got {factor!r} instead."
-        )
+        raise InvalidInput(f"The 'factor' parameter of an interval must be a positive number. Got {factor!r} instead.")
     if zero_one:
         return wilson(float(mean), n / factor**2, level)
     return _around(mean, _normal_quantile(level) * factor * sd / math.sqrt(n))
@@ -256,21 +250,15 @@ def _sample(values: npt.ArrayLike, parameter: str, function: str, *, zero_one: b
     if x.ndim != 1 or x.size < 2:
         raise InvalidInput(f"{what} must be at least 2 numbers in one row. Got shape {x.shape} instead.")
     if not np.isfinite(x).all():
-        raise InvalidInput(
-            f"{what} must be finite. Got {int((~np.isfinite(x)).sum())} NaN or infinite of {x.size}."
-        )
+        raise InvalidInput(f"{what} must be finite. Got {int((~np.isfinite(x)).sum())} NaN or infinite of {x.size}.")
     if zero_one and not np.isin(x, (0.0, 1.0)).all():
-        raise InvalidInput(
-            f"{what} must be 0 or 1 with zero_one=True. Got values such as {x[~np.isin(x, (0, 1))][0]}."
-        )
+        raise InvalidInput(f"{what} must be 0 or 1 with zero_one=True. Got values such as {x[~np.isin(x, (0, 1))][0]}.")
     return x
 
 
 def _tail(level: float) -> float:
     if not 0.0 < level < 1.0:
-        raise InvalidInput(
-            f"The 'level' of an interval must lie between 0 and 1, such as 0.95. Got {level!r} instead."
-        )
+        raise InvalidInput(f"The 'level' of an interval must lie between 0 and 1, such as 0.95. Got {level!r} instead.")
     return 0.5 + level / 2
 
 

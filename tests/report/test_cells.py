@@ -1,0 +1,54 @@
+"""Values as text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from truefit.report.cells import Grid, column
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        ([0.123456, 0.05], ["0.1235", "0.0500"]),
+        ([0.0334, 0.042], ["0.0334", "0.0420"]),
+        ([0.00123], ["0.00123"]),
+        ([10.4412, 9.3], ["10.44", "9.30"]),
+        ([1234.567], ["1,235"]),
+        ([-0.5, 0.5], ["−0.5000", "0.5000"]),
+        ([1e-9, 2e-9], ["1e−09", "2e−09"]),
+        ([3e20], ["3e+20"]),
+        ([0.9, 1e-7, -1e-7, 0.0], ["0.9000", "< 0.0001", "> −0.0001", "0.0000"]),
+        ([3, 12_000, -4], ["3", "12,000", "−4"]),
+        ([3, 0.5], ["3.000", "0.500"]),
+        ([np.int64(3), np.float64(0.5)], ["3.000", "0.500"]),
+        ([None, NAN, (NAN, None)], ["–", "–", "–"]),
+        ([INF, -INF, 1.0], ["∞", "−∞", "1.000"]),
+        ([[0.1, 0.2], (0.15, 0.3)], ["0.1000 to 0.2000", "0.1500 to 0.3000"]),
+        ([True, False, "text", ["a", "b"]], ["yes", "no", "text", "['a', 'b']"]),
+        ([0.0, 0.0], ["0.000", "0.000"]),
+        ([], []),
+    ],
+)
+def test_texts(values: list[Any], texts: list[str]) -> None:
+    assert [cell.text for cell in column(values)] == texts
+
+
+def test_numbers_are_sorted_by_their_value_and_missing_ones_are_marked() -> None:
+    cells = column([0.5, [0.25, 0.75], None, "text"])
+    assert [cell.sort for cell in cells] == [0.5, 0.25, None, None]
+    assert [cell.missing for cell in cells] == [False, False, True, False]
+
+
+def test_a_column_is_numeric_if_all_that_is_there_is() -> None:
+    grid = Grid.of({"columns": ["a", "b", "c", "d"], "rows": [[1, "x", None, True], [None, 2, None, False]]})
+    assert grid.numeric == (True, False, False, False)
+
+
+def test_a_table_without_rows() -> None:
+    assert Grid.of({"columns": ["a"], "rows": []}).rows == ()

@@ -1,0 +1,191 @@
+"""The page: self-contained, escaped, well formed."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from truefit.core.errors import InvalidInput
+from truefit.report import render_fragment, render_page
+
+ATTACK = "<script>alert(1)</script>"
+QUOTE = '"><img src=x onerror=alert(1)>'
+VOID = {"meta", "link", "br", "img", "hr", "input"}
+
+
+class Reader(HTMLParser):
+    """Checks that tags nest, and collects what the page is made of."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: dict[str, list[str]] = {}
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        names = [name for name, _ in attrs]
+        assert len(names) == len(set(names)), f"an attribute twice in {tag}"
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if data.strip():
+            self.words.setdefault(self.open[-1] if self.open else "", []).append(data.strip())
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attrs for name, attrs in self.tags if name == tag]
+
+
+def content(text: str = "plain", **changes: Any) -> dict[str, Any]:
+    section = {
+        "title": f"section {text}",
+        "lead": f"lead {text}",
+        "figure_svg": '<svg role="img"><title>t</title><path d="M 0 0"/></svg>',
+        "table": {
+            "columns": ["model", f"error {text}", "interval", "fits"],
+            "rows": [["ridge", 0.125, [0.1, 0.16], 1200], [f"cell {text}", None, None, 7]],
+            "caption": f"caption {text}",
+            "highlight": [0],
+        },
+        "notes": [f"note {text}"],
+    }
+    made = {
+        "Command": f"truefit study {text}",
+        "Fits": {"asked": 1210, "run": 275},
+        f"label {text}": ["a", 2, {"numpy": f"2.0 {text}"}],
+    }
+    whole = {"version": 1, "title": f"title {text}", "verdict": [f"first {text}", "second"], "made": made}
+    return whole | {"sections": [section]} | changes
+
+
+def test_structure() -> None:
+    page = render_page(content())
+    reader = Reader(page)
+    assert page.startswith("<!doctype html>\n")
+    assert reader.all("html") == [{"lang": "en"}]
+    assert reader.words["h1"] == ["title plain"]
+    assert reader.words["h2"] == ["Verdict", "section plain", "How this was made"]
+    assert [tag for tag, _ in reader.tags].count("main") == 1
+    assert reader.words["caption"] == ["caption plain"]
+    assert reader.words["code"] == ["truefit study plain"]
+    assert reader.words["dd"] == ["1,210 asked · 275 run", "a, 2, numpy 2.0 plain"]
+
+
+def test_the_verdict_comes_before_everything_else() -> None:
+    page = render_page(content())
+    body = page[page.index("<main") :]
+    assert body.index("first plain") < body.index("section plain") < body.index("How this was made")
+
+
+def test_tables_align_numbers_and_name_rows() -> None:
+    reader = Reader(render_page(content()))
+    assert reader.words["td"] == ["0.1250", "0.1000 to 0.1600", "1,200", "–", "–", "7"]
+    headers = reader.all("th")
+    assert [h.get("scope") for h in headers] == ["col"] * 4 + ["row"] * 2
+    assert [h.get("class") for h in headers[:4]] == [None, "tf-number", "tf-number", "tf-number"]
+    assert [cell.get("data-sort") for cell in reader.all("td")] == ["0.125", "0.1", "1200.0", None, None, "7.0"]
+    assert [row.get("class") for row in reader.all("tr")] == [None, "tf-best", None]
+
+
+@pytest.mark.parametrize("text", [ATTACK, QUOTE, "</title>", "</style><b>", "{{ 7 * 7 }}", "&lt;"])
+def test_everything_is_escaped(text: str) -> None:
+    reader, plain = Reader(render_page(content(text))), Reader(render_page(content()))
+    assert [tag for tag, _ in reader.tags] == [tag for tag, _ in plain.tags]
+    assert reader.words["title"][0] == reader.words["h1"][0] == f"title {text}"
+    assert reader.words["caption"] == [f"caption {text}"]
+    assert reader.words["code"] == [f"truefit study {text}"]
+    assert reader.all("div")[0]["aria-label"] == f"caption {text}"
+    assert f"note {text}" in reader.words["li"]
+    assert f"cell {text}" in reader.words["th"]
+
+
+def test_the_page_needs_nothing_else() -> None:
+    page = render_page(content())
+    reader = Reader(page)
+    for tag, attrs in reader.tags:
+        for name in ("src", "href", "xlink:href", "action", "data", "poster", "srcset"):
+            assert (attrs.get(name) or "#").startswith(("#", "data:")), f"{tag} {name} {attrs[name]}"
+    assert not re.search(r"@import|url\((?!#|data:)|https?://", page)
+
+
+def test_only_the_script_of_the_page_may_run() -> None:
+    page = render_page(content())
+    scripts = re.findall(r"<script>(.*?)</script>", page, flags=re.DOTALL)
+    assert len(scripts) == 1
+    policy = next(m["content"] for m in Reader(page).all("meta") if m.get("http-equiv") == "Content-Security-Policy")
+    digest = base64.b64encode(hashlib.sha256(scripts[0].encode()).digest()).decode()
+    assert policy is not None
+    assert f"script-src 'sha256-{digest}'" in policy
+    assert "default-src 'none'" in policy
+
+
+def test_identifiers_are_unique_and_links_lead_somewhere() -> None:
+    section = content()["sections"][0]
+    reader = Reader(render_page(content(sections=[section] * 3)))
+    ids = [attrs["id"] for _, attrs in reader.tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    links = [a["href"] for a in reader.all("a")]
+    assert links == ["#main", "#section-1", "#section-2", "#section-3", "#made"]
+    assert {str(link)[1:] for link in links} <= set(ids)
+    named = {attrs["aria-labelledby"] for _, attrs in reader.tags if "aria-labelledby" in attrs}
+    assert named <= set(ids)
+
+
+def test_a_page_may_be_nearly_empty() -> None:
+    reader = Reader(render_page({"version": 1, "title": "t"}))
+    assert "table" not in [tag for tag, _ in reader.tags]
+    assert reader.words.get("h2") is None
+
+
+def test_the_same_content_gives_the_same_page() -> None:
+    assert render_page(content()) == render_page(content())
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"version": 2}, "'version'.*must be 1. Got 2"),
+        ({"title": ""}, "'title' of a page"),
+        ({"verdict": "one text"}, "'verdict'.*list of sentences"),
+        ({"sections": [{"lead": "x"}]}, "'title' of a section"),
+        ({"sections": [{"title": "s", "figure_svg": ATTACK}]}, "begins with '<svg'"),
+        ({"sections": [{"title": "s", "table": {"columns": ["a"], "rows": [[1, 2]]}}]}, "1 values.*Got 2 in row 0"),
+    ],
+)
+def test_what_is_no_content_is_said(changes: Mapping[str, Any], says: str) -> None:
+    with pytest.raises(InvalidInput, match=says):
+        render_page(content(**changes))
+
+
+def test_fragment_is_small_scoped_and_escaped() -> None:
+    section = content(ATTACK)["sections"][0]
+    html = render_fragment(f"title {ATTACK}", [f"line {ATTACK}"], section["table"], section["figure_svg"])
+    reader = Reader(html)
+    tags = [tag for tag, _ in reader.tags]
+    assert "script" not in tags
+    assert tags.count("svg") == 1
+    assert not [attrs for _, attrs in reader.tags if "id" in attrs], "cells of a notebook share one page"
+    rules = re.findall(r"^([^{}@]+)\{", "\n".join(reader.words["style"]), flags=re.MULTILINE)
+    selectors = [part.strip() for rule in rules for part in rule.split(",")]
+    assert selectors
+    assert all(selector.startswith(".tf-result") for selector in selectors)
+
+
+def test_fragment_of_a_title_alone() -> None:
+    assert "table" not in [tag for tag, _ in Reader(render_fragment("t")).tags]
