@@ -28,7 +28,7 @@ REGRESSOR_SCORERS = [
     "neg_mean_squared_error",
     "neg_mean_absolute_error",
     "neg_root_mean_squared_error",
-    "max_error",
+    "neg_max_error",
 ]
 
 

@@ -2,10 +2,12 @@
 
 import contextlib
 import os
+import random
 import signal
 import sqlite3
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -128,10 +130,37 @@ def test_a_killed_store_opens_with_its_log(tmp_path):
     assert integrity(path) == [("ok",)]
 
 
+def test_a_kill_at_any_moment_also_while_the_store_is_made(tmp_path):
+    moments = random.Random(0)
+    for number in range(12):
+        path = tmp_path / f"{number // 3}.db"
+        reader, writer = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            with contextlib.suppress(BaseException):
+                store = SqliteStore(path)
+                for i in range(1_000_000):
+                    store.put([some_outcome(f"{number}-{i}", n=50, seed=i)])
+                    os.write(writer, b".")
+            os._exit(1)
+        os.close(writer)
+        time.sleep(moments.choice([0.0, 0.002, 0.01, 0.03]) * moments.random())
+        os.kill(pid, signal.SIGKILL)
+        assert os.waitpid(pid, 0)[1] == signal.SIGKILL
+        with open(reader, "rb") as pipe:
+            keys = [f"{number}-{i}" for i in range(len(pipe.read()))]
+        with contextlib.closing(SqliteStore(path)) as store:
+            got = store.get(keys)
+            for i, key in enumerate(keys):
+                assert_same_outcome(got[key], some_outcome(key, n=50, seed=i))
+        if path.exists():
+            assert integrity(path) == [("ok",)]
+
+
 @pytest.mark.slow
 def test_nothing_is_lost_over_many_kills(tmp_path):
     path = tmp_path / "fits.db"
-    for round_number in range(15):
+    for round_number in range(8):
         names = [f"{round_number}{letter}" for letter in "ab"]
         for last, name in zip(killed(path, names, (1 + round_number, 2 + 3 * round_number)), names, strict=True):
             check(path, name, last)
@@ -140,7 +169,7 @@ def test_nothing_is_lost_over_many_kills(tmp_path):
 
 @pytest.mark.slow
 def test_stores_made_at_the_same_moment(tmp_path):
-    for round_number in range(10):
+    for round_number in range(4):
         path = tmp_path / f"{round_number}.db"
         with writers(path, "abcd", last=3) as started:
             for process in started:

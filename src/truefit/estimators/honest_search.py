@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn import get_config
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.model_selection._search import BaseSearchCV
@@ -213,7 +212,7 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     def _scored_metadata(self, weight: Any) -> dict[str, Any]:
         """Return what goes to the scorers along with the predictions, as scikit-learn routes it."""
-        if weight is None or not get_config()["enable_metadata_routing"]:
+        if weight is None:
             return {}
         routed = self._get_routed_params_for_fit({"sample_weight": weight})
         return dict(routed.scorer.score)

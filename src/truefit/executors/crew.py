@@ -90,13 +90,12 @@ class Crew:
         if hand.loaded:
             return
         self._failed_starts += 1
-        words = hand.last_words()
         if self._failed_starts >= _STARTS:
             self._failed_starts = 0
             raise ExecutorError(
                 f"Worker processes must be able to start. {_STARTS} in a row ended before they were ready (the last "
                 f"with {hand.fate()}). Check that the interpreter can import truefit from a script, and that there "
-                f"is memory left; or run with workers=1. What the last one wrote:\n{words or '(nothing)'}"
+                f"is memory left; or run with workers=1. What the last one wrote:\n{hand.last_words or '(nothing)'}"
             )
 
     def stop_busy(self) -> None:

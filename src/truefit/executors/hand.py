@@ -45,6 +45,7 @@ class Hand:
         self.alone = False  # runs an errand that has killed before: nothing may wait behind it
         self.clock: float | None = None  # from when the limit of the running errand counts
         self.born = time.monotonic()
+        self.last_words = ""  # of one that never got ready: the end of what it wrote to stderr
         self._orders: bytes | None = None
         self._memory = Memory()
         self._noise = tempfile.TemporaryFile()  # noqa: SIM115 - the worker writes to it
@@ -114,6 +115,11 @@ class Hand:
         self.channel.socket.close()
         if self.process.stdin is not None:
             self.process.stdin.close()
+        if not self._noise.closed:
+            size = self._noise.seek(0, os.SEEK_END)
+            self._noise.seek(max(0, size - 4000))
+            self.last_words = self._noise.read().decode(errors="replace").strip()
+            self._noise.close()
 
     def fate(self) -> str:
         """Return what the process died of."""
@@ -125,15 +131,6 @@ class Hand:
         except ValueError:
             name = "unknown"
         return f"signal {-code}, {name}"
-
-    def last_words(self) -> str:
-        """Return the end of what a worker that never got ready wrote to stderr."""
-        if self._noise.closed:
-            return ""
-        with self._noise:
-            size = self._noise.seek(0, os.SEEK_END)
-            self._noise.seek(max(0, size - 4000))
-            return self._noise.read().decode(errors="replace").strip()
 
 
 def _copy_of_stderr() -> int:

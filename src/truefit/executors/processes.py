@@ -15,6 +15,7 @@ from truefit.core.errors import ExecutorError, InvalidInput
 from truefit.core.job import Job
 from truefit.core.outcome import Outcome
 from truefit.executors.crew import Crew
+from truefit.executors.limits import checked_timeout
 from truefit.executors.packing import packed
 from truefit.executors.round import Round
 from truefit.executors.surroundings import Surroundings
@@ -97,14 +98,3 @@ def _checked_workers(workers: int) -> int:
             f"{workers!r} instead."
         )
     return int(cpu_count()) if workers == -1 else workers
-
-
-def checked_timeout(timeout: float | None, owner: str) -> float | None:
-    """Return a time limit that can be worked with."""
-    if timeout is None:
-        return None
-    if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not timeout > 0:
-        raise InvalidInput(
-            f"The 'timeout' parameter of {owner} must be a number of seconds above 0, or None. Got {timeout!r} instead."
-        )
-    return float(timeout)

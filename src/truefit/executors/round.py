@@ -7,6 +7,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 from truefit.core.errors import ExecutorError
 from truefit.core.job import Job
@@ -14,9 +15,9 @@ from truefit.core.outcome import Failure, Outcome
 from truefit.executors.channel import DONE, LOADED, NO_DATA, READY, STARTED, Message
 from truefit.executors.crew import Crew
 from truefit.executors.hand import Errand, Hand
+from truefit.executors.limits import KILLS, limit_in_words, limit_of
 from truefit.executors.packing import Packer, unpacked_outcomes
 
-_KILLS = 2
 #: A job whose classes are being imported has this long to start before its limit counts.
 _UNPACKING_SECONDS = 60.0
 #: Seconds of work that wait at a worker, so that it need not wait for us; and how many jobs that may be.
@@ -53,7 +54,13 @@ class Round:
                     self._listen(self._patience())
                 else:
                     return
-        except GeneratorExit:
+        except ExecutorError:
+            while self._finished:
+                yield self._finished.popleft()
+            raise
+        except (GeneratorExit, Exception):
+            # Short jobs are soon done, which is sooner than new workers. An interrupt, though, may come in the middle
+            # of a message.
             self._drain()
             raise
         finally:
@@ -165,35 +172,28 @@ class Round:
         # Results come in order, so the first that has none was running; those behind it are not touched.
         suspect = self._again.popleft()
         suspect.kills += 1
-        if suspect.kills < _KILLS:
+        if suspect.kills < KILLS:
             self._again.appendleft(suspect)
         else:
             self._finished.append(suspect.job.failed(_death(hand.fate())))
 
     def _drain(self) -> None:
         deadline = time.monotonic() + _DRAIN_SECONDS
-        while any(hand.errands for hand in self.crew.hands) and (left := deadline - time.monotonic()) > 0:
-            self._listen(left)
-
-
-def limit_of(job: Job, timeout: float) -> float:
-    """Seconds that a job may take: as many times the limit as it fits models; to answer from one counts too."""
-    return timeout * max(job.work, 1)
+        with suppress(ExecutorError):
+            while any(hand.errands for hand in self.crew.hands) and (left := deadline - time.monotonic()) > 0:
+                self._listen(left)
 
 
 def _timeout(job: Job, timeout: float) -> Failure:
-    limit = f"{timeout:g} s" if job.work <= 1 else f"{timeout:g} s for each of {job.work} models"
     return Failure(
         "timeout",
-        f"A fit must end within its time limit of {limit}. It did not, and was stopped with its worker. Give a larger "
-        "timeout, or make the fit cheaper.",
+        f"A fit must end within its time limit of {limit_in_words(job, timeout)}. It did not, and was stopped with "
+        "its worker. Give a larger timeout, or make the fit cheaper.",
     )
 
 
 def _death(fate: str) -> Failure:
-    hint = (
-        " The system stops processes in this way when memory runs out: try fewer workers." if "SIGKILL" in fate else ""
-    )
-    return Failure(
-        "died", f"A fit must leave its worker alive. It killed {_KILLS} in turn, the last with {fate}.{hint}"
-    )
+    text = f"A fit must leave its worker alive. It killed {KILLS} in turn, the last with {fate}."
+    if "SIGKILL" in fate:
+        text += " The system stops processes in this way when memory runs out: try fewer workers."
+    return Failure("died", text)

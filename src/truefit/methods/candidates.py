@@ -110,8 +110,8 @@ def _checked(name: str, estimator: Any) -> Any:
 def _task_of(named: Mapping[str, Any], y: Any) -> Task:
     tasks: dict[str, Task] = {}
     for name, estimator in named.items():
-        if isinstance(estimator, type) or not hasattr(estimator, "fit"):
-            continue  # refused with its own message
+        if isinstance(estimator, type) or not hasattr(estimator, "__sklearn_tags__"):
+            continue  # says nothing of itself, or is refused with its own message
         if is_classifier(estimator):
             tasks[name] = "classification"
         elif is_regressor(estimator):

@@ -102,4 +102,6 @@ def estimate_mean(
         )
     if len(scores) < 2:
         return Estimate(value, None, None, f"one split shows no spread of {metric.name}", sd=sd)
+    if sd == 0:
+        return Estimate(value, None, None, f"{metric.name} is the same on all splits", sd=sd)
     return Estimate(value, corrected_t(scores, splits.share, level=level), "corrected t", sd=sd)

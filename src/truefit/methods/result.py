@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from truefit.plots.svg import to_svg
 from truefit.report.fragment import render_fragment
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ class Result:
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
-        return render_fragment(self.title, self.summary().splitlines(), self.table, None)
+        svg = to_svg(self.plot(), title=self.title, description=self.summary())
+        return render_fragment(self.title, self.summary().splitlines(), self.table, svg)
 
     def __repr__(self) -> str:
         return self.summary()

@@ -97,25 +97,41 @@ class LeaveOneOut:
         self.Xc, self.yc = X - self.mean, y - self.y_mean
         self.y_size = float(np.abs(y).mean())
         U, self.s, self.Vt = np.linalg.svd(self.Xc, full_matrices=False)
+        self.scale = np.sqrt(self.s**2 + problem.alpha)
         with np.errstate(all="ignore"):  # what comes out as NaN or infinite is not trusted
-            self._solve(U)
+            self.coef = self.Vt.T @ (self.s / self.scale**2 * (U.T @ self.yc))
+            if self.wide:
+                self._solve_wide(U)
+            else:
+                self._solve_tall()
 
-    def _solve(self, U: Floats) -> None:
-        scale = np.sqrt(self.s**2 + self.problem.alpha)
-        self.coef = self.Vt.T @ (self.s / scale**2 * (U.T @ self.yc))
-        # Row i of the scores: hᵢ is its squared norm, but for the intercept's share. U is known to the precision of its
-        # largest rows, X V to that of each row; but only with U is the row left out the very row that was put in,
-        # and where there are many columns every leverage is near 1.
-        self.scores = U * (self.s / scale) if self.wide else self.Xc @ self.Vt.T / scale
-        self.scale = scale
-        self.leverage = np.einsum("ij,ij->i", self.scores, self.scores)
-        if self.problem.intercept:
-            self.leverage += 1 / self.n
+    def _solve_tall(self) -> None:
+        # Row i of the scores: hᵢ is its squared norm, but for the intercept's share. Not from U, which is known only to
+        # the precision of its largest rows.
+        self.scores = self.Xc @ self.Vt.T / self.scale
+        self.leverage = np.einsum("ij,ij->i", self.scores, self.scores) + self._intercept_share
         self.left = 1 - self.leverage
-        self.fitted = (U * self.s) @ (self.Vt @ self.coef) if self.wide else self.Xc @ self.coef
-        # The formula above with the large terms taken out: yᵢ does not come in at its full size.
-        self.predictions = self.y_mean + (self.fitted - self.leverage * self.yc) / self.left
-        self.residual = np.abs(self.yc - self.fitted) / self.left
+        fitted = self.Xc @ self.coef
+        self.fit_residual = self.yc - fitted
+        self.residual = np.abs(self.fit_residual / self.left)
+        # The formula with the large terms taken out: yᵢ does not come in at its full size.
+        self.predictions = self.y_mean + (fitted - self.leverage * self.yc) / self.left
+
+    def _solve_wide(self, U: Floats) -> None:
+        # With as many columns as rows every leverage is near 1: what is left of it, and the residuals, come from what
+        # the penalty takes away, α / (s² + α), not from a difference of numbers near 1.
+        self.scores = U * (self.s / self.scale)
+        taken = self.problem.alpha / self.scale**2
+        self.left = np.einsum("ij,ij,j->i", U, U, taken) - self._intercept_share
+        self.leverage = 1 - self.left
+        self.fit_residual = U @ (taken * (U.T @ self.yc))
+        self.taken_norm = np.linalg.norm(U * taken, axis=1)
+        self.residual = np.abs(self.fit_residual / self.left)
+        self.predictions = self.y_mean + self.yc - self.fit_residual / self.left
+
+    @property
+    def _intercept_share(self) -> float:
+        return 1 / self.n if self.problem.intercept else 0.0
 
     @property
     def trusted(self) -> npt.NDArray[np.bool_]:
@@ -152,8 +168,7 @@ class LeaveOneOut:
     def _label_pull(self) -> Floats:
         """The norm of bᵢ; the row's own share is taken out, which is nearly all of it at a leverage near 1."""
         squares = np.einsum("ij,ij,j->i", self.scores, self.scores, (self.s / self.scale) ** 2)
-        if self.problem.intercept:
-            squares += 1 / self.n
+        squares += self._intercept_share
         others = np.maximum(squares - self.leverage**2, 0) + 8 * _U * self.p**0.5 * squares
         return np.asarray(np.sqrt(others) / self.left)
 
@@ -164,7 +179,7 @@ class LeaveOneOut:
     @cached_property
     def _residual_norm(self) -> Floats:
         others = self._label_pull * self.left * self.residual
-        return np.asarray(np.linalg.norm(self.yc - self.fitted) + others)
+        return np.asarray(np.linalg.norm(self.fit_residual) + others)
 
     def _error_of_means(self) -> Floats:
         """Columns with a large mean: plain fitting adds them up row by row, and predicts at their full size."""
@@ -177,8 +192,9 @@ class LeaveOneOut:
         sums = _U * (np.abs(np.cumsum(self.X, axis=0)).mean(axis=0) + np.abs(self.X).max(axis=0))
         labels = _U * self.y_size * min(self.n, 16 + np.log2(self.n))
         error += (coef @ sums + labels) * (1 + self.n * (self._pull @ sums))
-        own = 4 * _U * (coef @ mean + abs(self.y_mean)) / self.left
-        return np.asarray(error + own * (1 + self.n * _U * (self._pull @ mean)))
+        mean = 4 * _U * (mean + self.s[0] / self.n**0.5)
+        own = (coef @ mean + 4 * _U * abs(self.y_mean)) / self.left
+        return np.asarray(error + own * (1 + self.n * (self._pull @ mean)))
 
     def _error_of_svd(self) -> Floats:
         """An SVD is that of a matrix nearby; here, and on two routes of plain fitting."""
@@ -188,15 +204,23 @@ class LeaveOneOut:
 
     def _error_of_evaluation(self) -> Floats:
         """Rounding where the row's own values come in; grows as its leverage goes to 1."""
-        unit, largest = self.problem.svd_unit(self.p), self.s[0]
-        sums = np.abs(self.fitted) + self.leverage * (np.abs(self.yc) + self.residual)
-        error = 4 * _U * len(self.s) ** 0.5 * sums / self.left
         if self.wide:
-            return np.asarray(error + unit * largest * self._coef_norm)
-        size, reach = np.linalg.norm(self.Xc, axis=1), np.linalg.norm(self.scores * (self.s / self.scale), axis=1)
+            return self._error_of_wide_evaluation()
+        unit, size = self.problem.svd_unit(self.p), np.linalg.norm(self.Xc, axis=1)
+        reach = np.linalg.norm(self.scores * (self.s / self.scale), axis=1)
         products = size * (self._coef_norm + 2 * self.residual * np.sqrt(self.leverage) / self.scale[-1])
-        factors = largest * reach * (np.linalg.norm(self.coef) + 2 * self._pull_norm * self.left * self.residual)
-        return np.asarray(error + unit * (products + factors) / self.left)
+        factors = np.linalg.norm(self.coef) + 2 * self._pull_norm * self.left * self.residual
+        sums = np.abs(self.yc - self.fit_residual) + self.leverage * (np.abs(self.yc) + self.residual)
+        error = unit * (products + self.s[0] * reach * factors) + 4 * _U * self.p**0.5 * sums
+        return np.asarray(error / self.left)
+
+    def _error_of_wide_evaluation(self) -> Floats:
+        # U is orthogonal only up to rounding.
+        unit, size = 8 * _U * self.n**0.5, np.linalg.norm(self.yc)
+        sums = np.linalg.norm(self.fit_residual) + self.taken_norm * (size + 2 * self.residual)
+        sums += self._intercept_share * self.residual
+        error = self.problem.svd_unit(self.p) * self.s[0] * self._coef_norm + 4 * _U * np.abs(self.yc)
+        return np.asarray(error + unit * sums / self.left)
 
     def _error_of_cholesky(self) -> Floats:
         """Normal equations; their error goes with the diagonal, so badly scaled columns do no harm."""

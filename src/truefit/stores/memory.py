@@ -90,11 +90,9 @@ class MemoryStore:
         with self._lock:
             self._check_open()
             for key in keys:
-                record = self._records.get(key)
-                if record is None or key in self._spilled:
-                    if key not in self._spilled:
-                        continue
-                    record = self._whole(key)
+                record = self._whole(key) if key in self._spilled else self._records.get(key)
+                if record is None:
+                    continue
                 answers = [
                     StoredAnswer.of(self, key, response, rowset, coded)
                     for (response, rowset), (coded, _) in record.answers.items()

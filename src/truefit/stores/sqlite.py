@@ -33,7 +33,7 @@ _GET = """
 """
 
 #: Connections that a fork has inherited, held so that they are never closed.
-_of_parents: list[sqlite3.Connection | None] = []
+_of_parents: list[sqlite3.Connection] = []
 
 
 @dataclass(slots=True)
@@ -151,7 +151,7 @@ class SqliteStore:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A store is known by its path: a copy, also in another process, is one more user of the file.
-        return SqliteStore, (str(self.path),)
+        return type(self), (str(self.path),)
 
     def _check_usable(self) -> None:
         if self._closed:
@@ -159,11 +159,9 @@ class SqliteStore:
                 f"A store must be open to be used. {self.path} was closed; make a new SqliteStore of it."
             )
         if self._owner != os.getpid():
-            # A connection does not survive a fork: the parent goes on with it, and nobody closes it here.
             if self._finalizer is not None:
-                self._finalizer.detach()
-                _of_parents.append(self._connection)
-            self._connection, self._owner = None, os.getpid()
+                self._finalizer()
+            self._connection, self._finalizer, self._owner = None, None, os.getpid()
 
     def _connect(self) -> sqlite3.Connection:
         if self._connection is None:
@@ -237,6 +235,9 @@ class SqliteStore:
 def _disconnect(file: StoreFile, connection: sqlite3.Connection, owner: int) -> None:
     if os.getpid() == owner:
         file.disconnect(connection)
+    else:
+        # A connection does not survive a fork: the parent goes on with it, and nobody may close it here.
+        _of_parents.append(connection)
 
 
 def _has_rowset(connection: sqlite3.Connection, rowset: bytes) -> bool:

@@ -1,0 +1,19 @@
+"""Run the benchmarks one after the other: python -m benchmarks [NAME ...]."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+NAMES = ("overhead", "triangle", "workers", "loo_ridge", "memory_of_fits", "memory_of_workers")
+
+
+def main():
+    for name in sys.argv[1:] or NAMES:
+        print(f"== {name}", flush=True)
+        importlib.import_module(f"benchmarks.{name}").main()
+        print(flush=True)
+
+
+if __name__ == "__main__":
+    main()

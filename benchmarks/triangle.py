@@ -1,0 +1,58 @@
+"""HonestSearchCV against GridSearchCV plus GridSearchCV inside cross_validate, on the same folds with equal n_jobs."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.model_selection import GridSearchCV, PredefinedSplit, StratifiedKFold
+from sklearn.svm import SVC
+
+from truefit import Engine, HonestSearchCV
+
+K, JOBS = 5, 2
+GRID = {"C": [0.1, 1.0, 10.0], "gamma": [1e-4, 1e-3, 1e-2]}
+
+
+def by_scikit_learn(X, y, cv):
+    folds = np.empty(len(X), dtype=int)
+    for fold, (_, test) in enumerate(cv.split(X, y)):
+        folds[test] = fold
+    search = GridSearchCV(SVC(), GRID, cv=cv, n_jobs=JOBS).fit(X, y)
+    scores = []
+    for fold in range(K):
+        train = folds != fold
+        inner = GridSearchCV(SVC(), GRID, cv=PredefinedSplit(folds[train]), n_jobs=JOBS).fit(X[train], y[train])
+        scores.append(inner.score(X[~train], y[~train]))
+    return search, np.array(scores)
+
+
+def main():
+    X, y = load_digits(return_X_y=True)
+    cv = StratifiedKFold(K, shuffle=True, random_state=0)
+    n = len(GRID["C"]) * len(GRID["gamma"])
+    GridSearchCV(SVC(), {"C": [1.0]}, cv=2, n_jobs=JOBS).fit(X[:50], y[:50])  # scikit-learn's workers are up
+    start = time.perf_counter()
+    theirs, their_scores = by_scikit_learn(X, y, cv)
+    peer = time.perf_counter() - start
+    with Engine(workers=JOBS) as engine:
+        HonestSearchCV(SVC(), {"C": [1.0]}, cv=2, engine=engine).fit(X[::9], y[::9])  # and so are ours
+        before = engine.stats.run
+        start = time.perf_counter()
+        ours = HonestSearchCV(SVC(), GRID, cv=cv, engine=engine).fit(X, y)
+        own = time.perf_counter() - start
+        fits = engine.stats.run - before
+    print(f"Honest tuned assessment, K={K}, N={n} candidates, {JOBS} processes, digits ({len(X)} rows)")
+    nested = ours.assessment_.estimate
+    print(
+        f"  scikit-learn {25 * n + 6:4d} fits {peer:6.1f} s, best {theirs.best_params_}, nested {their_scores.mean():.6f}"
+    )
+    print(f"  truefit      {fits:4d} fits {own:6.1f} s, best {ours.best_params_}, nested {nested:.6f}")
+    equal = ours.best_params_ == theirs.best_params_ and np.array_equal(ours.assessment_.fold_scores, their_scores)
+    print(f"  equal selections and outer scores: {equal}; at most 15N+1 = {15 * n + 1} fits: {fits <= 15 * n + 1}")
+    print(f"  ratio {peer / own:.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris, make_classification
+
+
+def truefit(*arguments, cwd=None):
+    command = [sys.executable, "-m", "truefit.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cli")
+    X, y = make_classification(120, 4, random_state=0)
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "<script>alert(1)</script>"])
+    frame["city"] = ["Ulm", "Jena", None] * 40
+    frame["outcome"] = [["no", "yes"][label] for label in y]
+    frame.to_csv(folder / "rows.csv", index=False)
+    (folder / "mine.py").write_text(
+        "from sklearn.naive_bayes import GaussianNB\n"
+        "from sklearn.tree import DecisionTreeClassifier\n"
+        "candidates = {'nb': GaussianNB(), 'stump': DecisionTreeClassifier(max_depth=1)}\n"
+        "def make():\n    return [GaussianNB(), GaussianNB(var_smoothing=0.1)]\n"
+    )
+    return folder
+
+
+def test_study_of_a_built_in_table_writes_a_report(folder):
+    done = truefit("study", "iris", "--model", "linear", "--model", "tree", "--out", folder / "report.html")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Use ")
+    page = (folder / "report.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert "Which model?" in page
+    assert "<svg" in page
+
+
+def test_a_raw_table_works_as_it_is_and_stays_text_in_the_page(folder):
+    done = truefit(
+        "study", "rows.csv", "--target", "outcome", "--model", "linear", "--model", "dummy", "--out", "r.html", cwd=folder
+    )
+    assert done.returncode == 0, done.stderr
+    assert "<script>alert(1)" not in (folder / "r.html").read_text()
+
+
+def test_a_store_answers_the_second_time(folder):
+    command = ("assess", "iris", "--model", "linear", "--store", folder / "runs.db")
+    assert "5 run, 0 shared, 0 restored" in truefit(*command).stdout
+    assert "0 run, 0 shared, 5 restored" in truefit(*command).stdout
+
+
+def test_json_is_for_machines(folder):
+    done = truefit("assess", "diabetes", "--model", "linear", "--json", "--metric", "r2")
+    found = json.loads(done.stdout)
+    assert found["metric"] == "r2"
+    assert 0.3 < found["estimators"][0]["estimate"] < 0.6
+
+
+@pytest.mark.parametrize("name", ["candidates", "make"])
+def test_models_of_ones_own(folder, name):
+    done = truefit("assess", "iris", "--model", f"mine.py:{name}", "--workers", 2, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert ("stump" if name == "candidates" else "GaussianNB 2") in done.stdout
+
+
+BAD = {
+    "no such data": (("study", "irs"), "iris"),
+    "misspelt target": (("study", "rows.csv", "--target", "outcom"), "outcome"),
+    "unknown model": (("assess", "iris", "--model", "magic"), "--model must be one of"),
+    "unknown metric": (("assess", "iris", "--metric", "eror"), "Did you mean 'error'"),
+    "unknown design": (("assess", "iris", "--design", "x"), "'design' parameter"),
+    "task": (("assess", "iris", "--task", "x"), "--task must be"),
+    "no own models": (("assess", "iris", "--model", "nowhere.py:x"), "There is no file nowhere.py"),
+    "no such name": (("assess", "iris", "--model", "mine.py:x"), "has no attribute 'x'"),
+    "store is a folder": (("assess", "iris", "--store", "."), "directory"),
+    "no folder for the report": (("study", "iris", "--out", "nowhere/r.html"), "folder of --out"),
+    "option": (("assess", "iris", "--magic"), "No such option"),
+    "k": (("assess", "iris", "--k", "51"), "smallest class"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_a_sentence_and_exit_code_2(folder, case):
+    arguments, message = BAD[case]
+    done = truefit(*arguments, cwd=folder)
+    assert done.returncode == 2, done.stderr
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", [(), ("assess",), ("study",)])
+def test_help_has_an_example_that_works(command):
+    done = truefit(*command, "--help")
+    assert done.returncode == 0
+    assert command == () or "Example: truefit" in done.stdout
+
+
+def test_ctrl_c_keeps_finished_fits_and_says_how_to_go_on(folder):
+    X, y = load_iris(return_X_y=True)
+    slow = folder / "slow.py"
+    slow.write_text(
+        "import time\n"
+        "from sklearn.naive_bayes import GaussianNB\n"
+        "class Slow(GaussianNB):\n"
+        "    def fit(self, X, y):\n"
+        "        time.sleep(0.3)\n"
+        "        return super().fit(X, y)\n"
+        "candidates = {'slow': Slow()}\n"
+    )
+    store = folder / "interrupted.db"
+    command = [sys.executable, "-m", "truefit.cli", "assess", "iris", "--model", "slow.py:candidates"]
+    command += ["--repeats", "20", "--store", str(store)]
+    process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    deadline = time.monotonic() + 60
+    while not store.exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted.db" in said
+    assert "Run the same again" in said

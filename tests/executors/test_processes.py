@@ -1,0 +1,371 @@
+import copy
+import gc
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+from sklearn.dummy import DummyRegressor
+from sklearn.ensemble import RandomForestClassifier
+
+from truefit.core.data import Data
+from truefit.core.errors import ExecutorError, InvalidInput
+from truefit.core.job import Executor, Job
+from truefit.core.key import Keys
+from truefit.core.outcome import Outcome
+from truefit.core.rows import Rows
+from truefit.core.task import Ask, FitTask
+from truefit.executors import hand as hand_module
+from truefit.executors.processes import ProcessExecutor
+from truefit.executors.serial import SerialExecutor
+from truefit.solvers.plain import PlainSolver
+from truefit.testing.executor_contract import (
+    ExecutorContract,
+    Script,
+    assert_as_here,
+    by_key,
+    job,
+    some_data,
+    some_jobs,
+)
+
+PATIENCE = 60.0
+
+
+class TestProcessExecutor(ExecutorContract):
+    can_kill = True
+
+    @classmethod
+    def make_executor(cls, timeout: float | None = None) -> Executor:
+        return ProcessExecutor(2, timeout=timeout)
+
+
+@pytest.fixture(scope="module")
+def shared():
+    with ProcessExecutor(2, timeout=PATIENCE) as executor:
+        yield executor
+
+
+class Told:
+    """A solver that answers with what a function says, in the place of values."""
+
+    name = "told"
+
+    def __init__(self, function):
+        self.function = function
+
+    def claim(self, fits, data):
+        return []
+
+    def solve(self, job, data):
+        return [Outcome(fit.key, model=self.function()) for fit in job.fits]
+
+
+def ask_worker(executor, code: str, data: Data | None = None):
+    """Value of an expression in a worker."""
+    solver = Told(eval(f"lambda: {code}"))
+    solver.__class__ = by_value(Told)
+    fits = job(data or some_data(), Script(), name="told", keep_model=True).fits
+    [[outcome]] = executor.map([Job(solver, fits)], data or some_data())
+    assert outcome.error is None, outcome.error.traceback
+    return outcome.model
+
+
+def by_value(cls: type) -> type:
+    # As a class of a script is: nothing can be imported to find it again.
+    return type(
+        cls.__name__, (object,), {**{k: v for k, v in vars(cls).items() if k[:2] != "__"}, "__module__": "__main__"}
+    )
+
+
+def wait_until(condition, what: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
+
+
+def plain_jobs(estimator, data: Data, count: int) -> list[Job]:
+    keys = Keys(data)
+    fits = [keys.fit(FitTask(estimator, Rows.without(data.n, [i]), (Ask(Rows.of([i])),))) for i in range(count)]
+    return PlainSolver().claim(fits, data)
+
+
+def test_real_fits_equal_serial_ones(shared):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 4))
+    data = Data(X, np.where(X[:, 0] > 0, "yes", "no"), task="classification")
+    jobs = plain_jobs(RandomForestClassifier(n_estimators=5), data, 8)
+    here, there = by_key(SerialExecutor().map(jobs, data)), by_key(shared.map(jobs, data))
+    for key, outcome in here.items():
+        assert there[key].error is None
+        assert there[key].model is None, "a model travelled that nobody asked for"
+        assert there[key].answers[0].values.tobytes() == outcome.answers[0].values.tobytes()
+        assert there[key].classes.tolist() == outcome.classes.tolist()
+
+
+def test_workers_are_reused_and_marked(shared):
+    first = {ask_worker(shared, "__import__('os').getpid()") for _ in range(3)}
+    second = {ask_worker(shared, "__import__('os').getpid()") for _ in range(3)}
+    assert first & second
+    assert os.getpid() not in first
+    inside = "__import__('truefit.executors.surroundings', fromlist=['x']).inside_worker()"
+    assert ask_worker(shared, inside) is True
+
+
+def test_surroundings_reach_workers(shared, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    Path("only_here.py").write_text("answer = 42")
+    assert ask_worker(shared, "__import__('only_here').answer") == 42
+    assert ask_worker(shared, "__import__('os').getcwd()") == str(tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", category=ImportWarning)
+        assert ask_worker(shared, "__import__('warnings').filters[0][:3]") == ("ignore", None, ImportWarning)
+
+
+def test_threads_inside_a_fit_are_fixed(shared):
+    code = "sorted({l.num_threads for l in __import__('threadpoolctl').ThreadpoolController().lib_controllers})"
+    assert ask_worker(shared, code) == [1]
+    assert ask_worker(shared, "__import__('os').environ['OMP_NUM_THREADS']") == "1"
+
+
+def test_workers_ignore_ctrl_c(shared):
+    pid = ask_worker(shared, "__import__('os').getpid()")
+    os.kill(pid, signal.SIGINT)
+    assert ask_worker(shared, "1 + 1") == 2
+    assert psutil.pid_exists(pid)
+
+
+def test_one_map_at_a_time(shared):
+    data = some_data()
+    first = shared.map(some_jobs(data, 5), data)
+    next(first)
+    with pytest.raises(ExecutorError, match="one map at a time"):
+        next(shared.map(some_jobs(data, 5), data))
+    assert len(list(first)) == 4
+
+
+def test_workers_start_only_when_there_is_work_for_them():
+    data = some_data()
+    with ProcessExecutor(3) as executor:
+        assert executor._crew.hands == []
+        list(executor.map([], data))
+        assert executor._crew.hands == []
+        list(executor.map([job(data, Script())], data))
+        assert len(executor._crew.hands) == 1
+
+
+def test_large_messages_both_ways_do_not_block(shared):
+    # Jobs and answers beyond what a socket holds, so that neither side may wait for the other.
+    data = some_data(n=100_000)
+    jobs = [job(data, Script(number=i, luggage=bytes(3_000_000)), name=str(i), keep_model=True) for i in range(6)]
+    assert_as_here(shared.map(jobs, data), jobs, data)
+
+
+def test_many_estimators_are_not_all_remembered(shared, monkeypatch):
+    monkeypatch.setattr("truefit.executors.packing._MANY", 3)
+    data = some_data()
+    scripts = [Script(number=i) for i in range(10)]
+    jobs = [job(data, scripts[i % 10], scripts[(i * 7) % 10], name=str(i)) for i in range(40)]
+    assert_as_here(shared.map(jobs, data), jobs, data)
+
+
+def test_a_fit_that_never_lets_go_of_the_interpreter_is_stopped():
+    data = some_data()
+    solver = Told(lambda: __import__("re").match(r"(a+)+$", "a" * 64 + "b"))
+    solver.__class__ = by_value(Told)
+    with ProcessExecutor(1, timeout=1.0) as executor:
+        jobs = [job(data, Script(), name="a"), Job(solver, job(data, Script(), name="stuck").fits)]
+        found = by_key(executor.map(jobs, data))
+    assert found["stuck/0"].error.kind == "timeout"
+    assert found["a/0"].error is None
+
+
+def test_death_says_what_of(shared):
+    data = some_data()
+    found = by_key(shared.map([job(data, Script("die"), name="a"), job(data, Script("kill"), name="b")], data))
+    assert "exit code 7" in found["a/0"].error.message
+    assert "SIGKILL" in found["b/0"].error.message
+
+
+def test_workers_that_cannot_start(monkeypatch):
+    monkeypatch.setattr(hand_module, "_BOOT", "raise SystemExit('no luck today')  # {path} {arguments}")
+    data = some_data()
+    with ProcessExecutor(2) as executor:
+        with pytest.raises(ExecutorError, match="(?s)must be able to start.*no luck today"):
+            list(executor.map(some_jobs(data, 4), data))
+        monkeypatch.undo()
+        assert len(list(executor.map(some_jobs(data, 4), data))) == 4
+
+
+class Explosive:
+    def __reduce__(self):
+        return os._exit, (5,)
+
+
+def test_data_that_kill_or_fail_a_worker_are_an_error():
+    X = np.empty((4, 1), dtype=object)
+    X[:, 0] = 1.0
+    data = Data(X, np.arange(4.0), task="regression")
+    data.X[0, 0] = Explosive()
+    with ProcessExecutor(1) as executor, pytest.raises(ExecutorError, match="exit code 5"):
+        list(executor.map([job(data, Script())], data))
+
+
+def test_a_copy_has_the_settings(shared):
+    twin = copy.deepcopy(shared)
+    assert repr(twin) == repr(shared)
+    assert twin._crew is not shared._crew
+
+
+@pytest.mark.parametrize("workers", [0, -2, 1.5, True, "2"])
+def test_workers_must_be_a_number(workers):
+    with pytest.raises(InvalidInput, match="'workers' parameter of ProcessExecutor"):
+        ProcessExecutor(workers)
+
+
+@pytest.mark.parametrize("timeout", [0, -1.0, "1", float("nan")])
+def test_timeout_must_be_seconds(timeout):
+    with pytest.raises(InvalidInput, match="'timeout' parameter of ProcessExecutor"):
+        ProcessExecutor(1, timeout=timeout)
+
+
+def test_close_stops_workers_and_a_later_map_starts_anew():
+    data = some_data()
+    executor = ProcessExecutor(1)
+    pid = ask_worker(executor, "__import__('os').getpid()", data)
+    executor.close()
+    assert not psutil.pid_exists(pid)
+    assert ask_worker(executor, "__import__('os').getpid()", data) != pid
+    executor.close()
+
+
+def test_an_executor_that_is_forgotten_takes_its_workers_along():
+    executor = ProcessExecutor(1)
+    pid = ask_worker(executor, "__import__('os').getpid()")
+    del executor
+    gc.collect()
+    assert not psutil.pid_exists(pid)
+
+
+def run_script(tmp_path: Path, code: str) -> subprocess.Popen[str]:
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(code))
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    return subprocess.Popen(
+        [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
+
+
+PREAMBLE = """
+    import os, sys, time
+    import numpy as np
+    from sklearn.base import BaseEstimator, RegressorMixin
+    from truefit.core.data import Data
+    from truefit.core.key import Keys
+    from truefit.core.rows import Rows
+    from truefit.core.task import Ask, FitTask, Keep
+    from truefit.executors.processes import ProcessExecutor
+    from truefit.solvers.plain import PlainSolver
+
+    def middle(values):
+        return float(np.median(values))
+
+    class Median(RegressorMixin, BaseEstimator):
+        def __init__(self, seconds=0.0):
+            self.seconds = seconds
+        def fit(self, X, y):
+            time.sleep(self.seconds)
+            self.value_ = middle(y)
+            return self
+        def predict(self, X):
+            return np.full(len(X), self.value_)
+
+    print("imported", flush=True)
+    data = Data(np.arange(20.0).reshape(-1, 1), np.arange(20.0), task="regression")
+    keys = Keys(data)
+    def jobs(estimator, keep=None):
+        tasks = [FitTask(estimator, Rows.without(20, [i]), (Ask(Rows.of([i])),), keep=keep) for i in range(4)]
+        return PlainSolver().claim([keys.fit(task) for task in tasks], data)
+"""
+
+
+def test_a_script_without_a_guard(tmp_path):
+    script = run_script(
+        tmp_path,
+        PREAMBLE
+        + """
+    executor = ProcessExecutor(2)
+    for [outcome] in executor.map(jobs(Median(), Keep("a")), data):
+        assert outcome.error is None, outcome.error
+        print(outcome.answers[0].values.tolist(), type(outcome.model) is Median)
+    """,
+    )
+    told, errors = script.communicate(timeout=PATIENCE)
+    assert script.returncode == 0, errors
+    assert told.splitlines().count("imported") == 1
+    assert sorted(told.splitlines())[:2] == ["[10.0] True", "[10.0] True"]
+    assert [path.name for path in tmp_path.iterdir()] == ["script.py"], "temporary files are left at exit"
+
+
+@pytest.mark.parametrize("how", ["sleeping", "holding the interpreter"])
+def test_workers_die_with_a_parent_that_is_killed(tmp_path, how):
+    script = run_script(
+        tmp_path,
+        PREAMBLE
+        + f"""
+    class Stuck(Median):
+        def fit(self, X, y):
+            print("worker", os.getpid(), flush=True)
+            if {how == "sleeping"}:
+                time.sleep(600)
+            __import__("re").match(r"(a+)+$", "a" * 64 + "b")
+    list(ProcessExecutor(2).map(jobs(Stuck()), data))
+    """,
+    )
+    lines = [script.stdout.readline() for _ in range(3)]
+    pids = [int(line.split()[1]) for line in lines if line.startswith("worker")]
+    assert len(pids) == 2
+    script.kill()
+    script.communicate()
+    wait_until(lambda: not any(map(psutil.pid_exists, pids)), "workers outlived their parent")
+
+
+def test_ctrl_c_ends_a_script_and_its_workers(tmp_path):
+    script = run_script(tmp_path, PREAMBLE + "\n    list(ProcessExecutor(2).map(jobs(Median(seconds=600)), data))")
+    assert script.stdout.readline() == "imported\n"
+    wait_until(lambda: len(psutil.Process(script.pid).children()) == 2, "no workers came up")
+    workers = psutil.Process(script.pid).children()
+    script.send_signal(signal.SIGINT)
+    _, errors = script.communicate(timeout=PATIENCE)
+    assert errors.rstrip().endswith("KeyboardInterrupt")
+    assert not any(worker.is_running() for worker in workers)
+    assert [path.name for path in tmp_path.iterdir()] == ["script.py"]
+
+
+def test_processes_that_a_fit_has_started_end_with_it():
+    data = some_data()
+    code = "(__import__('subprocess').Popen(['sleep', '600']).pid, __import__('time').sleep(600))"
+    solver = Told(eval(f"lambda: {code}"))
+    solver.__class__ = by_value(Told)
+    with ProcessExecutor(1, timeout=1.0) as executor:
+        before = {process.pid for process in psutil.process_iter()}
+        [[outcome]] = executor.map([Job(solver, job(data, Script()).fits)], data)
+        assert outcome.error.kind == "timeout"
+        left = [p for p in psutil.process_iter() if p.pid not in before and p.name() == "sleep"]
+        wait_until(lambda: not any(p.is_running() and p.status() != "zombie" for p in left), "it is still there")
+
+
+def test_dummy_fits_at_length(shared):
+    data = some_data(n=300)
+    outcomes = by_key(shared.map(plain_jobs(DummyRegressor(), data, 300), data))
+    assert len(outcomes) == 300
+    assert all(outcome.error is None for outcome in outcomes.values())
