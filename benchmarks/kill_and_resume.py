@@ -27,7 +27,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
 from sklearn.ensemble import ExtraTreesClassifier
 
-REPEATS, FOLDS = 10, 10
+FOLDS = 10
 SIZES = (3, 6, 9)
 
 
@@ -65,13 +65,13 @@ def candidates(log):
     return {f"{trees} trees": Logged(trees, log=str(log)) for trees in SIZES}
 
 
-def work(store, log, workers):
+def work(store, log, workers, repeats):
     """Run the assessment; the predictions' digest tells one outcome from another."""
     from truefit import Engine, assess
 
     X, y = table()
     with Engine(store, workers=workers) as engine:
-        result = assess(candidates(log), X, y, k=FOLDS, repeats=REPEATS, engine=engine)
+        result = assess(candidates(log), X, y, k=FOLDS, repeats=repeats, engine=engine)
         digest = hashlib.blake2b(digest_size=16)
         for name, frame in result.predictions.items():
             digest.update(name.encode())
@@ -80,7 +80,7 @@ def work(store, log, workers):
         return digest.hexdigest(), engine.stats.to_dict()
 
 
-def names_by_key(log):
+def names_by_key(log, repeats):
     """Map the key of every fit to the name under which it appears in the log."""
     from truefit.core.data import Data
     from truefit.core.key import Keys
@@ -93,7 +93,7 @@ def names_by_key(log):
     data = Data(X, y, task="classification")
     keys = Keys(data)
     names = {}
-    for split in make_splits(data, "kfold", k=FOLDS, repeats=REPEATS):
+    for split in make_splits(data, "kfold", k=FOLDS, repeats=repeats):
         index = split.train.index
         for _, estimator in chosen:
             names[keys.fit(FitTask(estimator, split.train)).key] = fit_name(estimator.trees, X[index], y[index])
@@ -120,8 +120,8 @@ class Findings:
     left_for_last: int
 
 
-def start(store, log):
-    command = [sys.executable, "-m", "benchmarks.kill_and_resume", "--work", str(store), str(log)]
+def start(store, log, repeats):
+    command = [sys.executable, "-m", "benchmarks.kill_and_resume", "--work", str(store), str(log), str(repeats)]
     return subprocess.Popen(command, start_new_session=True, stdout=subprocess.PIPE, text=True)
 
 
@@ -131,17 +131,17 @@ def kill_tree(process):
     process.stdout.close()
 
 
-def kill_again_and_again(kills, folder, seed=0, longest=None):
+def kill_again_and_again(kills, folder, *, repeats=10, longest=6.0, seed=0):
     """Kill ``kills`` times, then let the run finish, and compare it with an undisturbed one."""
     store, log = folder / "runs.db", folder / "fits.log"
-    names = names_by_key(log)
+    names = names_by_key(log, repeats)
     chance = random.Random(seed)
     run_again = done = 0
     while done < kills:
         before, offset = stored_keys(store), log.stat().st_size if log.exists() else 0
-        process = start(store, log)
+        process = start(store, log, repeats)
         # A part of the kills hits the start-up, most hit the work; towards the end there is less work to hit.
-        time.sleep(chance.uniform(0.0, longest or 6.0))
+        time.sleep(chance.uniform(0.0, longest))
         if process.poll() is not None:  # finished before it could be killed: begin a new round of the same
             process.stdout.close()
             run_again += again(log, offset, before, names)
@@ -151,10 +151,10 @@ def kill_again_and_again(kills, folder, seed=0, longest=None):
         done += 1
         run_again += again(log, offset, before, names)
     before, offset = stored_keys(store), log.stat().st_size if log.exists() else 0
-    process = start(store, log)
+    process = start(store, log, repeats)
     output, _ = process.communicate(timeout=600)
     run_again += again(log, offset, before, names)
-    undisturbed, _ = work(None, folder / "fits.log", 1)
+    undisturbed, _ = work(None, log, 1, repeats)
     with sqlite3.connect(store) as connection:
         integrity = connection.execute("PRAGMA integrity_check").fetchone()[0]
     connection.close()
@@ -177,13 +177,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--work", nargs=2, metavar=("STORE", "LOG"), help=argparse.SUPPRESS)
+    parser.add_argument("--work", nargs=3, metavar=("STORE", "LOG", "REPEATS"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.work:
-        print(work(options.work[0], options.work[1], 2)[0])
+        store, log, repeats = options.work
+        print(work(store, log, 2, int(repeats))[0])
         return
     with tempfile.TemporaryDirectory() as folder:
-        found = kill_again_and_again(options.kills, Path(folder), options.seed)
+        found = kill_again_and_again(options.kills, Path(folder), seed=options.seed)
     print(f"{found.kills} kills of a run of {found.fits} fits on 2 workers; {found.left_for_last} left for the last")
     print(f"  equal to an undisturbed run, bit for bit: {found.equal}")
     print(f"  finished fits that were run again:        {found.run_again}")

@@ -44,11 +44,11 @@ def main():
         own = time.perf_counter() - start
         fits = engine.stats.run - before
     print(f"Honest tuned assessment, K={K}, N={n} candidates, {JOBS} processes, digits ({len(X)} rows)")
-    nested = ours.assessment_.estimate
-    print(
-        f"  scikit-learn {25 * n + 6:4d} fits {peer:6.1f} s, best {theirs.best_params_}, nested {their_scores.mean():.6f}"
-    )
-    print(f"  truefit      {fits:4d} fits {own:6.1f} s, best {ours.best_params_}, nested {nested:.6f}")
+    for who, count, seconds, best, nested in (
+        ("scikit-learn", 25 * n + 6, peer, theirs.best_params_, their_scores.mean()),
+        ("truefit", fits, own, ours.best_params_, ours.assessment_.estimate),
+    ):
+        print(f"  {who:<12} {count:4d} fits {seconds:6.1f} s, best {best}, nested {nested:.6f}")
     equal = ours.best_params_ == theirs.best_params_ and np.array_equal(ours.assessment_.fold_scores, their_scores)
     print(f"  equal selections and outer scores: {equal}; at most 15N+1 = {15 * n + 1} fits: {fits <= 15 * n + 1}")
     print(f"  ratio {peer / own:.2f}")

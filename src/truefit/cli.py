@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import json
 import platform
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast, get_args
 
 import typer
 
 from truefit import __version__
+from truefit.core.data import Task
 from truefit.core.errors import Interrupted, InvalidInput, MissingDependency, StoreError, TruefitError
 
 if TYPE_CHECKING:
-    from truefit.core.data import Task
     from truefit.methods.assess import Assessment
     from truefit.methods.study import Study
     from truefit.sources.table import Table
@@ -51,6 +53,28 @@ SeedOption = Annotated[int | None, typer.Option(help="Seed for the folds.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
+def in_plain_words(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command say in a sentence what went wrong, and leave with the exit code for it."""
+
+    @functools.wraps(command)
+    def guarded(*arguments: Any, **options: Any) -> None:
+        try:
+            command(*arguments, **options)
+        except Interrupted as interrupt:
+            _leave(str(interrupt), 130, interrupt)
+        except (InvalidInput, MissingDependency, StoreError) as error:
+            _leave(f"Error: {error}", 2, error)
+        except TruefitError as error:
+            _leave(f"Error: {error}", 1, error)
+
+    return guarded
+
+
+def _leave(message: str, code: int, reason: BaseException) -> NoReturn:
+    typer.echo(message, err=True)
+    raise typer.Exit(code) from reason
+
+
 def _version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"truefit {__version__}")
@@ -67,6 +91,7 @@ def options(
 
 
 @app.command()
+@in_plain_words
 def assess(
     data: DataArgument,
     target: TargetOption = None,
@@ -104,6 +129,7 @@ def assess(
 
 
 @app.command()
+@in_plain_words
 def study(
     data: DataArgument,
     target: TargetOption = None,
@@ -158,9 +184,9 @@ def _task(task: str | None, table: Table) -> Task:
     if task is None:
         typer.echo(f"Taken as a {table.task_hint.task}: {table.task_hint.reason}", err=True)
         return table.task_hint.task
-    if task == "classification" or task == "regression":
-        return task
-    raise InvalidInput(f"--task must be classification or regression. Got {task!r} instead.")
+    if task not in get_args(Task):
+        raise InvalidInput(f"--task must be {' or '.join(get_args(Task))}. Got {task!r} instead.")
+    return cast("Task", task)
 
 
 def _candidates(names: list[str], table: Table, task: Task) -> dict[str, Any]:
@@ -255,20 +281,8 @@ def _page(result: Study, table: Table) -> str:
 
 
 def main() -> None:
-    """Run the command line; what goes wrong is said in a sentence, with an exit code."""
-    try:
-        app()
-    except Interrupted as interrupt:
-        _leave(str(interrupt), 130)
-    except (InvalidInput, MissingDependency, StoreError) as error:
-        _leave(f"Error: {error}", 2)
-    except TruefitError as error:
-        _leave(f"Error: {error}", 1)
-
-
-def _leave(message: str, code: int) -> None:
-    typer.echo(message, err=True)
-    sys.exit(code)
+    """Run the command line."""
+    app()
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import time
 
 import pandas as pd
 import pytest
-from sklearn.datasets import load_iris, make_classification
+from sklearn.datasets import make_classification
 
 
 def truefit(*arguments, cwd=None):
@@ -44,7 +44,17 @@ def test_study_of_a_built_in_table_writes_a_report(folder):
 
 def test_a_raw_table_works_as_it_is_and_stays_text_in_the_page(folder):
     done = truefit(
-        "study", "rows.csv", "--target", "outcome", "--model", "linear", "--model", "dummy", "--out", "r.html", cwd=folder
+        "study",
+        "rows.csv",
+        "--target",
+        "outcome",
+        "--model",
+        "linear",
+        "--model",
+        "dummy",
+        "--out",
+        "r.html",
+        cwd=folder,
     )
     assert done.returncode == 0, done.stderr
     assert "<script>alert(1)" not in (folder / "r.html").read_text()
@@ -103,7 +113,6 @@ def test_help_has_an_example_that_works(command):
 
 
 def test_ctrl_c_keeps_finished_fits_and_says_how_to_go_on(folder):
-    X, y = load_iris(return_X_y=True)
     slow = folder / "slow.py"
     slow.write_text(
         "import time\n"

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from truefit.core.errors import InvalidEstimator
+from truefit.core.fingerprint import installed
 
 
 def open_seeds(estimator: Any) -> tuple[tuple[str, str], ...]:
@@ -19,8 +20,13 @@ def open_seeds(estimator: Any) -> tuple[tuple[str, str], ...]:
         owner_path, _, name = path.rpartition("__")
         if name == "random_state" and value is None:
             owner = params[owner_path] if owner_path else estimator
-            found.append((path, f"{type(owner).__module__}.{type(owner).__qualname__}"))
+            found.append((path, _class_name(type(owner))))
     return tuple(sorted(found))
+
+
+def _class_name(cls: type) -> str:
+    # A class of the user's own has the same key in a script and in a module: its seeds are the same there too.
+    return f"{cls.__module__}.{cls.__qualname__}" if installed(cls.__module__) else cls.__qualname__
 
 
 def seeds_for(

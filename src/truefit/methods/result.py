@@ -37,7 +37,9 @@ class Result:
 
     def _repr_html_(self) -> str:
         svg = to_svg(self.plot(), title=self.title, description=self.summary())
-        return render_fragment(self.title, self.summary().splitlines(), self.table, svg)
+        frame = self.table.reset_index()
+        table = {"columns": list(frame.columns), "rows": frame.astype(object).to_numpy().tolist()}
+        return render_fragment(self.title, self.summary().splitlines(), table, svg)
 
     def __repr__(self) -> str:
         return self.summary()

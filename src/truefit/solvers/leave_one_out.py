@@ -15,6 +15,7 @@ and only rows whose bound is small enough are to be trusted.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -52,17 +53,13 @@ class LinearProblem:
     route: Route
     tol: float = 0.0
 
-    def dual(self, n: int, p: int) -> bool:
-        """Whether plain fitting of n - 1 rows solves the dual problem."""
-        return self.route == "cholesky" and p > n - 1
-
     def svd_unit(self, p: int) -> float:
         """Backward error of an SVD, relative to the norm of X."""
-        return 32 * _U * p**0.5
+        return 32 * _U * math.sqrt(p)
 
     def cholesky_unit(self, n: int, p: int) -> float:
         """Backward error of the normal equations, relative to their diagonal: sums over n, matrices of size p."""
-        return _U * p**0.5 * (n**0.5 + 2 * p**0.5 + 16)
+        return _U * math.sqrt(p) * (math.sqrt(n) + 2 * math.sqrt(p) + 16)
 
 
 class LeaveOneOut:
@@ -79,7 +76,7 @@ class LeaveOneOut:
     >>> X, y = np.array([[0.0], [1.0], [2.0], [4.0]]), np.array([1.0, 2.0, 4.0, 4.0])
     >>> loo = LeaveOneOut(X, y, LinearProblem(alpha=0.0, intercept=True, route="lstsq"))
     >>> loo.predictions.round(6).tolist()
-    [2.0, 2.461538, 2.769231, 6.333333]
+    [2.0, 2.25, 2.576923, 6.833333]
     >>> loo.trusted.all()
     np.True_
     >>> np.polyval(np.polyfit(X[1:, 0], y[1:], 1), X[0, 0]).round(6)  # without the first row
@@ -89,7 +86,7 @@ class LeaveOneOut:
     def __init__(self, X: Floats, y: npt.NDArray[Any], problem: LinearProblem) -> None:
         self.X, self.problem = X, problem
         self.n, self.p = X.shape
-        self.wide = self.p >= self.n
+        self.wide = self.p >= self.n  # then plain fitting of n - 1 rows by Cholesky solves the dual problem
         y = y.astype(np.float64)
         self.mean, self.y_mean = np.zeros(self.p), 0.0
         if problem.intercept:
@@ -145,10 +142,8 @@ class LeaveOneOut:
         """Bound on the distance of each prediction from that of plain fitting."""
         with np.errstate(all="ignore"):
             error = self._error_of_means() + self._error_of_svd() + self._error_of_evaluation()
-            if self.problem.dual(self.n, self.p):
-                error = error + self._error_of_dual()
-            elif self.problem.route == "cholesky":
-                error = error + self._error_of_cholesky()
+            if self.problem.route == "cholesky":
+                error = error + (self._error_of_dual() if self.wide else self._error_of_cholesky())
         return np.asarray(error)
 
     # The bounds below are in terms of the fit without row i: how its prediction of row i moves with the right-hand
@@ -169,7 +164,7 @@ class LeaveOneOut:
         """The norm of bᵢ; the row's own share is taken out, which is nearly all of it at a leverage near 1."""
         squares = np.einsum("ij,ij,j->i", self.scores, self.scores, (self.s / self.scale) ** 2)
         squares += self._intercept_share
-        others = np.maximum(squares - self.leverage**2, 0) + 8 * _U * self.p**0.5 * squares
+        others = np.maximum(squares - self.leverage**2, 0) + 8 * _U * math.sqrt(self.p) * squares
         return np.asarray(np.sqrt(others) / self.left)
 
     @cached_property
@@ -185,14 +180,14 @@ class LeaveOneOut:
         """Columns with a large mean: plain fitting adds them up row by row, and predicts at their full size."""
         mean = np.abs(self.mean)
         coef = np.abs(self.coef) + self._pull * (self.left * self.residual)[:, None]
-        error = 4 * _U * self.p**0.5 * np.einsum("ij,ij->i", coef, np.abs(self.X) + mean)
+        error = 4 * _U * math.sqrt(self.p) * np.einsum("ij,ij->i", coef, np.abs(self.X) + mean)
         if not self.problem.intercept:
             return np.asarray(error)
         # Each addition rounds the sum so far. Labels are added pairwise: numpy does so along a single axis.
         sums = _U * (np.abs(np.cumsum(self.X, axis=0)).mean(axis=0) + np.abs(self.X).max(axis=0))
         labels = _U * self.y_size * min(self.n, 16 + np.log2(self.n))
         error += (coef @ sums + labels) * (1 + self.n * (self._pull @ sums))
-        mean = 4 * _U * (mean + self.s[0] / self.n**0.5)
+        mean = 4 * _U * (mean + self.s[0] / math.sqrt(self.n))
         own = (coef @ mean + 4 * _U * abs(self.y_mean)) / self.left
         return np.asarray(error + own * (1 + self.n * (self._pull @ mean)))
 
@@ -211,12 +206,12 @@ class LeaveOneOut:
         products = size * (self._coef_norm + 2 * self.residual * np.sqrt(self.leverage) / self.scale[-1])
         factors = np.linalg.norm(self.coef) + 2 * self._pull_norm * self.left * self.residual
         sums = np.abs(self.yc - self.fit_residual) + self.leverage * (np.abs(self.yc) + self.residual)
-        error = unit * (products + self.s[0] * reach * factors) + 4 * _U * self.p**0.5 * sums
+        error = unit * (products + self.s[0] * reach * factors) + 4 * _U * math.sqrt(self.p) * sums
         return np.asarray(error / self.left)
 
     def _error_of_wide_evaluation(self) -> Floats:
         # U is orthogonal only up to rounding.
-        unit, size = 8 * _U * self.n**0.5, np.linalg.norm(self.yc)
+        unit, size = 8 * _U * math.sqrt(self.n), np.linalg.norm(self.yc)
         sums = np.linalg.norm(self.fit_residual) + self.taken_norm * (size + 2 * self.residual)
         sums += self._intercept_share * self.residual
         error = self.problem.svd_unit(self.p) * self.s[0] * self._coef_norm + 4 * _U * np.abs(self.yc)
@@ -236,7 +231,7 @@ class LeaveOneOut:
         size = np.sqrt(self._dual_diagonal)
         solution = self._residual_norm / self.problem.alpha
         largest = size.max()
-        return np.asarray(largest * solution * (unit * largest * self._label_pull + _U * self.n**0.5 * size))
+        return np.asarray(largest * solution * (unit * largest * self._label_pull + _U * math.sqrt(self.n) * size))
 
     @cached_property
     def _diagonal(self) -> Floats:
@@ -255,7 +250,7 @@ class LeaveOneOut:
         if problem.route == "lstsq":
             # No singular value may come near to being dropped, whichever row goes.
             steady &= 2 * problem.tol * condition < 1
-        elif problem.dual(self.n, self.p):
+        elif problem.route == "cholesky" and self.wide:
             worst = self._dual_diagonal.max() / problem.alpha
             steady &= problem.cholesky_unit(self.p, self.n) * worst < _STEADY * self.left
         elif problem.route == "cholesky":
@@ -277,7 +272,7 @@ class Conditioning:
         with np.errstate(all="ignore"):
             Xc = X - accurate_mean(X) if intercept else X
             self.total = float(np.einsum("ij,ij->", Xc, Xc))
-            self.gram = Xc.T @ Xc if self.p <= self.n - 1 else None
+            self.gram = Xc.T @ Xc if self.p < self.n else None
 
     def serves(self, problem: LinearProblem) -> bool:
         """Whether the bound of a row of usual leverage, with labels of usual size, is small enough."""
@@ -293,7 +288,7 @@ class Conditioning:
                 return np.inf
             worst = 1 + self.total / (n * alpha)
             dual = problem.cholesky_unit(p, n) * worst if problem.route == "cholesky" else 0.0
-            return problem.svd_unit(p) * worst**0.5 + dual
+            return problem.svd_unit(p) * math.sqrt(worst) + dual
         eigenvalues = np.linalg.eigvalsh(self.gram)
         condition = (eigenvalues[-1] + alpha) / max(eigenvalues[0] + alpha, 0.0)
         if problem.tol > 0 and 2 * problem.tol * condition**0.5 >= 1:

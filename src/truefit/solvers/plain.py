@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from truefit.core.metadata import fit_metadata
 from truefit.core.outcome import Answer, Failure, Outcome
 from truefit.core.seeds import seeded
 from truefit.core.task import Ask, Fit, Response
+
+logger = logging.getLogger("truefit")
 
 #: Rows are predicted on in blocks of about this size, so that a small training set does not need the whole X twice.
 BLOCK_BYTES = 64 << 20
@@ -51,6 +54,15 @@ def fit_plain(fit: Fit, data: Data) -> Outcome:
     return Outcome(fit.key, answers, seconds, "plain", classes, model)
 
 
+def or_plain(answer: Callable[[Job, Data], list[Outcome]], job: Job, data: Data) -> list[Outcome]:
+    """Answer a group together; where that goes wrong one by one, so that a fit that fails fails alone."""
+    try:
+        return answer(job, data)
+    except (Exception, SystemExit) as error:
+        logger.info("%s gave up on %d fits: %r", job.solver.name, len(job.fits), error)
+    return [fit_plain(fit, data) for fit in job.fits]
+
+
 def train(fit: Fit, data: Data) -> tuple[Any, float]:
     """Fit a clone on the training rows in ascending order; the model and the seconds it took."""
     index = fit.train.index
@@ -82,18 +94,23 @@ def respond(model: Any, asks: Sequence[Ask], data: Data, classes: npt.NDArray[An
         index = group[0].rows.index
         if len(index) == 0:
             continue
-        step = max(1, BLOCK_BYTES // max(data.row_bytes, 1))
         parts: list[list[Any]] = [[] for _ in group]
-        for start in range(0, len(index), step):
-            block = index[start : start + step]
+        for block in row_blocks(index, data):
             X = data.take(block)
             for ask, values in zip(group, parts, strict=True):
-                values.append(_checked(getattr(model, ask.response)(X), len(block), ask.response))
+                values.append(checked(getattr(model, ask.response)(X), len(block), ask.response))
         tokens = data.tokens[index]
         for ask, values in zip(group, parts, strict=True):
             whole = values[0] if len(values) == 1 else np.concatenate(values)
             answers.append(as_answer(ask.response, tokens, whole, classes))
     return tuple(answers)
+
+
+def row_blocks(index: npt.NDArray[np.intp], data: Data) -> Iterator[npt.NDArray[np.intp]]:
+    """Stretches of rows that are predicted on together."""
+    step = max(1, BLOCK_BYTES // max(data.row_bytes, 1))
+    for start in range(0, len(index), step):
+        yield index[start : start + step]
 
 
 def as_answer(
@@ -115,7 +132,8 @@ def as_answer(
     return Answer(response, tokens, values)
 
 
-def _checked(values: Any, n: int, response: Response) -> npt.NDArray[Any]:
+def checked(values: Any, n: int, response: Response) -> npt.NDArray[Any]:
+    """Return a model's values as an array, or say what is wrong with them."""
     if hasattr(values, "to_numpy"):
         values = values.to_numpy()
     array = np.asarray(values)

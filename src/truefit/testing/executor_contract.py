@@ -10,7 +10,7 @@ import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 import pandas as pd
@@ -134,6 +134,8 @@ class ExecutorContract:
     survives_death = True
     #: How far the jobs taken may be ahead of the outcomes given, for jobs of some milliseconds.
     max_lead = 64
+    #: What the failure says of a worker that exits with 7, and of one that is killed.
+    last_words: ClassVar[dict[str, str]] = {}
     #: Seconds of the time limit in tests; a worker must be able to do next to nothing within it.
     timeout = 2.0
 
@@ -290,18 +292,24 @@ class ExecutorContract:
 
     @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
     def test_an_exception_in_the_caller_leaves_it_usable(self, executor: Executor, error: type[BaseException]) -> None:
-        """Ctrl-C while jobs run, or a fault where the jobs come from."""
+        """Ctrl-C while jobs run is one of them."""
         data = some_data()
         outcomes = cast("Generator[list[Outcome], None, None]", executor.map(some_jobs(data, 50, seconds=0.01), data))
         next(outcomes)
         with pytest.raises(error):
             outcomes.throw(error())
+        jobs = some_jobs(data, 10)
+        assert_as_here(executor.map(jobs, data), jobs, data)
+
+    def test_an_exception_where_the_jobs_come_from_leaves_it_usable(self, executor: Executor) -> None:
+        """It is the caller's to handle."""
+        data = some_data()
 
         def faulty() -> Iterator[Job]:
             yield from some_jobs(data, 3)
-            raise error
+            raise LookupError("no more of them")
 
-        with pytest.raises(error):
+        with pytest.raises(LookupError, match="no more of them"):
             list(executor.map(faulty(), data))
         jobs = some_jobs(data, 10)
         assert_as_here(executor.map(jobs, data), jobs, data)
@@ -346,6 +354,7 @@ class ExecutorContract:
         failure = found.pop("killer/0").error
         assert failure is not None
         assert failure.kind == "died"
+        assert self.last_words.get(action, "") in failure.message
         assert len(found) == sum(len(one.fits) for one in jobs) - 1
         assert all(outcome.error is None for outcome in found.values())
 

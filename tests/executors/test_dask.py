@@ -1,0 +1,29 @@
+import pytest
+
+from truefit.core.job import Executor
+from truefit.executors.futures import FuturesExecutor
+from truefit.testing.executor_contract import ExecutorContract
+
+distributed = pytest.importorskip("distributed")
+dask = pytest.importorskip("dask")
+
+
+@pytest.mark.slow
+class TestOnDask(ExecutorContract):
+    """A cluster of two processes; a task that kills is given up by Dask the first time, by us the second."""
+
+    @classmethod
+    def make_executor(cls, timeout: float | None = None) -> Executor:
+        with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
+            client = distributed.Client(
+                distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0")
+            )
+        return FuturesExecutor(client.get_executor(), timeout=timeout)
+
+    @classmethod
+    def dispose(cls, executor: Executor) -> None:
+        assert isinstance(executor, FuturesExecutor)
+        executor.close()
+        client = executor.executor._client
+        client.close()
+        client.cluster.close()
