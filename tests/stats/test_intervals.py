@@ -119,7 +119,7 @@ def test_corrected_t_covers_where_its_assumption_holds() -> None:
         (lambda: pooled([0.3, float("nan")], zero_one=False), "finite.*1 NaN.*of 2"),
         (lambda: pooled([0.3, 0.4], zero_one=False, factor=0), "factor"),
         (lambda: t_interval([[1.0, 2.0]]), r"shape \(1, 2\)"),
-        (lambda: averaged_repeats([0.0, 1.0], zero_one=True), "one row per repeat"),
+        (lambda: averaged_repeats([[0.0, 1.0], [1.0, 0.0, 1.0]], zero_one=True), "as many losses"),
         (lambda: averaged_repeats(np.empty((0, 4)), zero_one=True), "at least 1 repeat"),
         (lambda: corrected_t([0.1, 0.2], -1), "test_over_train.*ratio"),
     ],

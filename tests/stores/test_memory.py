@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from truefit.core.errors import InvalidInput, StoreUnusable
 from truefit.core.outcome import Answer, Outcome
-from truefit.stores import MemoryStore
+from truefit.stores.memory import MemoryStore
 from truefit.stores.spill import Spill
 from truefit.testing.store_contract import (
     SAMPLES,
@@ -233,15 +233,6 @@ def test_a_fork_does_not_write_into_its_parents_file():
     with pytest.raises(StoreUnusable, match="by the process that made it"):
         spill.append(b"x")
     spill.close()
-
-
-def test_a_closed_store_says_so(store):
-    store.put([some_outcome()])
-    got = store.get(["a fit"])["a fit"]
-    store.close()
-    for use in (lambda: store.get(["a fit"]), lambda: store.put([some_outcome()]), lambda: got.answers[0].values):
-        with pytest.raises(StoreUnusable, match="was closed"):
-            use()
 
 
 def test_a_negative_limit_is_refused():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from truefit.core.errors import StoreDamaged, StoreUnusable
 from truefit.core.outcome import Answer, Outcome
-from truefit.stores import SqliteStore
+from truefit.stores.sqlite import SqliteStore
 from truefit.testing.store_contract import (
     SAMPLES,
     StoreContract,
@@ -201,15 +201,6 @@ def test_a_copy_is_another_user_of_the_file(store, copied):
     with contextlib.closing(copied(store)) as other:
         assert other.path == store.path
         assert_same_outcome(other.get(["a fit"])["a fit"], some_outcome())
-
-
-def test_a_closed_store_says_so(store):
-    store.put([some_outcome()])
-    got = store.get(["a fit"])["a fit"]
-    store.close()
-    for use in (lambda: store.get(["a fit"]), lambda: store.put([some_outcome()]), lambda: got.answers[0].values):
-        with pytest.raises(StoreUnusable, match="was closed"):
-            use()
 
 
 def test_a_store_that_is_dropped_closes_its_file(path):

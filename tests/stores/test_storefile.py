@@ -9,7 +9,7 @@ import sqlite3
 import pytest
 
 from truefit.core.errors import StoreDamaged, StoreError, StoreTooNew, StoreUnusable
-from truefit.stores import SqliteStore
+from truefit.stores.sqlite import SqliteStore
 from truefit.stores.storefile import APPLICATION_ID
 from truefit.testing.store_contract import assert_same_outcome, some_outcome
 

@@ -82,7 +82,7 @@ class Store(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of files; the store may not be used afterwards."""
+        """Let go of open files. What was put stays readable: used again, a store opens them anew."""
         ...
 
 

@@ -41,6 +41,7 @@ class Round:
         self._finished: deque[list[Outcome]] = deque()
         self._ahead = 0
         self._slowest = 0.0
+        self._heard = time.monotonic()
 
     def outcomes(self) -> Iterator[list[Outcome]]:
         """Yield the outcomes of each job."""
@@ -49,7 +50,9 @@ class Round:
                 self._feed()
                 if self._finished:
                     yield self._finished.popleft()
-                    self._listen(0.0)
+                    # What waits at the workers lasts a while, so we need not listen after every outcome.
+                    if time.monotonic() - self._heard > _AHEAD_SECONDS / 4:
+                        self._listen(0.0)
                 elif any(hand.errands for hand in self.crew.hands):
                     self._listen(self._patience())
                 else:
@@ -104,6 +107,7 @@ class Round:
         return None
 
     def _listen(self, wait: float) -> None:
+        self._heard = time.monotonic()
         for hand in self.crew.heard(wait):
             for message in hand.channel.messages():
                 self._take(hand, message)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from truefit.core.metadata import check_takes_weights
 from truefit.core.outcome import Outcome, grouped_failures
 from truefit.core.task import Ask, FitTask
 from truefit.methods.candidates import Candidates, default_responses
-from truefit.methods.estimate import Estimate, IntervalChoice, estimate_mean
+from truefit.methods.estimate import Estimate, IntervalChoice, RowValues, estimate_rows, estimate_scores
 from truefit.methods.result import Result
 from truefit.methods.splits import Splits
 from truefit.metrics.metric import Metric, get_metric
@@ -159,39 +159,26 @@ class Assessment(Result):
                 [f"{missing} were not run"] if missing else []
             )
             return Estimate(float("nan"), None, None, f"{' and '.join(parts)}, and the rest alone would not be honest")
-        rows_each = None
+        options: dict[str, Any] = {"choice": self._interval, "level": self.level}
         if metric.row_loss is not None:
-            rows_each = self._row_values(name, metric)
-            scores = self._means_by_split(rows_each)
-        elif self._one_row_tests:
+            rows = RowValues(partial(self._row_values, name, metric), self._splits, self._data.weight)
+            independent = self._data.groups is None and self._data.weight is None
+            return estimate_rows(rows, self._splits, metric, independent=independent, **options)
+        if self._one_row_tests:
             pooled = _pooled_value(metric, self._data, self._splits, outcomes)
             return Estimate(pooled, None, None, f"{metric.name} of single rows has no spread to measure")
-        else:
-            scores = self._scores_of(name, metric)
-        return estimate_mean(
-            scores, rows_each, self._splits, metric, data=self._data, choice=self._interval, level=self.level
-        )
+        return estimate_scores(self._scores_of(name, metric), self._splits, metric, **options)
 
     @property
     def _one_row_tests(self) -> bool:
         return all(len(split.test) == 1 for split in self._splits)
 
-    def _row_values(self, name: str, metric: Metric) -> list[npt.NDArray[Any]]:
-        values = []
-        for split, outcome in zip(self._splits, self._outcomes[name], strict=True):
-            assert outcome is not None
-            each = metric.rows(outcome, self._data, split.test)
-            assert each is not None
-            values.append(each.astype(np.uint8) if metric.zero_one else each)
-        return values
-
-    def _means_by_split(self, rows_each: Sequence[npt.NDArray[Any]]) -> Scores:
-        weight = self._data.weight
-        if weight is None:
-            return np.array([each.mean() for each in rows_each])
-        return np.array(
-            [np.average(each, weights=weight[s.test.index]) for each, s in zip(rows_each, self._splits, strict=True)]
-        )
+    def _row_values(self, name: str, metric: Metric, place: int) -> npt.NDArray[Any]:
+        outcome = self._outcomes[name][place]
+        assert outcome is not None
+        each = metric.rows(outcome, self._data, self._splits.splits[place].test)
+        assert each is not None
+        return each
 
     @property
     def estimate(self) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from truefit.core.data import Data
-from truefit.methods.estimate import WINNER, Estimate, estimate_mean
+from truefit.methods.estimate import WINNER, Estimate, RowValues, estimate_rows, estimate_scores
 from truefit.methods.result import Result
 from truefit.methods.search import Nested
 from truefit.methods.splits import Splits
@@ -118,9 +118,16 @@ def _estimate(
 ) -> Estimate:
     if np.isnan(scores).any():
         return Estimate(float("nan"), None, None, "fits that were chosen failed")
-    rows_each = None
-    if metric.row_loss is not None:
-        pairs = zip(nested.outcomes, splits, strict=True)
-        rows_each = [metric.row_loss(data.y[s.test.index], outcome.answer(data, s.test)) for outcome, s in pairs]
+    if metric.row_loss is None:
+        return estimate_scores(scores, splits, metric, choice="auto", level=level)
+
+    def read(place: int) -> npt.NDArray[Any]:
+        each = metric.rows(nested.outcomes[place], data, splits.splits[place].test)
+        assert each is not None
+        return each
+
+    independent = data.groups is None and data.weight is None
     # One partition's nested estimate varies more than its losses show: the factor was found by simulation.
-    return estimate_mean(scores, rows_each, splits, metric, data=data, level=level, factor=WINNER)
+    return estimate_rows(
+        RowValues(read, splits), splits, metric, independent=independent, choice="auto", level=level, factor=WINNER
+    )

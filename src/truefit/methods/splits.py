@@ -36,6 +36,10 @@ class Table(Protocol):
 
 
 DESIGNS = ("holdout", "kfold", "loo")
+_WANTED = (
+    f"The 'design' parameter must be one of {', '.join(map(repr, DESIGNS))}, a scikit-learn splitter, or an iterable "
+    "of (train, test) index arrays. Got {!r} instead."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +83,7 @@ def make_splits(data: Table, design: Any, *, k: int = 5, repeats: int = 1, rando
     if not isinstance(design, str):
         return splits_of(data, design)
     if design not in DESIGNS:
-        raise InvalidInput(
-            f"The 'design' parameter must be one of {', '.join(map(repr, DESIGNS))}, a scikit-learn splitter, or an "
-            f"iterable of (train, test) index arrays. Got {design!r} instead."
-        )
+        raise InvalidInput(_WANTED.format(design))
     if not is_whole(repeats) or repeats < 1:
         raise InvalidInput(f"The 'repeats' parameter must be a whole number of at least 1. Got {repeats!r} instead.")
     found = []
@@ -168,11 +169,17 @@ def splits_of(data: Table, design: Any) -> Splits:
     found = []
     for train, test in _pairs(data, design, name):
         train, test = (_positions(part, data.n, name) for part in (train, test))
-        if np.isin(test, train, kind="table").any():
+        used = np.zeros(data.n, dtype=bool)
+        used[train] = True
+        if used[test].any():
             raise InvalidInput(
                 f"Rows to test on must not be trained on. A split of {name} has rows in both parts. Mend the splitter."
             )
-        found.append(Split(Rows.train_of(data.n, train), Rows.of(test)))
+        used[test] = True
+        rows = Rows.of(test)
+        # The rest of the table is known by what it leaves out: the same list of rows serves for both.
+        rest = len(train) + len(test) == data.n and used.all()
+        found.append(Split(Rows(rows.listed, data.n) if rest else Rows.train_of(data.n, train), rows))
     if not found:
         raise InvalidInput(f"A design must have at least one split. {name} gave none.")
     repeats, partition = _repeats_of(data.n, found)
@@ -183,23 +190,21 @@ def splits_of(data: Table, design: Any) -> Splits:
     return Splits(tuple(found), partition, repeats, f"{len(found)} splits ({label})")
 
 
-def _pairs(data: Table, design: Any, name: str) -> Iterable[tuple[Any, Any]]:
+def _pairs(data: Table, design: Any, name: str) -> Iterator[tuple[Any, Any]]:
     if hasattr(design, "split"):
         target = data.y if data.codes is None else data.codes
         try:
-            return list(design.split(np.zeros((data.n, 1)), target, data.groups))
+            yield from design.split(np.zeros((data.n, 1)), target, data.groups)
         except ValueError as error:
             if "groups" in str(error) and data.groups is None:
                 raise InvalidInput(
                     f"{name} splits by groups, so groups must be given. Got none. Pass groups=, one value per row."
                 ) from error
             raise InvalidInput(f"{name} cannot split these {data.n} rows: {error} Choose another splitter.") from error
-    if isinstance(design, Iterable):
-        return design
-    raise InvalidInput(
-        f"The 'design' parameter must be one of {', '.join(map(repr, DESIGNS))}, a scikit-learn splitter, or an "
-        f"iterable of (train, test) index arrays. Got {design!r} instead."
-    )
+    elif isinstance(design, Iterable):
+        yield from design
+    else:
+        raise InvalidInput(_WANTED.format(design))
 
 
 def _positions(part: Any, n: int, name: str) -> npt.NDArray[np.intp]:

@@ -302,8 +302,8 @@ class Conditioning:
 
 def ordinary(values: npt.NDArray[Any]) -> bool:
     """Whether the values are finite, and of a size whose square is too."""
-    largest = np.abs(values).max(initial=0)
-    return bool(largest == 0 or _SMALLEST < largest < _LARGEST)
+    largest = float(np.abs(values).max(initial=0))
+    return largest == 0 or _SMALLEST < largest < _LARGEST
 
 
 def accurate_mean(values: Floats) -> Floats:

@@ -13,6 +13,7 @@ that a learner is unstable.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -147,7 +148,7 @@ def pooled(losses: npt.ArrayLike, *, factor: float = 1.2, zero_one: bool, level:
 
 
 def averaged_repeats(
-    losses_by_repeat: npt.ArrayLike, *, factor: float = 1.1, zero_one: bool, level: float = 0.95
+    losses_by_repeat: Iterable[npt.ArrayLike], *, factor: float = 1.1, zero_one: bool, level: float = 0.95
 ) -> Interval:
     r"""Interval for the mean loss over several partitions of the same rows.
 
@@ -163,8 +164,8 @@ def averaged_repeats(
 
     Parameters
     ----------
-    losses_by_repeat : array-like of shape (R, n)
-        One row per repeat, one column per row of the data.
+    losses_by_repeat : iterable of array-likes of shape (n,)
+        The losses of each repeat; gone through once, so that a generator need not hold them all.
     factor : float, default=1.1
     zero_one : bool
         Whether the losses are 0 or 1.
@@ -176,17 +177,18 @@ def averaged_repeats(
     >>> print(f"{low:.4f} {high:.4f}")
     1.1083 3.8917
     """
-    x = np.asarray(losses_by_repeat, dtype=np.float64)
-    if x.ndim != 2:
+    found = []
+    for losses in losses_by_repeat:
+        run = _sample(losses, "losses_by_repeat", "averaged_repeats", zero_one=zero_one)
+        found.append((run.mean(), run.std(ddof=1), run.size))
+    sizes = {size for *_, size in found}
+    if len(sizes) != 1:
         raise InvalidInput(
-            "The 'losses_by_repeat' parameter of averaged_repeats must have one row per repeat, one column "
-            f"per row of the data. Got an array of {x.ndim} dimension(s) instead."
+            "The 'losses_by_repeat' parameter of averaged_repeats must have at least 1 repeat, and as many losses "
+            f"in each. Got {len(found)} repeats of {sorted(sizes)} losses."
         )
-    runs = [_sample(run, "losses_by_repeat", "averaged_repeats", zero_one=zero_one) for run in x]
-    if not runs:
-        raise InvalidInput("The 'losses_by_repeat' parameter of averaged_repeats must have at least 1 repeat. Got 0.")
-    sd = float(np.mean([run.std(ddof=1) for run in runs]))
-    return _inflated(x.mean(), sd, x.shape[1], factor=factor, zero_one=zero_one, level=level)
+    mean, sd, _ = np.mean(found, axis=0)
+    return _inflated(mean, sd, sizes.pop(), factor=factor, zero_one=zero_one, level=level)
 
 
 def corrected_t(scores: npt.ArrayLike, test_over_train: float, level: float = 0.95) -> Interval:

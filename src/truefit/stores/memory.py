@@ -69,7 +69,7 @@ class MemoryStore:
     >>> store.close()
     """
 
-    def __init__(self, limit_bytes: int = 64 << 20) -> None:
+    def __init__(self, limit_bytes: int = 16 << 20) -> None:
         if limit_bytes < 0:
             raise InvalidInput(f"limit_bytes must not be negative. Got {limit_bytes}. Pass 0 to hold next to nothing.")
         self.limit_bytes = limit_bytes
@@ -82,13 +82,11 @@ class MemoryStore:
         self._spilled: dict[str, int] = {}
         self._spilled_rowsets: dict[bytes, int] = {}
         self._recent = Recent()
-        self._closed = False
 
     def get(self, keys: Sequence[str]) -> dict[str, Outcome]:
         """Outcomes of those keys that are in the store, their answers read when looked at."""
         found = {}
         with self._lock:
-            self._check_open()
             for key in keys:
                 record = self._whole(key) if key in self._spilled else self._records.get(key)
                 if record is None:
@@ -106,7 +104,6 @@ class MemoryStore:
         tokens: dict[bytes, Tokens] = {}
         records = [(outcome.key, record) for outcome in outcomes if (record := _record(outcome, tokens)) is not None]
         with self._lock:
-            self._check_open()
             self._make_room(sum(record.nbytes for _, record in records))
             for key, record in records:
                 if record.classes is not None:
@@ -116,20 +113,11 @@ class MemoryStore:
                     self._hold(key, new, tokens)
 
     def close(self) -> None:
-        """Let go of everything."""
-        with self._lock:
-            self._closed = True
-            for held in (self._records, self._rowsets, self._classes, self._spilled, self._spilled_rowsets):
-                held.clear()
-            self._recent.clear()
-            if self._spill is not None:
-                self._spill.close()
-                self._spill = None
+        """Do nothing: what is held here is gone with the store itself, and results may still read from it."""
 
     def read_tokens(self, rowset: bytes) -> Tokens:
         """Tokens of a list of rows, for a stored answer."""
         with self._lock:
-            self._check_open()
             held = self._rowsets.get(rowset)
             if held is not None:
                 return held.tokens
@@ -141,7 +129,6 @@ class MemoryStore:
         """Values of one answer of a fit, for a stored answer."""
         name = (response, rowset)
         with self._lock:
-            self._check_open()
             record = self._records.get(key)
             if record is not None and name in record.answers:
                 return record.answers[name][1]
@@ -150,10 +137,6 @@ class MemoryStore:
                     if spilled == [response, rowset.hex()]:
                         return self._read_back(offset, offset)
         raise _gone(f"{response} of the fit {key}")
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise StoreUnusable("A store must be open to be used. This MemoryStore was closed; make a new one.")
 
     def _hold(self, key: str, record: _Record, tokens: dict[bytes, Tokens]) -> None:
         there = self._records.get(key)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy.typing as npt
 
 #: Several metrics look at the same answer in turn, and many answers share their rows.
-RECENT_BYTES = 16 << 20
+RECENT_BYTES = 8 << 20
 
 
 class Recent:

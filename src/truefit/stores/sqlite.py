@@ -86,7 +86,6 @@ class SqliteStore:
         self._connection: sqlite3.Connection | None = None
         self._finalizer: weakref.finalize[..., Any] | None = None
         self._owner = os.getpid()
-        self._closed = False
         self._recent = Recent()
         self._classes: dict[bytes, Array] = {}
 
@@ -119,7 +118,7 @@ class SqliteStore:
         if not records:
             return
         with self._lock, self._file.errors("writing"):
-            self._check_usable()
+            self._leave_fork()
             connection = self._connect()
             self._file.check_same()
             rowsets = [
@@ -131,9 +130,8 @@ class SqliteStore:
                     self._merge(connection, record)
 
     def close(self) -> None:
-        """Let go of the file; what was put stays in it."""
+        """Let go of the file; what was put stays in it, and a later use opens it again."""
         with self._lock:
-            self._closed = True
             self._recent.clear()
             self._classes.clear()
             finalizer, self._finalizer, self._connection = self._finalizer, None, None
@@ -153,11 +151,7 @@ class SqliteStore:
         # A store is known by its path: a copy, also in another process, is one more user of the file.
         return type(self), (str(self.path),)
 
-    def _check_usable(self) -> None:
-        if self._closed:
-            raise StoreUnusable(
-                f"A store must be open to be used. {self.path} was closed; make a new SqliteStore of it."
-            )
+    def _leave_fork(self) -> None:
         if self._owner != os.getpid():
             if self._finalizer is not None:
                 self._finalizer()
@@ -171,7 +165,7 @@ class SqliteStore:
 
     def _existing(self) -> sqlite3.Connection | None:
         """Return the connection, None where nothing was ever put."""
-        self._check_usable()
+        self._leave_fork()
         return self._connect() if self._connection is not None or self._file.exists() else None
 
     def _outcomes(self, rows: Iterator[tuple[Any, ...]]) -> Iterator[Outcome]:

@@ -96,7 +96,7 @@ class _Broken(Sequence[Answer]):
 class StoreContract:
     """Subclass this in your tests, say how a store is made, and pytest checks the contract of ``Store``.
 
-    Set ``persistent = False`` if what was put is gone when the store is closed.
+    Set ``persistent = False`` if what was put is gone with the store itself.
 
     Examples
     --------
@@ -296,11 +296,16 @@ class StoreContract:
             store.put([Outcome("a copy", got.answers, got.fit_seconds, got.solver, got.classes)])
             assert_same_outcome(store.get(["a copy"])["a copy"], some_outcome("a copy"))
 
-    def test_closing_twice(self, tmp_path: Path) -> None:
-        """``close`` may be called again."""
+    def test_closing(self, tmp_path: Path) -> None:
+        """``close`` may be called again, and results can still be read after it."""
         store = self.make_store(tmp_path)
-        store.put([some_outcome()])
+        outcome = some_outcome()
+        store.put([outcome])
+        before = store.get([outcome.key])[outcome.key]
         store.close()
+        store.close()
+        assert_same_outcome(before, outcome)
+        assert_same_outcome(store.get([outcome.key])[outcome.key], outcome)
         store.close()
 
     def test_reopening(self, tmp_path: Path) -> None:
