@@ -161,6 +161,16 @@ def test_one_map_at_a_time(shared):
     assert len(list(first)) == 4
 
 
+def test_closing_the_executor_ends_a_map_that_is_under_way(shared):
+    data = some_data()
+    executor = copy.deepcopy(shared)
+    outcomes = executor.map(some_jobs(data, 50, seconds=0.01), data)
+    next(outcomes)
+    executor.close()
+    with pytest.raises(ExecutorError, match="must stay open"):
+        list(outcomes)
+
+
 def test_workers_start_only_when_there_is_work_for_them():
     data = some_data()
     with ProcessExecutor(3) as executor:

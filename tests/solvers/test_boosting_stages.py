@@ -17,6 +17,7 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 
 from truefit.core.data import Data
 from truefit.core.key import Keys
@@ -27,6 +28,13 @@ from truefit.solvers.plain import PlainSolver, fit_plain
 from truefit.testing.solver_contract import SolverCase, SolverContract
 
 ALL = ("predict", "predict_proba", "decision_function")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    # Threads that wait for each other on a busy machine take a hundred times as long as one.
+    with threadpool_limits(1):
+        yield
 
 
 class OwnBoosting(GradientBoostingRegressor):
@@ -135,8 +143,9 @@ def assert_same_bits(job, data):
         expected = fit_plain(fit, data)
         assert outcome.solver == "boosting stages"
         assert len(outcome.answers) == len(expected.answers)
-        for mine, theirs in zip(outcome.answers, expected.answers, strict=True):
-            assert (mine.response, mine.coded) == (theirs.response, theirs.coded)
+        for theirs in expected.answers:
+            [mine] = [answer for answer in outcome.answers if answer.response == theirs.response]
+            assert mine.coded == theirs.coded
             assert mine.values.dtype == theirs.values.dtype
             assert mine.values.shape == theirs.values.shape
             assert mine.values.tobytes() == theirs.values.tobytes()
@@ -158,7 +167,6 @@ KINDS = {
         {
             "subsample": st.sampled_from([0.5, 1.0]),
             "max_features": st.sampled_from([None, 1]),
-            "criterion": st.sampled_from(["friedman_mse", "squared_error"]),
         }
     ),
     HistGradientBoostingRegressor: st.fixed_dictionaries(
@@ -272,8 +280,6 @@ def test_time_adds_up_to_what_was_spent(monkeypatch):
     [job] = BoostingStagesSolver().claim(fits_of(data, trees(GradientBoostingRegressor, (1, 2, 5)), ()), data)
     clock = iter([3.0, 11.0])
     monkeypatch.setattr(time, "perf_counter", lambda: next(clock))
-    for estimator in job.fits:
-        estimator.estimator.set_params(verbose=0)
     assert [outcome.fit_seconds for outcome in job.run(data)] == [1.0, 2.0, 5.0]
 
 

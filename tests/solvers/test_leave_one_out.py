@@ -64,6 +64,10 @@ def scales(X, rng):
     return X * 10 ** rng.uniform(-5, 5, X.shape[1])
 
 
+def tiny(X, rng):
+    return X * 10 ** rng.uniform(-25, -5)
+
+
 def collinear(X, rng):
     near = 10 ** rng.uniform(-16, 0) * np.abs(X).max() * rng.normal(size=len(X))
     return np.c_[X, X @ rng.normal(size=X.shape[1]) + near]
@@ -96,7 +100,7 @@ def zero_rows(X, rng):
     return X
 
 
-TROUBLES = [offsets, scales, collinear, constant, outlier, indicator, duplicates, whole_numbers, zero_rows]
+TROUBLES = [offsets, scales, tiny, collinear, constant, outlier, indicator, duplicates, whole_numbers, zero_rows]
 
 
 @given(tables(), estimators)

@@ -27,6 +27,7 @@ class Crew:
         self.hands: list[Hand] = []
         self.shipper = Shipper()
         self._selector = selectors.DefaultSelector()
+        self.dismissals = 0
         self._failed_starts = 0
         self._owner = os.getpid()
 
@@ -107,6 +108,7 @@ class Crew:
         """Let idle workers leave, kill the others, and remove what was shipped."""
         if os.getpid() != self._owner:  # in a forked child these are somebody else's
             return
+        self.dismissals += 1
         self.stop_busy()
         for hand in self.hands:
             with suppress(OSError):

@@ -126,7 +126,8 @@ class Dispatch:
                 future = self.pool.submit(deliver, self._parcel(trials, terms, with_data))
         except futures.BrokenExecutor as error:
             self._suspects.extend(trials)
-            self.pool.replace(error)
+            if not self._flights:  # else it is replaced when the first of those comes down
+                self.pool.replace(error)
             return
         self._flights[future] = flight
         future.add_done_callback(self._done.put)

@@ -104,7 +104,10 @@ class Hand:
         """Whether the process has ended; it is not reaped, so that its number stays its own."""
         if self.process.returncode is not None:
             return True
-        return os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        try:
+            return os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        except ChildProcessError:  # somebody else has reaped it
+            return True
 
     def kill(self) -> None:
         """Stop the process and all that its fits have started."""

@@ -10,9 +10,7 @@ from typing import Any
 
 from truefit.core.errors import ExecutorError
 
-_ADVICE = (
-    "What was finished is kept: pass a fresh executor, or workers= for workers that are started anew by themselves."
-)
+_ADVICE = "What is finished is kept. Pass a fresh executor, or workers= for workers that are restarted by themselves."
 
 
 class Pool:

@@ -65,11 +65,13 @@ class ProcessExecutor:
                 "first, or use a second executor."
             )
         try:
-            shipment = self._crew.shipper.ship(data)
-            orders = Orders(shipment, Surroundings.here(), self.timeout is not None)
-            yield from Round(self._crew, jobs, packed(orders), self.timeout).outcomes()
+            yield from Round(self._crew, jobs, lambda: self._orders(data), self.timeout).outcomes()
         finally:
             self._turn.release()
+
+    def _orders(self, data: Data) -> bytes:
+        shipment = self._crew.shipper.ship(data)
+        return packed(Orders(shipment, Surroundings.here(), self.timeout is not None))
 
     def close(self) -> None:
         """Stop the workers and remove what was shipped to them; a later map starts anew."""

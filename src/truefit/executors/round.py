@@ -6,8 +6,9 @@ import itertools
 import math
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import cache
 
 from truefit.core.errors import ExecutorError
 from truefit.core.job import Job
@@ -30,10 +31,11 @@ _DRAIN_SECONDS = 0.2
 class Round:
     """Feeds workers and listens to them."""
 
-    def __init__(self, crew: Crew, jobs: Iterable[Job], orders: bytes, timeout: float | None) -> None:
+    def __init__(self, crew: Crew, jobs: Iterable[Job], orders: Callable[[], bytes], timeout: float | None) -> None:
         self.crew = crew
         self.timeout = timeout
-        self._orders = orders
+        self._orders = cache(orders)  # not before there is a job: it ships the data
+        self._dismissals = crew.dismissals
         self._source = iter(jobs)
         self._numbers = itertools.count()
         self._packer = Packer()
@@ -47,6 +49,7 @@ class Round:
         """Yield the outcomes of each job."""
         try:
             while True:
+                self._check_open()
                 self._feed()
                 if self._finished:
                     yield self._finished.popleft()
@@ -69,6 +72,13 @@ class Round:
         finally:
             self.crew.stop_busy()
 
+    def _check_open(self) -> None:
+        if self.crew.dismissals != self._dismissals:
+            raise ExecutorError(
+                "An executor must stay open while its map is under way. It was closed. Exhaust or close the iterator "
+                "before the executor."
+            )
+
     def _feed(self) -> None:
         # What is finished and not yet looked at counts as work at hand: jobs are not taken before their time.
         while len(self._finished) <= self.crew.workers * (1 + self._ahead):
@@ -84,7 +94,7 @@ class Round:
                 self._again.appendleft(errand)
                 return
             free.alone = errand.kills > 0
-            free.give(errand, self._orders)
+            free.give(errand, self._orders())
             if len(free.errands) == 1:
                 self._await_start(free)
 

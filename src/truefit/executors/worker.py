@@ -118,9 +118,10 @@ def _live_with(parent: int) -> None:
     os.dup2(nothing, 0)
     os.close(nothing)
     alone = os.getpgrp() == os.getpid()
-    fcntl.fcntl(lifeline, fcntl.F_SETOWN, -os.getpid() if alone else os.getpid())
-    fcntl.fcntl(lifeline, fcntl.F_SETSIG, signal.SIGKILL)
-    fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
+    if hasattr(fcntl, "F_SETSIG"):  # Linux
+        fcntl.fcntl(lifeline, fcntl.F_SETOWN, -os.getpid() if alone else os.getpid())
+        fcntl.fcntl(lifeline, fcntl.F_SETSIG, signal.SIGKILL)
+        fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
     if select.select([lifeline], [], [], 0)[0] or os.getppid() != parent:
         os._exit(1)  # too late to be told
     # A child that the parent has forked holds the pipe open too, so the parent is looked after as well.

@@ -250,10 +250,13 @@ class LeaveOneOut:
         if problem.route == "lstsq":
             # No singular value may come near to being dropped, whichever row goes.
             steady &= 2 * problem.tol * condition < 1
-        elif problem.route == "cholesky" and self.wide:
+        elif problem.route == "svd":
+            # Here those below 1e-15 are dropped, whatever the size of the others.
+            steady &= (problem.alpha > 1e-20) | (self.s[-1] * root > 1e-14)
+        elif self.wide:
             worst = self._dual_diagonal.max() / problem.alpha
             steady &= problem.cholesky_unit(self.p, self.n) * worst < _STEADY * self.left
-        elif problem.route == "cholesky":
+        else:
             gram = (self.Vt.T * self.scale**2) @ self.Vt
             worst = 1 / smallest_scaled_eigenvalue(gram)
             steady &= problem.cholesky_unit(self.n, self.p) * worst < _STEADY * self.left

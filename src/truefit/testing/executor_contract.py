@@ -137,7 +137,7 @@ class ExecutorContract:
     #: What the failure says of a worker that exits with 7, and of one that is killed.
     last_words: ClassVar[dict[str, str]] = {}
     #: Seconds of the time limit in tests; a worker must be able to do next to nothing within it.
-    timeout = 2.0
+    timeout = 1.0
 
     @classmethod
     def make_executor(cls, timeout: float | None = None) -> Executor:
@@ -207,7 +207,7 @@ class ExecutorContract:
     def test_any_kind_of_table(self, executor: Executor, kind: str) -> None:
         """What X is made of arrives as it was."""
         rng = np.random.default_rng(1)
-        X = rng.normal(size=(600_000, 8) if kind == "big" else (50, 6))
+        X = rng.normal(size=(6_000, 800) if kind == "big" else (50, 6))
         tables: dict[str, Any] = {
             "columns first": np.asfortranarray(X),
             "strided": X[:, ::2],

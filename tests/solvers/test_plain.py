@@ -1,0 +1,110 @@
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+from truefit.core.data import Data
+from truefit.core.job import Job
+from truefit.core.key import Keys
+from truefit.core.outcome import Outcome
+from truefit.core.rows import Rows
+from truefit.core.task import Ask, FitTask
+from truefit.solvers.plain import PlainSolver, fit_plain, or_plain
+from truefit.testing.solver_contract import SolverCase, SolverContract
+
+X = np.random.default_rng(0).normal(size=(30, 3))
+
+
+class Answering(RegressorMixin, BaseEstimator):
+    """Says the same, whatever it is asked."""
+
+    def __init__(self, answer=0.0):
+        self.answer = answer
+
+    def fit(self, X, y):
+        self.is_fitted_ = True
+        return self
+
+    def predict(self, X):
+        if isinstance(self.answer, type):
+            raise self.answer("on purpose")
+        return np.full(len(X), self.answer) if np.ndim(self.answer) == 0 else np.asarray(self.answer)
+
+
+class TestPlainSolver(SolverContract):
+    def make_solver(self):
+        return PlainSolver()
+
+    def make_reference(self):
+        return PlainSolver()
+
+    def cases(self):
+        words = np.where(X[:, 0] > 0, "yes", "no").astype(object)
+        responses = ("predict", "predict_proba", "decision_function")
+        return [
+            SolverCase("regression", [LinearRegression(), Answering(2.0)], X, X[:, 0]),
+            SolverCase("words", [LogisticRegression()], X, words, task="classification", responses=responses),
+            SolverCase("weights", [LinearRegression()], X, X[:, 0], weight=np.arange(30.0)),
+        ]
+
+    def failing(self):
+        answers = (ValueError, SystemExit, np.nan, [1.0, 2.0])
+        return [SolverCase("failing", [Answering(answer) for answer in answers], X, X[:, 0])]
+
+
+def one_fit(estimator, y=X[:, 0], task="regression", rows=None, response="predict"):
+    data = Data(X, y, task=task)
+    asked = Rows.all(data.n) if rows is None else rows
+    return Keys(data).fit(FitTask(estimator, Rows.of(range(20)), (Ask(asked, response),))), data
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "message"),
+    [
+        (KeyError, "raised", "KeyError: 'on purpose'"),
+        (SystemExit, "raised", "SystemExit: on purpose"),
+        (np.nan, "wrong answer", "predict must return numbers. Got NaN for 30 of 30 rows."),
+        ([1.0, 2.0], "wrong answer", "predict must return one answer per row: 30. Got 2."),
+    ],
+)
+def test_what_goes_wrong_is_a_failure_of_the_fit(answer, kind, message):
+    outcome = fit_plain(*one_fit(Answering(answer)))
+    assert (outcome.error.kind, outcome.error.message) == (kind, message)
+    assert outcome.answers == ()
+
+
+def test_labels_are_stored_as_small_codes():
+    fit, data = one_fit(DecisionTreeClassifier(), np.arange(30) % 3 * 1000, "classification")
+    [answer] = fit_plain(fit, data).answers
+    assert answer.coded
+    assert answer.values.dtype == np.uint8
+    assert set(fit_plain(fit, data).answer(data, Rows.all(30))) <= {0, 1000, 2000}
+
+
+def test_no_rows_no_answer():
+    assert fit_plain(*one_fit(LinearRegression(), rows=Rows.of([]))).answers == ()
+
+
+def test_a_group_that_goes_wrong_is_fitted_one_by_one():
+    fit, data = one_fit(LinearRegression())
+    bad, _ = one_fit(Answering(ValueError))
+
+    class Clumsy(PlainSolver):
+        name = "clumsy"
+
+        def solve(self, job, data):
+            return or_plain(self.all_at_once, job, data)
+
+        def all_at_once(self, job, data):
+            raise SystemExit("all at once is too much")
+
+    good, failed = Job(Clumsy(), (fit, bad)).run(data)
+    assert (good.solver, good.error) == ("plain", None)
+    assert failed.error.message == "ValueError: on purpose"
+
+
+def test_a_group_that_goes_well_is_left_as_it_is():
+    fit, data = one_fit(LinearRegression())
+    answered = [Outcome(fit.key, solver="together")]
+    assert or_plain(lambda job, data: answered, Job(PlainSolver(), (fit,)), data) is answered
