@@ -1,6 +1,7 @@
 import multiprocessing
 import os
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ from truefit.core.errors import ExecutorError, InvalidInput
 from truefit.core.job import Executor
 from truefit.executors import parcel as parcel_module
 from truefit.executors.futures import FuturesExecutor
+from truefit.executors.pool import Pool
 from truefit.executors.shipment import Shipment
 from truefit.executors.surroundings import inside_worker
 from truefit.testing.executor_contract import (
@@ -125,6 +127,14 @@ def test_a_job_knows_that_it_is_inside_a_worker():
     assert not inside_worker()
 
 
+def test_classes_of_a_script_reach_a_pool():
+    data = some_data()
+    local = type("Local", (ScriptedSolver,), {"__module__": "__main__"})()
+    with process_pool(1) as pool, FuturesExecutor(pool) as executor:
+        outcomes = by_key(executor.map([replace(job(data, Script(), name="a"), solver=local)], data))
+    assert outcomes["a/0"].error is None
+
+
 def test_the_users_executor_is_left_open_and_ours_are_not():
     data = some_data()
     with process_pool(1) as pool:
@@ -140,6 +150,18 @@ def test_the_users_executor_is_left_open_and_ours_are_not():
     with ThreadPoolExecutor(1) as threads:
         FuturesExecutor(threads).close()
         assert threads.submit(int).result() == 0
+
+
+class Breaking(ProcessPoolExecutor):
+    """Breaks while something is submitted to it."""
+
+    def submit(self, function, /, *arguments):
+        raise OSError("handle is closed")
+
+
+def test_a_pool_that_breaks_while_it_is_submitted_to_is_broken():
+    with Breaking(1) as pool, pytest.raises(BrokenProcessPool, match="handle is closed"):
+        Pool(pool).submit(int)
 
 
 def fail_to_start() -> None:

@@ -1,5 +1,6 @@
 import copy
 import gc
+import importlib
 import os
 import signal
 import subprocess
@@ -7,6 +8,7 @@ import sys
 import textwrap
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -171,6 +173,23 @@ def test_closing_the_executor_ends_a_map_that_is_under_way(shared):
         list(outcomes)
 
 
+def test_what_cannot_be_loaded_in_a_worker_is_a_failure(shared, tmp_path, monkeypatch):
+    # It can be imported here, but a worker does not find it any more.
+    (tmp_path / "gone_by_then.py").write_text("class Gone:\n    pass")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    gone = importlib.import_module("gone_by_then").Gone()
+    (tmp_path / "gone_by_then.py").unlink()
+    data = some_data()
+    in_fit = job(data, Script(), name="b")
+    in_fit = replace(in_fit, fits=(replace(in_fit.fits[0], y=np.array([gone], dtype=object)),))
+    jobs = [job(data, Script(luggage=gone), name="a"), in_fit, job(data, Script(), name="c")]
+    found = by_key(shared.map(jobs, data))
+    for key in ("a/0", "b/0"):
+        assert found[key].error.kind == "raised"
+        assert "gone_by_then" in found[key].error.message
+    assert found["c/0"].error is None
+
+
 def test_workers_start_only_when_there_is_work_for_them():
     data = some_data()
     with ProcessExecutor(3) as executor:
@@ -240,6 +259,16 @@ def test_a_copy_has_the_settings(shared):
     twin = copy.deepcopy(shared)
     assert repr(twin) == repr(shared)
     assert twin._crew is not shared._crew
+
+
+def test_a_forked_child_hires_its_own_workers():
+    executor, data = ProcessExecutor(1), some_data()
+    parents = executor._crew
+    parents._owner += 1  # as it looks from a child
+    list(executor.map([], data))
+    assert executor._crew is not parents
+    parents.dismiss()
+    assert parents.dismissals == 0
 
 
 @pytest.mark.parametrize("workers", [0, -2, 1.5, True, "2"])

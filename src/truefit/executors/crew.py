@@ -32,6 +32,11 @@ class Crew:
         self._owner = os.getpid()
 
     @property
+    def of_another_process(self) -> bool:
+        """Whether we are in a forked child, where these workers are somebody else's."""
+        return os.getpid() != self._owner
+
+    @property
     def has_room(self) -> bool:
         """Whether one more may be started."""
         return len(self.hands) < self.workers
@@ -106,7 +111,7 @@ class Crew:
 
     def dismiss(self) -> None:
         """Let idle workers leave, kill the others, and remove what was shipped."""
-        if os.getpid() != self._owner:  # in a forked child these are somebody else's
+        if self.of_another_process:
             return
         self.dismissals += 1
         self.stop_busy()

@@ -98,11 +98,13 @@ class Unpacker:
 
     def job(self, content: bytes | memoryview) -> Job | Failure:
         """Return a job, or why it cannot be had here."""
-        solver, work, fits = pickle.loads(content)
-        failures = [self._parts[number] for number in (solver, *(values[_ESTIMATOR] for values in fits))]
-        for failure in failures:
-            if isinstance(failure, Failure):
-                return failure
+        try:
+            solver, work, fits = pickle.loads(content)
+        except Exception as error:
+            return Failure.of(error)
+        for number in (solver, *(values[_ESTIMATOR] for values in fits)):
+            if isinstance(self._parts[number], Failure):
+                return self._parts[number]  # type: ignore[no-any-return]
         for values in fits:
             values[_ESTIMATOR] = self._parts[values[_ESTIMATOR]]
         return Job(self._parts[solver], tuple(Fit(*values) for values in fits), work)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent import futures
-from concurrent.futures.process import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
 from contextlib import suppress
 from typing import Any
 
@@ -51,6 +51,9 @@ class Pool:
             return self.executor.submit(function, *arguments)
         except futures.BrokenExecutor:
             raise
+        except OSError as error:
+            # A pool of processes that is just breaking trips over pipes that it has closed already.
+            raise BrokenProcessPool(str(error)) from error
         except RuntimeError as error:
             raise ExecutorError(f"The executor must accept work. It says: {error}. {_ADVICE}") from error
 
@@ -77,7 +80,7 @@ class Pool:
             max_tasks_per_child=settings["_max_tasks_per_child"],
         )
         try:
-            self._ours.submit(int).result()
+            self.submit(int).result()
         except futures.BrokenExecutor as again:
             raise ExecutorError(
                 f"The processes of a pool must be able to start. A new pool broke before it did anything: {again}. "

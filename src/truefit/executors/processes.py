@@ -53,12 +53,17 @@ class ProcessExecutor:
         self.workers = _checked_workers(workers)
         self.timeout = checked_timeout(timeout, "ProcessExecutor")
         self.threads = checked_threads(threads, "ProcessExecutor")
+        self._hire()
+
+    def _hire(self) -> None:
         self._crew = Crew(self.workers, self.threads)
         self._turn = threading.Lock()
         self._end = weakref.finalize(self, self._crew.dismiss)
 
     def map(self, jobs: Iterable[Job], data: Data) -> Iterator[list[Outcome]]:
         """Run the jobs and yield their outcomes as they finish, in any order."""
+        if self._crew.of_another_process:
+            self._hire()
         if not self._turn.acquire(blocking=False):
             raise ExecutorError(
                 "A ProcessExecutor runs one map at a time. Another is under way. Exhaust or close its iterator "

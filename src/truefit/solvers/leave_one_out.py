@@ -59,7 +59,8 @@ class LinearProblem:
 
     def cholesky_unit(self, n: int, p: int) -> float:
         """Backward error of the normal equations, relative to their diagonal: sums over n, matrices of size p."""
-        return _U * math.sqrt(p) * (math.sqrt(n) + 2 * math.sqrt(p) + 16)
+        # Rounding goes with √n, but in a stretch of rows beside one that is much larger it adds up.
+        return _U * math.sqrt(p) * (min(n, 64) + math.sqrt(n) + 2 * math.sqrt(p))
 
 
 class LeaveOneOut:
@@ -122,7 +123,7 @@ class LeaveOneOut:
         self.left = np.einsum("ij,ij,j->i", U, U, taken) - self._intercept_share
         self.leverage = 1 - self.left
         self.fit_residual = U @ (taken * (U.T @ self.yc))
-        self.taken_norm = np.linalg.norm(U * taken, axis=1)
+        self.taken = np.linalg.norm(U * taken, axis=1)
         self.residual = np.abs(self.fit_residual / self.left)
         self.predictions = self.y_mean + self.yc - self.fit_residual / self.left
 
@@ -142,7 +143,9 @@ class LeaveOneOut:
         """Bound on the distance of each prediction from that of plain fitting."""
         with np.errstate(all="ignore"):
             error = self._error_of_means() + self._error_of_svd() + self._error_of_evaluation()
-            if self.problem.route == "cholesky":
+            if self.problem.route == "svd":
+                error = error + self._error_of_dropping()
+            elif self.problem.route == "cholesky":
                 error = error + (self._error_of_dual() if self.wide else self._error_of_cholesky())
         return np.asarray(error)
 
@@ -187,9 +190,13 @@ class LeaveOneOut:
         sums = _U * (np.abs(np.cumsum(self.X, axis=0)).mean(axis=0) + np.abs(self.X).max(axis=0))
         labels = _U * self.y_size * min(self.n, 16 + np.log2(self.n))
         error += (coef @ sums + labels) * (1 + self.n * (self._pull @ sums))
-        mean = 4 * _U * (mean + self.s[0] / math.sqrt(self.n))
-        own = (coef @ mean + 4 * _U * abs(self.y_mean)) / self.left
-        return np.asarray(error + own * (1 + self.n * (self._pull @ mean)))
+        own = (coef @ self._mean_error + 4 * _U * abs(self.y_mean)) / self.left
+        return np.asarray(error + own * (1 + self.n * (self._pull @ self._mean_error)))
+
+    @property
+    def _mean_error(self) -> Floats:
+        """How far the means that are used here may be off."""
+        return np.asarray(4 * _U * (np.abs(self.mean) + self.s[0] / math.sqrt(self.n)))
 
     def _error_of_svd(self) -> Floats:
         """An SVD is that of a matrix nearby; here, and on two routes of plain fitting."""
@@ -199,23 +206,40 @@ class LeaveOneOut:
 
     def _error_of_evaluation(self) -> Floats:
         """Rounding where the row's own values come in; grows as its leverage goes to 1."""
+        unit, coef = self.problem.svd_unit(self.p), np.linalg.norm(self.coef)
+        error = self.residual * self._leverage_error
         if self.wide:
-            return self._error_of_wide_evaluation()
-        unit, size = self.problem.svd_unit(self.p), np.linalg.norm(self.Xc, axis=1)
-        reach = np.linalg.norm(self.scores * (self.s / self.scale), axis=1)
-        products = size * (self._coef_norm + 2 * self.residual * np.sqrt(self.leverage) / self.scale[-1])
-        factors = np.linalg.norm(self.coef) + 2 * self._pull_norm * self.left * self.residual
-        sums = np.abs(self.yc - self.fit_residual) + self.leverage * (np.abs(self.yc) + self.residual)
-        error = unit * (products + self.s[0] * reach * factors) + 4 * _U * math.sqrt(self.p) * sums
-        return np.asarray(error / self.left)
+            error += self._orthogonality * (np.linalg.norm(self.fit_residual) + self.taken * np.linalg.norm(self.yc))
+            return np.asarray(error / self.left + unit * self.s[0] * self._coef_norm + 4 * _U * np.abs(self.yc))
+        error += unit * (np.linalg.norm(self.Xc, axis=1) * self._coef_norm + self.s[0] * self._reach * coef)
+        sums = np.abs(self.yc - self.fit_residual) + self.leverage * np.abs(self.yc)
+        return np.asarray((error + 4 * _U * math.sqrt(self.p) * sums) / self.left)
 
-    def _error_of_wide_evaluation(self) -> Floats:
-        # U is orthogonal only up to rounding.
-        unit, size = 8 * _U * math.sqrt(self.n), np.linalg.norm(self.yc)
-        sums = np.linalg.norm(self.fit_residual) + self.taken_norm * (size + 2 * self.residual)
-        sums += self._intercept_share * self.residual
-        error = self.problem.svd_unit(self.p) * self.s[0] * self._coef_norm + 4 * _U * np.abs(self.yc)
-        return np.asarray(error + unit * sums / self.left)
+    @cached_property
+    def _leverage_error(self) -> Floats:
+        if self.wide:
+            return np.asarray(self._orthogonality * (2 * self.taken + self._intercept_share))
+        size = np.linalg.norm(self.Xc, axis=1)
+        moved = np.sqrt(self.leverage) * size / self.scale[-1] + self.s[0] * self._reach * self._pull_norm * self.left
+        error = 2 * self.problem.svd_unit(self.p) * moved + 4 * _U * math.sqrt(self.p) * self.leverage
+        if self.problem.intercept:
+            error += 2 * self.left * (self._pull @ self._mean_error)
+        return np.asarray(error)
+
+    @property
+    def _reach(self) -> Floats:
+        return np.asarray(np.linalg.norm(self.scores * (self.s / self.scale), axis=1))
+
+    @property
+    def _orthogonality(self) -> float:
+        """How far U may be from orthogonal."""
+        return 8 * _U * math.sqrt(self.n)
+
+    def _error_of_dropping(self) -> Floats:
+        """Singular values below 1e-15 are dropped on the route "svd", however small the others are."""
+        dropped = self.s < 1e-12  # without a row they may be smaller still
+        pull = np.linalg.norm((self.scores * (self.s / self.scale))[:, dropped], axis=1)
+        return np.asarray(pull * np.linalg.norm(self.yc) / self.left)
 
     def _error_of_cholesky(self) -> Floats:
         """Normal equations; their error goes with the diagonal, so badly scaled columns do no harm."""
@@ -246,17 +270,14 @@ class LeaveOneOut:
         """Rows without which the problem is so well conditioned that first order is all that matters."""
         problem, root = self.problem, np.sqrt(self.left)
         condition = self.s[0] / (self.scale[-1] * root)
-        steady = problem.svd_unit(self.p) * condition < _STEADY
+        steady = (problem.svd_unit(self.p) * condition < _STEADY) & (self._leverage_error < _STEADY * self.left)
         if problem.route == "lstsq":
             # No singular value may come near to being dropped, whichever row goes.
             steady &= 2 * problem.tol * condition < 1
-        elif problem.route == "svd":
-            # Here those below 1e-15 are dropped, whatever the size of the others.
-            steady &= (problem.alpha > 1e-20) | (self.s[-1] * root > 1e-14)
-        elif self.wide:
+        elif problem.route == "cholesky" and self.wide:
             worst = self._dual_diagonal.max() / problem.alpha
             steady &= problem.cholesky_unit(self.p, self.n) * worst < _STEADY * self.left
-        else:
+        elif problem.route == "cholesky":
             gram = (self.Vt.T * self.scale**2) @ self.Vt
             worst = 1 / smallest_scaled_eigenvalue(gram)
             steady &= problem.cholesky_unit(self.n, self.p) * worst < _STEADY * self.left
