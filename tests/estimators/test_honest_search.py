@@ -8,6 +8,7 @@ import sklearn
 from scipy.stats import loguniform
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import (
@@ -241,3 +242,12 @@ def test_bad_searches_get_one_clear_sentence(options, message):
         HonestSearchCV(KNeighborsClassifier(), **given).fit(X, y)
     with pytest.raises(InvalidInput, match="'groups' and 'sample_weight'"):
         HonestSearchCV(KNeighborsClassifier(), {"n_neighbors": [1]}).fit(X, y, magic=1)
+
+
+def test_a_candidate_that_fails_has_no_score_and_is_not_chosen():
+    grid = {"n_neighbors": [5, 100_000]}
+    with pytest.warns(FitFailedWarning, match="Expected n_neighbors"), pytest.warns(UserWarning, match="non-finite"):
+        search = HonestSearchCV(KNeighborsClassifier(), grid, cv=3, engine=Engine(on_error="record")).fit(X, y)
+    assert search.best_params_ == {"n_neighbors": 5}
+    assert np.isnan(search.cv_results_["mean_test_score"][1])
+    assert np.isfinite(search.assessment_.estimate)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
 from truefit.core.data import Data
-from truefit.core.errors import BudgetSpent, Interrupted
+from truefit.core.errors import BudgetSpent, ExecutorError, Interrupted
 from truefit.core.job import Executor, Job, Plan, Solver, Store
 from truefit.core.key import Keys, is_private
 from truefit.core.outcome import Outcome
@@ -157,6 +157,8 @@ class _Course:
             if run.doomed is not None:
                 run.fail()
             elif any(outcome is None for outcome in run.outcomes):
+                if not self._late():
+                    raise ExecutorError(f"An executor must answer every job. {self.loop._executor!r} left some out.")
                 done = sum(outcome is not None for outcome in run.outcomes)
                 message = f"The time budget was spent with {done} of {len(run.outcomes)} fits done."
                 run.throw(BudgetSpent(message, run.outcomes))

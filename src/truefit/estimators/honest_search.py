@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
+from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.model_selection._search import BaseSearchCV
 
@@ -15,7 +17,7 @@ from truefit.api import Engine, seed_of
 from truefit.core.data import Data
 from truefit.core.errors import InvalidInput
 from truefit.core.metadata import check_takes_weights
-from truefit.core.outcome import Outcome
+from truefit.core.outcome import Outcome, grouped_failures
 from truefit.core.rows import Rows
 from truefit.core.task import RESPONSES, Response
 from truefit.methods.candidates import Candidates
@@ -139,6 +141,12 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
             refit=bool(self.refit),
         )
         search = self._run(plan, data)
+        if search.failures:
+            warnings.warn(
+                f"{len(search.failures)} fits failed and have no score.\n\n{grouped_failures(search.failures)}",
+                FitFailedWarning,
+                stacklevel=2,
+            )
         self._publish(search, candidates, scorers, refit_metric, selects)
         if search.nested is not None:
             metric = _metric(scorers, refit_metric, data)
@@ -173,7 +181,10 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     def _chooser(self, candidates: list[dict[str, Any]], refit_metric: str) -> Callable[[Scores], int]:
         def choose(scores: Scores) -> int:
-            results = self._results(candidates, scores, None)
+            with warnings.catch_warnings():
+                # Scores that are missing are warned of once, for the search as a whole.
+                warnings.filterwarnings("ignore", "One or more of the test scores are non-finite")
+                results = self._results(candidates, scores, None)
             return int(self._select_best_index(self.refit, refit_metric, results))
 
         return choose

@@ -44,6 +44,8 @@ class Search:
         The chosen candidate.
     nested : Nested or None
         The choice made anew without each test set, and its score there; None if it was not asked for.
+    failures : tuple of Failure
+        Why some fits have no score.
     model : fitted estimator or None
         The chosen candidate fitted on all rows.
     """
@@ -53,6 +55,7 @@ class Search:
     outcomes: list[list[Outcome]]
     best: int
     nested: Nested | None
+    failures: tuple[Failure, ...] = ()
     model: Any = None
     refit_seconds: float = float("nan")
 
@@ -87,7 +90,7 @@ def search_plan(
         for split in wanted
     ]
     outcomes = yield tasks
-    _refuse_total_failure(outcomes)
+    failures = _failures_short_of_all(outcomes)
     by_candidate = [list(outcomes[i : i + len(wanted)]) for i in range(0, len(tasks), len(wanted))]
     scores = _score_table([found[: len(splits)] for found in by_candidate], splits, judge)
     best = choose(scores)
@@ -102,13 +105,14 @@ def search_plan(
         model, refit_seconds = final.model, final.fit_seconds
     chosen_only = [found[: len(splits)] for found in by_candidate]
     seconds = np.array([[outcome.fit_seconds for outcome in found] for found in chosen_only])
-    return Search(scores, seconds, chosen_only, best, nested, model, refit_seconds)
+    return Search(scores, seconds, chosen_only, best, nested, failures, model, refit_seconds)
 
 
-def _refuse_total_failure(outcomes: Sequence[Outcome]) -> None:
-    failures: list[Failure] = [outcome.error for outcome in outcomes if outcome.error is not None]
+def _failures_short_of_all(outcomes: Sequence[Outcome]) -> tuple[Failure, ...]:
+    failures = tuple(outcome.error for outcome in outcomes if outcome.error is not None)
     if failures and len(failures) == len(outcomes):
         raise FitError(f"All the {len(failures)} fits failed.\n\n{grouped_failures(failures)}", failures)
+    return failures
 
 
 def _score_table(
