@@ -107,11 +107,7 @@ def measure(kind: str, gigabytes: float) -> dict[str, float]:
         }
 
 
-def main() -> None:
-    if len(sys.argv) > 2:  # one measurement, in a process of its own
-        print(json.dumps(measure(sys.argv[1], float(sys.argv[2]))))
-        return
-    gigabytes = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
+def main(gigabytes: float = 1.0) -> None:
     print("X         GB of X   peak PSS of all   less interpreters   largest worker   seconds   samples")
     interpreters = 0.0
     for kind in ("small", "array", "mapped"):
@@ -131,4 +127,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    if len(sys.argv) > 2:  # one measurement, in a process of its own
+        print(json.dumps(measure(sys.argv[1], float(sys.argv[2]))))
+    else:
+        main(*map(float, sys.argv[1:]))
