@@ -19,7 +19,7 @@ from truefit.methods.default_candidates import default_candidates
 from truefit.methods.estimate import IntervalChoice, check_interval_choice
 from truefit.methods.splits import make_splits
 from truefit.methods.study import Study, study_plan
-from truefit.metrics.metric import get_metric
+from truefit.metrics.metric import Metric, get_metric
 from truefit.solvers import all_solvers
 from truefit.solvers.plain import PlainSolver
 from truefit.sources.task import infer_task
@@ -279,7 +279,7 @@ def assess(
     check_interval_choice(interval, level)
     candidates = Candidates(estimator, y)
     data = Data(X, y, task=candidates.task, groups=groups, weight=sample_weight)
-    chosen = get_metric(metric, data.task, pos_label=pos_label)
+    chosen = _metric_for(data, metric, pos_label)
     splits = make_splits(data, design, k=k, repeats=repeats, random_state=seed_of(random_state))
     plan = assess_plan(candidates, data, splits, chosen, interval=interval, level=level)
     return _engine_or_new(engine).run(plan, data, description="assess")
@@ -329,11 +329,12 @@ def study(
     >>> study(X, y, {"dummy": DummyClassifier(), "naive Bayes": GaussianNB()}).best
     'naive Bayes'
     """
+    check_interval_choice("auto", level)
     if models is None:
         models = default_candidates(X, infer_task(y)[0] if task is None else task)
     candidates = Candidates(models, y)
     data = Data(X, y, task=candidates.task, groups=groups, weight=sample_weight)
-    chosen = get_metric(metric, data.task, pos_label=pos_label)
+    chosen = _metric_for(data, metric, pos_label)
     seed = seed_of(random_state)
     splits = make_splits(data, "kfold", k=k, random_state=seed)
     plan = study_plan(candidates, data, splits, chosen, level=level, random_state=seed)
@@ -343,5 +344,22 @@ def study(
     return result
 
 
+def _metric_for(data: Data, metric: str | None, pos_label: Any) -> Metric:
+    if pos_label is not None and (data.classes is None or pos_label not in data.classes.tolist()):
+        known = "none: this is a regression" if data.classes is None else ", ".join(map(repr, data.classes.tolist()))
+        raise InvalidInput(
+            f"The 'pos_label' parameter must be a class of y. Got {pos_label!r}; the classes are {known}."
+        )
+    chosen = get_metric(metric, data.task, pos_label=pos_label)
+    chosen.check(data)
+    return chosen
+
+
 def _engine_or_new(engine: Engine | None) -> Engine:
-    return Engine() if engine is None else engine
+    if engine is None:
+        return Engine()
+    if isinstance(engine, Loop):
+        return engine
+    raise InvalidInput(
+        f"The 'engine' parameter must be an Engine. Got {engine!r}; pass Engine({engine!r}) for a store."
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import importlib
 import importlib.util
@@ -41,11 +42,13 @@ ModelsOption = Annotated[
     typer.Option(
         "--model",
         "--models",
-        help="A default candidate by name, or FILE.py:NAME or MODULE:NAME for your own. May be given several times.",
+        help="dummy, linear, naive_bayes, knn, tree, random_forest or boosting, or FILE.py:NAME or MODULE:NAME for an "
+        "estimator, a dict or list of them, or a function that makes them. May be given several times.",
     ),
 ]
 TaskOption = Annotated[str | None, typer.Option("--task", help="classification or regression; inferred by default.")]
 MetricOption = Annotated[str | None, typer.Option(help="Such as error, auc, rmse, or a scikit-learn scorer name.")]
+PositiveOption = Annotated[str | None, typer.Option(help="The positive class, where the metric needs one.")]
 FoldsOption = Annotated[int, typer.Option("--k", help="Number of folds.")]
 StoreOption = Annotated[Path | None, typer.Option(help="SQLite file that keeps the fits; run again to go on from it.")]
 WorkersOption = Annotated[int, typer.Option(help="Processes to fit in; -1 for all cores.")]
@@ -100,14 +103,14 @@ def assess(
     k: FoldsOption = 5,
     repeats: Annotated[int, typer.Option(help="Number of partitions.")] = 1,
     metric: MetricOption = None,
-    pos_label: Annotated[str | None, typer.Option(help="The positive class, where the metric needs one.")] = None,
+    pos_label: PositiveOption = None,
     task: TaskOption = None,
     store: StoreOption = None,
     workers: WorkersOption = 1,
     seed: SeedOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say how good models are, with intervals.
+    """Say how good models are, with intervals; a linear model, if none is named.
 
     Example: truefit assess breast_cancer --model linear --model tree --metric auc
     """
@@ -118,7 +121,8 @@ def assess(
     candidates = _candidates(model or ["linear"], table, _task(task, table))
     with Engine(store, workers=workers) as engine:
         result = run(
-            candidates, table.X, table.y, design=design, k=k, repeats=repeats, metric=metric, pos_label=pos_label,
+            candidates, table.X, table.y, design=design, k=k, repeats=repeats, metric=metric,
+            pos_label=_label(pos_label, table),
             random_state=seed, engine=engine,
         )  # fmt: skip
         if as_json:
@@ -137,6 +141,7 @@ def study(
     out: Annotated[Path | None, typer.Option(help="Write the report to this HTML file.")] = None,
     k: FoldsOption = 5,
     metric: MetricOption = None,
+    pos_label: PositiveOption = None,
     task: TaskOption = None,
     store: StoreOption = None,
     workers: WorkersOption = 1,
@@ -150,25 +155,44 @@ def study(
     from truefit.api import Engine
     from truefit.api import study as run
 
-    if out is not None and not out.absolute().parent.is_dir():
-        raise InvalidInput(f"The folder of --out must exist. There is no {out.absolute().parent}. Make it first.")
+    if out is not None:
+        _check_out(out, data, store)
     table = _load(data, target)
     chosen = _task(task, table)
     candidates = _candidates(model, table, chosen) if model else None
     with Engine(store, workers=workers) as engine:
         result = run(
-            table.X, table.y, candidates, k=k, metric=metric, task=chosen, random_state=seed, engine=engine
+            table.X, table.y, candidates, k=k, metric=metric, pos_label=_label(pos_label, table), task=chosen,
+            random_state=seed, engine=engine,
         )  # fmt: skip
-        if out is not None:
-            out.write_text(_page(result, table), encoding="utf-8")
         if as_json:
             typer.echo(json.dumps(result.to_dict(), indent=2))
-            return
-        typer.echo("\n".join(result.verdict) + "\n")
-        _print_assessment(result.assessment)
-        typer.echo(f"{engine.stats}.")
+        else:
+            typer.echo("\n".join(result.verdict) + "\n")
+            _print_assessment(result.assessment)
+            typer.echo(f"{engine.stats}.")
         if out is not None:
-            typer.echo(f"The report is in {out}.")
+            _write(out, _page(result, table))
+            typer.echo(f"The report is in {out}.", err=as_json)
+
+
+def _check_out(out: Path, data: str, store: Path | None) -> None:
+    """Refuse a place for the report that would fail after all the work, or destroy something."""
+    if not out.absolute().parent.is_dir():
+        raise InvalidInput(f"The folder of --out must exist. There is no {out.absolute().parent}. Make it first.")
+    if out.is_dir():
+        raise InvalidInput(f"--out must be a file. {out} is a folder; name a file in it.")
+    if any(out.absolute() == other.absolute() for other in (Path(data), store) if other is not None):
+        raise InvalidInput(f"--out would overwrite {out}, which this run reads. Name another file.")
+    if out.exists() and "<html" not in out.read_text("utf-8", "replace")[:2000].lower():
+        raise InvalidInput(f"--out would overwrite {out}, which is no report. Name another file, or remove it first.")
+
+
+def _write(out: Path, page: str) -> None:
+    try:
+        out.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(f"The report could not be written to {out}: {error.strerror}. Name another file.") from error
 
 
 def _load(data: str, target: str | None) -> Table:
@@ -189,6 +213,11 @@ def _task(task: str | None, table: Table) -> Task:
     return cast("Task", task)
 
 
+def _label(text: str | None, table: Table) -> Any:
+    """Return the class that is written like this; the text itself where there is none, to be refused by name."""
+    return next((label for label in table.y.unique().tolist() if str(label) == text), text)
+
+
 def _candidates(names: list[str], table: Table, task: Task) -> dict[str, Any]:
     from truefit.methods.default_candidates import default_candidates
 
@@ -200,8 +229,10 @@ def _candidates(names: list[str], table: Table, task: Task) -> dict[str, Any]:
         elif name in known:
             candidates[name] = known[name]
         else:
+            near = difflib.get_close_matches(name, known, n=1)
             raise InvalidInput(
-                f"--model must be one of {', '.join(known)}, or FILE.py:NAME for your own. Got {name!r} instead."
+                f"--model must be one of {', '.join(known)}, or FILE.py:NAME or MODULE:NAME for your own; give it "
+                f"several times for several. Got {name!r} instead." + (f" Did you mean {near[0]!r}?" if near else "")
             )
     return candidates
 

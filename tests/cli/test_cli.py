@@ -91,6 +91,10 @@ BAD = {
     "no such name": (("assess", "iris", "--model", "mine.py:x"), "has no attribute 'x'"),
     "store is a folder": (("assess", "iris", "--store", "."), "directory"),
     "no folder for the report": (("study", "iris", "--out", "nowhere/r.html"), "folder of --out"),
+    "report over the data": (("study", "rows.csv", "--target", "outcome", "--out", "rows.csv"), "would overwrite"),
+    "report over another file": (("study", "iris", "--out", "mine.py"), "no report"),
+    "report is a folder": (("study", "iris", "--out", "."), "is a folder"),
+    "positive class": (("assess", "iris", "--metric", "f1", "--pos-label", "x"), "must be a class of y"),
     "option": (("assess", "iris", "--magic"), "No such option"),
     "k": (("assess", "iris", "--k", "51"), "smallest class"),
 }

@@ -128,7 +128,7 @@ BAD = {
     "continuous": ((X, X[:, 0]), {}, "Unknown label type"),
     "empty": ((X[:0], y[:0]), {}, "0 sample"),
     "no target": ((X, None), {}, "y to be passed"),
-    "series": ((pd.Series(X[:, 0]), y), {}, "one column"),
+    "lazy frame": ((pl.DataFrame(X).lazy(), y), {}, "collect"),
 }
 
 
@@ -142,3 +142,37 @@ def test_bad_input_gets_one_clear_sentence(case):
 def test_text_is_no_target_for_a_regression():
     with pytest.raises(InvalidInput, match="must be numbers"):
         Data(X, np.array(["a"] * 30), task="regression")
+
+
+def test_a_series_of_texts_is_a_table_of_texts():
+    texts = pd.Series([f"row {i}" for i in range(30)])
+    assert Data(texts, y, task="classification").take(np.array([2])).tolist() == ["row 2"]
+
+
+def test_labels_of_rows_count_where_they_are_more_than_numbers():
+    frame = pd.DataFrame(X)
+    dated = frame.set_index(pd.date_range("2020-01-01", periods=30))
+    shifted = frame.set_index(pd.date_range("2021-01-01", periods=30))
+    tokens = [Data(table, y, task="classification").tokens for table in (frame, dated, shifted)]
+    assert not np.array_equal(tokens[0], tokens[1])
+    assert not np.array_equal(tokens[1], tokens[2])
+    assert np.array_equal(tokens[0], Data(frame.set_index(np.arange(30) + 7), y, task="classification").tokens)
+
+
+def test_pandas_and_polars_rows_have_the_same_tokens():
+    table = pd.DataFrame({"a": X[:, 0], "n": np.arange(30), "city": ["Ulm", "Jena", "Bonn"] * 10})
+    tokens = [Data(kind, y, task="classification").tokens for kind in (table, pl.from_pandas(table))]
+    assert np.array_equal(*tokens)
+
+
+def test_what_the_user_does_to_y_later_does_not_reach_the_data():
+    target = y.copy()
+    data = Data(X, target, task="classification")
+    target[:] = 0
+    assert np.array_equal(data.y, y)
+
+
+def test_missing_texts_are_counted():
+    labels = pd.Series(["a", "b", None] * 10, dtype="string")
+    with pytest.raises(InvalidInput, match="10 of 30 rows"):
+        Data(X, labels, task="classification")

@@ -1,10 +1,14 @@
 import functools
+import subprocess
+import sys
 import threading
 import types
+from collections import defaultdict
 
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier, StackingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process import GaussianProcessClassifier
@@ -13,7 +17,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from truefit.core.fingerprint import Fingerprint, Unkeyable, installed
 
@@ -39,6 +43,10 @@ DIFFERENT = {
     "splitter": (GridSearchCV(Ridge(), {}, cv=KFold(3)), GridSearchCV(Ridge(), {}, cv=KFold(4))),
     "ufunc": (FunctionTransformer(np.log1p), FunctionTransformer(np.sqrt)),
     "text and number": ("1", 1),
+    "order of a dict": ({"a": 1, "b": [2]}, {"b": [2], "a": 1}),
+    "factory of a dict": (defaultdict(lambda: 0), defaultdict(lambda: 3)),
+    "mask": (np.ma.array([1, 2], mask=[0, 1]), np.ma.array([1, 2], mask=[0, 0])),
+    "output": (StandardScaler(), StandardScaler().set_output(transform="pandas")),
 }
 
 
@@ -50,7 +58,6 @@ def test_what_differs_has_another_fingerprint(case):
 
 SAME = {
     "estimators": (lambda: RandomForestClassifier(n_estimators=5),),
-    "order of a dict": (lambda: {"a": 1, "b": [2]}, lambda: {"b": [2], "a": 1}),
     "sets": (lambda: {"x", "y", "z"},),
     "stack": (lambda: StackingClassifier([("a", GaussianNB()), ("b", LogisticRegression())]),),
     "partial": (lambda: functools.partial(np.clip, a_min=0, a_max=1),),
@@ -157,3 +164,50 @@ def test_packages_behind_an_estimator_are_part_of_it():
     assert installed("sklearn.linear_model")
     assert not installed("__main__")
     assert not installed(__name__)
+
+
+def test_what_is_fitted_inside_a_function_counts():
+    rng = np.random.default_rng(0)
+    one, other = (PCA(1).fit(rng.normal(size=(20, 3))) for _ in range(2))
+    assert digest(FunctionTransformer(one.transform)) != digest(FunctionTransformer(other.transform))
+
+    def closing(model):
+        return lambda X: model.transform(X)
+
+    assert digest(closing(one)) != digest(closing(other))
+    assert digest(closing(one)) == digest(closing(one))
+
+
+def test_numbers_of_numpy_are_numbers():
+    assert digest(Ridge(alpha=np.float64(0.5))) == digest(Ridge(alpha=0.5))
+    assert digest(Ridge(alpha=np.float32(0.5))) != digest(Ridge(alpha=0.5))
+
+
+IMPORTS = {
+    "package": ("import own.sub\ndef f(X): return own.sub.g(X)", "own/sub.py"),
+    "module of a module": ("import own.top\ndef f(X): return own.top.g(X)", "own/sub.py"),
+    "import in the body": ("def f(X):\n from own.sub import g\n return g(X)", "own/sub.py"),
+    "name of the standard library": ("import code\ndef f(X): return code.g(X)", "code.py"),
+}
+
+
+@pytest.mark.parametrize("case", IMPORTS)
+def test_what_a_function_imports_counts(case, tmp_path):
+    source, edited = IMPORTS[case]
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "__init__.py").write_text("")
+    (tmp_path / "own" / "top.py").write_text("from own.sub import g\n")
+    (tmp_path / "script.py").write_text(
+        f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\n{source}\n"
+        "from truefit.core.fingerprint import Fingerprint\nprint(Fingerprint(f).digest.hex())\n"
+    )
+
+    def run(body):
+        for path in ("own/sub.py", "code.py"):
+            (tmp_path / path).write_text("def g(X): return X\n")
+        (tmp_path / edited).write_text(f"def g(X): return {body}\n")
+        command = [sys.executable, "-B", str(tmp_path / "script.py")]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    assert run("X") == run("X")
+    assert run("X") != run("-X")

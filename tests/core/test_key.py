@@ -120,3 +120,9 @@ def test_asks_are_united_by_response():
         "predict": [1, 2, 3],
         "predict_proba": [1, 2],
     }
+
+
+def test_settings_of_scikit_learn_that_change_a_fit_count():
+    plain = key()
+    with sklearn.config_context(transform_output="pandas"):
+        assert key() != plain

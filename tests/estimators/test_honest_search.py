@@ -9,7 +9,7 @@ from scipy.stats import loguniform
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.exceptions import FitFailedWarning
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
 from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import (
     GridSearchCV,
@@ -19,6 +19,7 @@ from sklearn.model_selection import (
     RandomizedSearchCV,
     ShuffleSplit,
     StratifiedKFold,
+    TimeSeriesSplit,
     cross_val_score,
     cross_validate,
 )
@@ -251,3 +252,56 @@ def test_a_candidate_that_fails_has_no_score_and_is_not_chosen():
     assert search.best_params_ == {"n_neighbors": 5}
     assert np.isnan(search.cv_results_["mean_test_score"][1])
     assert np.isfinite(search.assessment_.estimate)
+
+
+def test_weights_reach_the_assessment():
+    weight = np.random.default_rng(0).exponential(size=250) ** 2
+    search = HonestSearchCV(LogisticRegression(), {"C": [1.0]}, cv=4).fit(X, y, sample_weight=weight)
+    assert np.isclose(search.assessment_.estimate, search.best_score_)
+
+
+@pytest.mark.parametrize(
+    "cv", [PredefinedSplit(np.r_[np.full(200, -1), np.zeros(50)]), [(np.arange(200), np.arange(200, 250))]]
+)
+def test_splits_that_cannot_be_used_again_are_nested_with_folds(cv):
+    search = HonestSearchCV(KNeighborsClassifier(), {"n_neighbors": [1, 5]}, cv=cv).fit(X, y)
+    assert np.isfinite(search.assessment_.estimate)
+
+
+def test_where_nesting_is_impossible_the_search_goes_on():
+    with pytest.warns(UserWarning, match="assessment_ is None"):
+        search = HonestSearchCV(Ridge(), {"alpha": [1.0]}, cv=TimeSeriesSplit(5)).fit(XD[:20], yd[:20])
+    assert search.assessment_ is None
+    rows = np.argsort(y, kind="stable")[np.r_[0:40, -40:0, 40:80]]
+    three = np.repeat([0, 1, 2], 40)
+    with pytest.warns(UserWarning, match="assessment_ is None"):
+        sorted_rows = HonestSearchCV(LogisticRegression(), {"C": [1.0]}, cv=KFold(3)).fit(X[rows], three)
+    assert sorted_rows.best_params_ == {"C": 1.0}
+
+
+def test_a_scorer_that_gives_several_scores():
+    def both(estimator, X, y):
+        right = accuracy_score(y, estimator.predict(X))
+        return {"right": right, "wrong": 1 - right}
+
+    grid, cv = {"n_neighbors": [1, 5]}, StratifiedKFold(3)
+    ours = HonestSearchCV(KNeighborsClassifier(), grid, cv=cv, scoring=both, refit="right").fit(X, y)
+    theirs = GridSearchCV(KNeighborsClassifier(), grid, cv=cv, scoring=both, refit="right").fit(X, y)
+    assert ours.best_params_ == theirs.best_params_
+    assert np.allclose(ours.cv_results_["mean_test_wrong"], theirs.cv_results_["mean_test_wrong"])
+    assert ours.multimetric_
+    with pytest.raises(InvalidInput, match="must name the one"):
+        HonestSearchCV(KNeighborsClassifier(), grid, cv=cv, scoring=both).fit(X, y)
+
+
+def test_a_score_of_its_own_is_not_guessed():
+    with pytest.raises(InvalidInput, match="a score of its own"):
+        HonestSearchCV(PoissonRegressor(), {"alpha": [1.0]}).fit(XD, yd)
+    assert HonestSearchCV(PoissonRegressor(), {"alpha": [1.0]}, scoring="r2", cv=3).fit(XD, yd).best_params_
+
+
+def test_another_metric_on_the_engine_needs_no_refit():
+    engine = Engine()
+    HonestSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=5, engine=engine).fit(X, y)
+    assess(LogisticRegression(), X, y, k=5, metric="log_loss", engine=engine)
+    assert engine.stats.refitted == 0

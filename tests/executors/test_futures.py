@@ -3,6 +3,7 @@ import os
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -197,6 +198,16 @@ def test_an_executor_that_is_shut_down():
     pool.shutdown()
     with FuturesExecutor(pool) as executor, pytest.raises(ExecutorError, match="must accept work"):
         list(executor.map([job(data, Script())], data))
+
+
+def test_a_cluster_without_workers_is_said_once(monkeypatch):
+    monkeypatch.setattr("truefit.executors.dispatch._IDLE_SECONDS", 0.05)
+    data = some_data()
+    with ThreadPoolExecutor(1) as pool, FuturesExecutor(pool) as executor:
+        pool._client = SimpleNamespace(nthreads=dict)
+        with pytest.warns(RuntimeWarning, match="has no workers") as told:
+            list(executor.map([job(data, Script(seconds=0.5))], data))
+    assert len(told) == 1
 
 
 def test_all_workers_held_by_fits_past_their_limit():

@@ -1,4 +1,5 @@
 import json
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -7,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_diabetes, make_classification
-from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, StackingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import (
     KFold,
@@ -264,3 +265,67 @@ def test_regression_by_kfold():
     assert np.isclose(
         result.estimate, -cross_val_score(Ridge(), XD, yd, cv=KFold(5), scoring="neg_mean_squared_error").mean()
     )
+
+
+class Backwards(ClassifierMixin, BaseEstimator):
+    """Has its classes in the other order."""
+
+    def fit(self, X, y):
+        self.model_ = GaussianNB().fit(X, y)
+        self.classes_ = self.model_.classes_[::-1].tolist()
+        return self
+
+    def predict(self, X):
+        return self.model_.predict(X)
+
+    def predict_proba(self, X):
+        return self.model_.predict_proba(X)[:, ::-1]
+
+
+def test_probabilities_follow_the_classes_of_the_model():
+    straight, backwards = (assess(model, X, y, design=StratifiedKFold(4)) for model in (GaussianNB(), Backwards()))
+    pd.testing.assert_frame_equal(straight.predictions, backwards.predictions)
+    assert straight.score("average_precision") == backwards.score("average_precision")
+
+
+def test_intervals_stay_within_the_range_of_the_metric():
+    easy = np.c_[y + 0.01 * X[:, 0], X]
+    low, high = assess(LogisticRegression(), easy + 0.6 * X[:, :1], y, metric="auc").interval or (0.0, 1.0)
+    assert 0.0 <= low <= high <= 1.0
+
+
+def test_a_positive_class_reaches_every_metric_that_has_one():
+    labels = np.where(y == 1, "yes", "no")
+    result = assess(GaussianNB(), X, labels, design=StratifiedKFold(4))
+    numbered = assess(GaussianNB(), X, y, design=StratifiedKFold(4))
+    for metric in ("average_precision", "brier", "jaccard", "recall"):
+        assert np.isclose(result.score(metric, pos_label="yes"), numbered.score(metric))
+    with pytest.raises(InvalidInput, match="must be a class of y"):
+        assess(GaussianNB(), X, labels, metric="f1", pos_label="maybe")
+
+
+def test_metrics_of_two_classes_are_refused_for_three():
+    three = np.arange(150) % 3
+    for metric in ("auc", "f1"):
+        with pytest.raises(InvalidInput, match="is for 2 classes"):
+            assess(GaussianNB(), X, three, metric=metric)
+
+
+def test_names_and_repeats_that_would_be_lost_are_refused():
+    with pytest.raises(InvalidInput, match="different names"):
+        assess({1: GaussianNB(), "1": GaussianNB()}, X, y)
+    with pytest.raises(InvalidInput, match="can be repeated"):
+        assess(GaussianNB(), X, y, design=KFold(3), repeats=4)
+    with pytest.raises(InvalidInput, match=r"Engine\('runs.db'\)"):
+        assess(GaussianNB(), X, y, engine="runs.db")
+
+
+def test_a_stack_can_be_assessed():
+    stack = StackingClassifier([("nb", GaussianNB()), ("tree", DecisionTreeClassifier(max_depth=2))], cv=2)
+    assert assess(stack, X, y, k=2).estimate < 0.5
+
+
+def test_a_result_can_be_pickled():
+    result = assess(GaussianNB(), X, y)
+    again = pickle.loads(pickle.dumps(result))
+    pd.testing.assert_frame_equal(again.predictions, result.predictions)

@@ -151,12 +151,14 @@ class Data:
 def _checked_table(X: Any) -> Any:
     if sparse.issparse(X):
         X = X.tocsr()
+    elif type(X).__name__ == "LazyFrame":
+        raise InvalidInput("X must be a table that is in memory. Got a polars LazyFrame; pass X.collect().")
     elif not (hasattr(X, "iloc") or type(X).__module__.startswith("polars")):
         X = np.asarray(X) if not isinstance(X, np.ndarray) else X
         if X.dtype.kind in "SU":
             X = X.astype(object)
     elif len(X.shape) == 1:
-        raise InvalidInput("X must be a table of rows and columns. Got a single column; pass a frame with one column.")
+        X = np.asarray(X.to_numpy(), dtype=object)  # a series of texts, as vectorizers take them
     if len(X.shape) == 0:
         raise InvalidInput(f"X must be a table with one row per sample. Got {X.item()!r} instead.")
     if X.shape[0] == 0:
@@ -173,7 +175,7 @@ def _checked_column(values: Any, n: int, name: str) -> Array:
         raise InvalidInput("requires y to be passed, but the target y is None. Pass one target value per row of X.")
     if hasattr(values, "to_numpy"):
         values = values.to_numpy()
-    column = np.asarray(values)
+    column = np.array(values)  # a copy: results are read later, and must not follow what the user does to y
     if column.dtype.kind == "O" and column.ndim == 1 and len(column) and all(isinstance(v, str) for v in column):
         column = column.astype(str)
     if column.ndim == 2 and column.shape[1] == 1:
@@ -230,7 +232,9 @@ def _missing(target: Array) -> int:
     if target.dtype.kind == "f":
         return int(np.isnan(target).sum())
     if target.dtype.kind == "O":
-        return sum(value is None or value != value for value in target.flat)
+        import pandas as pd
+
+        return int(np.sum(pd.isna(target)))
     return 0
 
 

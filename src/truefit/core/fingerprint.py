@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import copyreg
 import datetime
+import dis
 import enum
 import functools
+import importlib.util
 import os
 import pathlib
 import site
 import sys
 import sysconfig
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from hashlib import blake2b
 from importlib import metadata
 from typing import Any
@@ -91,7 +93,10 @@ class Fingerprint:
         elif type(thing) in _PLAIN or isinstance(thing, datetime.date | pathlib.PurePath):
             self._text(f"{type(thing).__name__} {thing!r}")
         elif isinstance(thing, np.generic):
-            self._text(f"numpy {thing.dtype.str} {thing.item()!r}")
+            # A grid made by numpy holds its float64, and means Python's float.
+            value = thing.item()
+            same = type(value) in _PLAIN and np.asarray(value).dtype == thing.dtype
+            self._text(f"{type(value).__name__} {value!r}" if same else f"numpy {thing.dtype.str} {value!r}")
         elif isinstance(thing, np.dtype):
             self._text(f"dtype {thing.str} {thing.descr if thing.names else ''}")
         elif isinstance(thing, types.ModuleType):
@@ -112,9 +117,11 @@ class Fingerprint:
         if hook is not None:
             self._text("keyed")
             self._add(hook(thing))
-        elif isinstance(thing, dict | types.MappingProxyType):
-            self._add_unordered("dict", thing.items())
-        elif isinstance(thing, set | frozenset):
+        elif type(thing) is dict:
+            self._text(f"dict {len(thing)}")  # in its order, which an estimator may go by
+            for item in thing.items():
+                self._add(item)
+        elif type(thing) in (set, frozenset):
             self._add_unordered("set", thing)
         elif type(thing) in (list, tuple):
             self._text(f"{type(thing).__name__} {len(thing)}")
@@ -122,7 +129,7 @@ class Fingerprint:
                 self._add(item)
         elif isinstance(thing, slice | range):
             self._text(repr(thing))
-        elif isinstance(thing, np.ndarray):
+        elif type(thing) in (np.ndarray, np.memmap):
             self._add_array(thing)
         elif sparse.issparse(thing):
             rows = thing.tocsr()
@@ -132,10 +139,7 @@ class Fingerprint:
         elif isinstance(thing, type):
             self._add_class(thing)
         elif isinstance(thing, types.FunctionType):
-            self._add_function(thing)
-        elif isinstance(thing, functools.partial):
-            self._text("partial")
-            self._add((thing.func, thing.args, thing.keywords))
+            self._add_with_state(self._add_function, thing)
         elif isinstance(thing, staticmethod | classmethod):
             self._text(type(thing).__name__)
             self._add(thing.__func__)
@@ -151,14 +155,18 @@ class Fingerprint:
             # What is fitted is a clone, so whatever else the object carries takes no part.
             self._text("estimator")
             self._add(type(thing))
-            self._add(thing.get_params(deep=False))
-        elif hasattr(thing, "get_params"):
-            # An object with its own way to clone (a frozen estimator) carries what is fitted along with it.
-            stateful, self._stateful = self._stateful, True
-            self._add_reduced(thing)
-            self._stateful = stateful
+            self._add_unordered("params", thing.get_params(deep=False).items())
+            # Set by set_fit_request and set_output; a clone has them too.
+            for name in ("_metadata_request", "_sklearn_output_config"):
+                self._add(vars(thing).get(name) if hasattr(thing, "__dict__") else None)
         else:
-            self._add_reduced(thing)
+            self._add_with_state(self._add_reduced, thing)
+
+    def _add_with_state(self, add: Callable[[Any], None], thing: Any) -> None:
+        """Add something whose parts are kept as they are, not cloned: what is fitted in them counts."""
+        stateful, self._stateful = self._stateful, True
+        add(thing)
+        self._stateful = stateful
 
     def _add_array(self, array: np.ndarray[Any, Any]) -> None:
         if array.dtype.hasobject:
@@ -193,7 +201,8 @@ class Fingerprint:
         self._text(f"class {cls.__qualname__}")
         for base in cls.__bases__:
             self._add(base)
-        self._add({name: value for name, value in vars(cls).items() if name not in _CLASS_BOOKKEEPING})
+        members = vars(cls).items()
+        self._add_unordered("members", [item for item in members if item[0] not in _CLASS_BOOKKEEPING])
 
     def _add_function(self, function: types.FunctionType) -> None:
         if self._known_by_name(function, function.__module__, function.__qualname__):
@@ -202,12 +211,15 @@ class Fingerprint:
         self._add_code(function.__code__)
         self._add(function.__defaults__)
         self._add(function.__kwdefaults__)
+        self._add(function.__dict__)
         for cell in function.__closure__ or ():
             self._add(_cell_contents(cell))
         for name in sorted(set(_names_used(function.__code__))):
             if name in function.__globals__:
                 self._text(f"global {name}")
                 self._add(function.__globals__[name])
+        for name in sorted(set(_modules_imported(function.__code__, function.__globals__))):
+            self._add_import(name)
 
     def _add_code(self, code: types.CodeType) -> None:
         self._text(f"code {sys.version_info[:2]} {code.co_flags} {code.co_argcount} {code.co_kwonlyargcount}")
@@ -225,11 +237,42 @@ class Fingerprint:
             self._text(f"module {module.__name__}")
             self.packages.add(module.__name__.partition(".")[0])
             return
-        # Any name may be looked up in a module of the user's own, so all of its text counts.
-        path = getattr(module, "__file__", None)
+        if self._met_before(module):
+            return
+        # Any name may be looked up in a module of the user's own: all of its text counts, the values it has by now,
+        # and what it has imported from other modules of the user's.
+        self._add_source(module.__name__, getattr(module, "__file__", None))
+        for name, value in sorted(vars(module).items()):
+            if name.startswith("__"):
+                continue
+            home = (
+                value if isinstance(value, types.ModuleType) else sys.modules.get(str(getattr(value, "__module__", "")))
+            )
+            if type(value) in _PLAIN:
+                self._text(f"value {name} {value!r}")
+            elif home is not None and home is not module and not installed(home.__name__):
+                self._add_module(home)
+
+    def _add_source(self, name: str, path: str | None) -> None:
         if path is None or not os.path.isfile(path):
-            raise Unkeyable(f"the module {module.__name__!r}, which has no source file")
+            raise Unkeyable(f"the module {name!r}, which has no source file")
         self._bytes("source", pathlib.Path(path).read_bytes())
+
+    def _add_import(self, name: str) -> None:
+        """Add a module that a function imports when it is called."""
+        if installed(name):
+            self._text(f"module {name}")
+        elif name in sys.modules:
+            self._add_module(sys.modules[name])
+        else:
+            try:
+                found = importlib.util.find_spec(name)
+            except (ImportError, ValueError) as error:
+                raise Unkeyable(f"a function that imports {name!r}, which cannot be found") from error
+            if found is None:
+                raise Unkeyable(f"a function that imports {name!r}, which cannot be found")
+            if found.origin is None or not _under_installed_root(found.origin):
+                self._add_source(name, found.origin)
 
     def _add_reduced(self, thing: Any) -> None:
         try:
@@ -306,6 +349,16 @@ def _names_used(code: types.CodeType) -> Iterator[str]:
             yield from _names_used(constant)
 
 
+def _modules_imported(code: types.CodeType, space: Mapping[str, Any]) -> Iterator[str]:
+    for step in dis.get_instructions(code):
+        if step.opname == "IMPORT_NAME":
+            name = str(step.argval)
+            yield name if name else str(space.get("__package__") or name)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _modules_imported(constant, space)
+
+
 @functools.cache
 def _installed_roots() -> tuple[str, ...]:
     paths = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
@@ -323,10 +376,12 @@ def installed(module_name: str | None) -> bool:
     if not module_name or module_name == "__main__":
         return False
     top = module_name.partition(".")[0]
-    if top == "truefit" or top in sys.builtin_module_names or top in sys.stdlib_module_names:
+    if top == "truefit":
         return True
     path = getattr(sys.modules.get(module_name) or sys.modules.get(top), "__file__", None)
-    return path is not None and _under_installed_root(path)
+    if path is not None:
+        return _under_installed_root(path)
+    return top in sys.builtin_module_names or top in sys.stdlib_module_names
 
 
 @functools.cache

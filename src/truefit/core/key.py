@@ -9,6 +9,7 @@ from hashlib import blake2b
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 
 from truefit.core.data import Data
 from truefit.core.fingerprint import IDENTITY_VERSION, Fingerprint, Unkeyable
@@ -18,6 +19,9 @@ from truefit.core.seeds import open_seeds, seeds_for
 from truefit.core.task import Ask, Fit, FitTask
 
 _PRIVATE = "private-"
+
+#: Settings of scikit-learn that change what a fit does.
+_SETTINGS = ("transform_output", "enable_metadata_routing", "array_api_dispatch")
 _private_numbers = itertools.count()
 
 
@@ -31,7 +35,8 @@ class Keys:
 
     def __init__(self, data: Data) -> None:
         self.data = data
-        self._schema = blake2b(data.schema.encode(), digest_size=16).digest()
+        settings = {name: get_config()[name] for name in _SETTINGS}
+        self._schema = blake2b(f"{data.schema} {settings}".encode(), digest_size=16).digest()
         self._estimators: dict[int, tuple[Any, bytes | None, tuple[tuple[str, str], ...], bool]] = {}
         self._labels: dict[tuple[int, int], tuple[Any, Rows, tuple[int, int]]] = {}
 

@@ -54,8 +54,8 @@ def settled(estimator: Any) -> Any:
         params = copy.get_params(deep=True)
     except Exception as error:
         raise InvalidEstimator(
-            f"An estimator must be cloneable: its parameters must be set unchanged in __init__. Got {estimator!r}, "
-            f"for which clone says: {type(error).__name__}: {error}"
+            "An estimator must be cloneable: its parameters must be set unchanged in __init__. Got "
+            f"{type(estimator).__name__}, for which clone says: {type(error).__name__}: {error}"
         ) from error
     drawn = {}
     for path, value in params.items():

@@ -154,6 +154,15 @@ def _sparse_block(X: Any) -> Bytes:
 
 
 def _pandas_blocks(X: Any) -> tuple[list[Block], str]:
+    blocks, schema = _pandas_columns(X)
+    # Labels of rows are handed on to the estimator. Numbers are only where a row stood, so they do not count.
+    if X.index.dtype.kind not in "iu":
+        blocks.append(_object_block(X.index.astype(object).to_numpy()))
+        schema += f" index {X.index.dtype}"
+    return blocks, schema
+
+
+def _pandas_columns(X: Any) -> tuple[list[Block], str]:
     kinds = {dtype for dtype in X.dtypes if isinstance(dtype, np.dtype)}
     if len(kinds) == 1 and all(isinstance(dtype, np.dtype) for dtype in X.dtypes) and next(iter(kinds)).kind in "biuf":
         return [X.to_numpy()], _frame_schema("pandas", X.columns, X.dtypes)
@@ -177,9 +186,11 @@ def _pandas_blocks(X: Any) -> tuple[list[Block], str]:
 def _polars_blocks(X: Any) -> tuple[list[Block], str]:
     blocks: list[Block] = []
     for column in X.get_columns():
-        if column.dtype.is_numeric() or str(column.dtype) == "Boolean":
-            blocks.append(column.fill_null(0).to_numpy().reshape(-1, 1))
-            blocks.append(column.is_null().to_numpy().astype(np.uint8).reshape(-1, 1))
+        if column.dtype.is_float():
+            blocks.append(column.fill_null(float("nan")).to_numpy().reshape(-1, 1))
+        elif str(column.dtype) == "Int64":
+            # The smallest number stands for a missing one, so that a table without any has the tokens it has in pandas.
+            blocks.append(column.fill_null(np.iinfo(np.int64).min).to_numpy().reshape(-1, 1))
         else:
             blocks.append(_object_block(column.to_list()))
     return blocks, _frame_schema("polars", X.columns, X.dtypes)

@@ -99,7 +99,7 @@ class Loop:
         path = getattr(self._store, "path", None)
         kept = f"Interrupted: {course.done:,} of {course.total:,} fits are done"
         if path is None:
-            return f"{kept}, and kept in memory only. Call again with this engine to go on; store='runs.db' keeps them."
+            return f"{kept}, and are lost with this process. With a store the same call goes on where it was."
         return f"{kept}, and are kept in {path}. Run the same again to go on from there."
 
     # What follows is how one batch is answered; _Course calls it.

@@ -40,6 +40,10 @@ class StoredAnswers(Sequence[Answer]):
     def __len__(self) -> int:
         return len(self._load())
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A pickle takes the answers themselves along: the store may be in this process's memory.
+        return tuple, ([Answer(a.response, a.tokens, a.values, a.coded) for a in self._load()],)
+
 
 @dataclass(slots=True, eq=False)
 class Run:

@@ -12,18 +12,21 @@ from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.model_selection._search import BaseSearchCV
+from sklearn.pipeline import Pipeline
 
 from truefit.api import Engine, seed_of
-from truefit.core.data import Data
+from truefit.core.data import Data, Task
 from truefit.core.errors import InvalidInput
+from truefit.core.fingerprint import installed
 from truefit.core.metadata import check_takes_weights
 from truefit.core.outcome import Outcome, grouped_failures
 from truefit.core.rows import Rows
 from truefit.core.task import RESPONSES, Response
-from truefit.methods.candidates import Candidates
+from truefit.methods.candidates import Candidates, default_responses
+from truefit.methods.estimate import check_interval_choice
 from truefit.methods.nested import NestedAssessment
 from truefit.methods.search import Search, inner_splits, search_plan
-from truefit.methods.splits import Splits, is_whole, make_splits
+from truefit.methods.splits import Split, Splits, is_whole, make_splits
 from truefit.metrics.metric import Metric, metric_of_scorer
 from truefit.metrics.replay import Replay
 
@@ -117,18 +120,20 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
         **params
             ``groups`` for the splits and ``sample_weight`` for the fits.
         """
+        check_interval_choice("auto", self.level)
         groups, weight = _metadata(params)
         scorers, refit_metric = self._get_scorers()
         base = Candidates({"estimator": self.estimator}, y)
+        if self.scoring is None:
+            _check_score_is_usual(self.estimator)
         data = Data(X, y, task=base.task, groups=groups, weight=weight)
         if weight is not None:
             check_takes_weights(self.estimator)
         seed = seed_of(self.random_state)
         candidates = self._candidates(seed)
         estimators = [clone(base.estimators["estimator"]).set_params(**clone(p, safe=False)) for p in candidates]
-        design = 5 if self.cv is None else self.cv
-        splits = _splits(data, design, seed)
-        selects = bool(self.refit) or not isinstance(self.scoring, list | tuple | set | dict)
+        splits = _splits(data, 5 if self.cv is None else self.cv, seed)
+        inner, reason = self._inner(data, splits, seed)
         judge = _Judge(scorers, data, self._scored_metadata(weight))
         plan = search_plan(
             estimators,
@@ -136,8 +141,8 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
             splits,
             responses=[judge.responses(estimator) for estimator in estimators],
             judge=judge,
-            choose=self._chooser(candidates, refit_metric) if selects else lambda scores: 0,
-            inner=inner_splits(data, splits, design, random_state=seed) if selects else None,
+            choose=self._chooser(candidates, refit_metric),
+            inner=inner,
             refit=bool(self.refit),
         )
         search = self._run(plan, data)
@@ -147,12 +152,38 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
                 FitFailedWarning,
                 stacklevel=2,
             )
-        self._publish(search, candidates, scorers, refit_metric, selects)
-        if search.nested is not None:
-            metric = _metric(scorers, refit_metric, data)
-            names = [_named(p) for p in candidates]
-            self.assessment_ = NestedAssessment(search.nested, data, splits, metric, names=names, level=self.level)
+        metric = self._publish(search, candidates, scorers, refit_metric, data.task)
+        self._assess(search, metric, data, splits, candidates, reason or search.without_nesting)
         return self
+
+    def _inner(self, data: Data, splits: Splits, seed: int | None) -> tuple[list[list[Split]] | None, str | None]:
+        """Return the inner splits of the assessment, or why they cannot be made."""
+        try:
+            return inner_splits(data, splits, 5 if self.cv is None else self.cv, random_state=seed), None
+        except InvalidInput as error:
+            return None, str(error)
+
+    def _assess(
+        self,
+        search: Search,
+        metric: Metric | None,
+        data: Data,
+        splits: Splits,
+        candidates: list[Any],
+        reason: str | None,
+    ) -> None:
+        self.assessment_ = None
+        if metric is None:
+            return
+        if search.nested is None:
+            warnings.warn(
+                f"The choice could not be assessed by nesting, so assessment_ is None. {reason}",
+                UserWarning,
+                stacklevel=3,
+            )
+            return
+        names = [_named(each) for each in candidates]
+        self.assessment_ = NestedAssessment(search.nested, data, splits, metric, names=names, level=self.level)
 
     def _run(self, plan: Any, data: Data) -> Search:
         if self.engine is not None:
@@ -181,13 +212,29 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     def _chooser(self, candidates: list[dict[str, Any]], refit_metric: str) -> Callable[[Scores], int]:
         def choose(scores: Scores) -> int:
+            by = self._chosen_by(scores, refit_metric)
+            if by is None:
+                return 0
             with warnings.catch_warnings():
                 # Scores that are missing are warned of once, for the search as a whole.
                 warnings.filterwarnings("ignore", "One or more of the test scores are non-finite")
                 results = self._results(candidates, scores, None)
-            return int(self._select_best_index(self.refit, refit_metric, results))
+            return int(self._select_best_index(self.refit, by, results))
 
         return choose
+
+    def _chosen_by(self, scores: Scores, refit_metric: str) -> str | None:
+        """Return the name of the score that decides; None where several are given and no choice is wanted."""
+        if set(scores) == {"score"} or callable(self.refit):
+            return "score"
+        if not self.refit:
+            return None
+        name = refit_metric if refit_metric in scores else self.refit
+        if name not in scores:
+            raise InvalidInput(
+                f"With several scores 'refit' must name the one to choose by: {', '.join(scores)}. Got {self.refit!r}."
+            )
+        return str(name)
 
     def _results(self, candidates: list[dict[str, Any]], scores: Scores, seconds: Any) -> dict[str, Any]:
         """Return the scores in the shape of ``GridSearchCV.cv_results_``."""
@@ -204,22 +251,29 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
         return self._format_results(candidates, n_splits, out)  # type: ignore[no-any-return]
 
     def _publish(
-        self, search: Search, candidates: list[dict[str, Any]], scorers: Any, refit_metric: str, selects: bool
-    ) -> None:
+        self, search: Search, candidates: list[dict[str, Any]], scorers: Any, refit_metric: str, task: Task
+    ) -> Metric | None:
+        """Set the attributes that GridSearchCV has; return the metric that was chosen by, if one was."""
         self.cv_results_ = self._results(candidates, search.scores, search.fit_seconds)
-        self.multimetric_ = isinstance(self.scoring, list | tuple | set | dict)
+        self.multimetric_ = set(search.scores) != {"score"}
         self.scorer_ = getattr(scorers, "_scorers", scorers)
         self.n_splits_ = search.fit_seconds.shape[1]
-        if selects:
+        by = self._chosen_by(search.scores, refit_metric)
+        if by is not None:
             self.best_index_ = search.best
             self.best_params_ = candidates[search.best]
             if not callable(self.refit):
-                self.best_score_ = self.cv_results_[f"mean_test_{refit_metric}"][search.best]
+                self.best_score_ = self.cv_results_[f"mean_test_{by}"][search.best]
         if self.refit:
             self.best_estimator_ = search.model
             self.refit_time_ = search.refit_seconds
             if hasattr(search.model, "feature_names_in_"):
                 self.feature_names_in_ = search.model.feature_names_in_
+        if by is None:
+            return None
+        name = by if by in search.scores else next(iter(search.scores))
+        named = getattr(scorers, "_scorers", {name: scorers})
+        return metric_of_scorer(name, named.get(name), task)
 
     def _scored_metadata(self, weight: Any) -> dict[str, Any]:
         """Return what goes to the scorers along with the predictions, as scikit-learn routes it."""
@@ -244,7 +298,8 @@ class _Judge:
         if self._needs_X:
             return tuple(response for response in RESPONSES if hasattr(estimator, response))
         wanted = [r for name, scorer in self._by_name.items() for r in Metric(name, scorer).responses(estimator)]
-        return tuple(dict.fromkeys(wanted))
+        # More than the scorers need, so that another metric or method on the engine needs no refit.
+        return tuple(dict.fromkeys((*default_responses(estimator, self._data.task), *wanted)))
 
     def __call__(self, outcome: Outcome, rows: Rows) -> Mapping[str, float]:
         data, index = self._data, rows.index
@@ -258,12 +313,17 @@ def _is_scikit_learn(scorer: Any) -> bool:
     return type(scorer).__module__.startswith("sklearn.")
 
 
-def _metric(scorers: Any, refit_metric: str, data: Data) -> Metric:
-    by_name = getattr(scorers, "_scorers", None)
-    name = refit_metric if isinstance(refit_metric, str) else "score"
-    if by_name is not None and name not in by_name:
-        name = next(iter(by_name))
-    return metric_of_scorer(name, scorers if by_name is None else by_name[name], data.task)
+def _check_score_is_usual(estimator: Any) -> None:
+    """Refuse to guess what a score of an estimator's own would say: only predictions are kept, not models."""
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    home = next((each.__module__ for each in type(last).__mro__ if "score" in vars(each)), "sklearn.base")
+    # The classifiers of scikit-learn all mean accuracy by it, and the regressors R², generalised linear ones aside.
+    usual = installed(home) and not home.startswith("sklearn.linear_model._glm")
+    if not usual or isinstance(last, BaseSearchCV):
+        raise InvalidInput(
+            f"{type(last).__name__} has a score of its own, which cannot be told from predictions alone. Say by what "
+            "to choose: scoring='r2', scoring='accuracy', or another scorer."
+        )
 
 
 def _metadata(params: dict[str, Any]) -> tuple[Any, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent import futures
@@ -28,6 +29,8 @@ from truefit.executors.shipment import Shipper
 _BATCH_SECONDS, _BATCH_JOBS = 0.05, 50
 _UNKNOWN_WIDTH = 4
 _LOOK_SECONDS = 0.05
+#: After so long without an outcome it is worth a look whether there is anybody at work.
+_IDLE_SECONDS = 60.0
 
 
 @dataclass
@@ -68,6 +71,7 @@ class Dispatch:
         self._slowest = 0.0
         self._progress = time.monotonic()
         self._marks_seen = True
+        self._warned = False
 
     def outcomes(self, jobs: Iterable[Job]) -> Iterator[list[Outcome]]:
         """Yield the outcomes of each job."""
@@ -80,7 +84,7 @@ class Dispatch:
                     self._gather(0.0)
                 elif self._flights:
                     self._check_stuck()
-                    self._gather(None if self.timeout is None else _LOOK_SECONDS)
+                    self._gather(_IDLE_SECONDS if self.timeout is None else _LOOK_SECONDS)
                 else:
                     return
         except ExecutorError:
@@ -140,9 +144,9 @@ class Dispatch:
         jobs = tuple(job.content for job in packed)
         return Parcel(uuid4().hex, shipment, tuple(parts.items()), jobs, terms, content)
 
-    def _gather(self, wait: float | None) -> None:
+    def _gather(self, wait: float) -> None:
         with suppress(Empty):
-            future = self._done.get(wait != 0.0, wait)
+            future = self._done.get(wait > 0, wait)
             while True:
                 self._settle(future)
                 future = self._done.get_nowait()
@@ -222,6 +226,14 @@ class Dispatch:
             self._finished.extend(trial.job.failed(_timeout(trial.job, timeout)) for trial in flight.trials)
 
     def _check_stuck(self) -> None:
+        if not self._warned and time.monotonic() - self._progress >= _IDLE_SECONDS and self.pool.deserted():
+            self._warned = True  # not an error: on a busy cluster workers come and go
+            warnings.warn(
+                f"The cluster has no workers, and nothing has been finished for {_IDLE_SECONDS:g} s. Waiting for "
+                "workers to come: start some, or interrupt.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         if self.pool.all_stuck():
             raise ExecutorError(
                 f"A worker must be free to go on. All {len(self.pool.stuck)} are held by fits that ran past the limit "

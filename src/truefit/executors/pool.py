@@ -87,6 +87,16 @@ class Pool:
                 "Check the pool's initializer, and that the script has a guard: if __name__ == '__main__'."
             ) from again
 
+    def deserted(self) -> bool:
+        """Whether a Dask cluster has no workers at the moment."""
+        client: Any = getattr(self.executor, "_client", None)
+        if not hasattr(client, "nthreads"):
+            return False
+        try:
+            return not client.nthreads()
+        except Exception:  # the scheduler does not answer; what was submitted will be cancelled
+            return False
+
     def all_stuck(self) -> bool:
         """Whether every worker is held by a fit that was given up."""
         self.stuck = {future for future in self.stuck if not future.done()}

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from truefit.core.data import Data
-from truefit.core.errors import BudgetSpent, FitError
+from truefit.core.errors import BudgetSpent, FitError, InvalidInput
 from truefit.core.job import Plan
 from truefit.core.metadata import check_takes_weights
 from truefit.core.outcome import Outcome, grouped_failures
@@ -255,12 +255,14 @@ class Assessment(Result):
                 proba = replay.predict_proba(None)
                 columns |= {f"p({label})": proba[:, j] for j, label in enumerate(self._data.classes)}
             frames.append(pd.DataFrame(columns))
-        return pd.concat(frames, ignore_index=True)
+        return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=["row", "split", "repeat", "y"])
 
     def confusion(self) -> Any:
         """Counts of true labels (lines) against predicted ones (columns), over all test sets."""
         import pandas as pd
 
+        if self._data.classes is None:
+            raise InvalidInput("A confusion matrix is for a classification. This is a regression; see .predictions.")
         tables = {}
         for name in self.names:
             found = self._predictions_of(name)

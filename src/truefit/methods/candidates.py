@@ -56,6 +56,8 @@ class Candidates:
 def default_responses(estimator: Any, task: Task) -> tuple[Response, ...]:
     """Return what to ask of an estimator so that a metric thought of later needs no refit."""
     if task == "classification":
+        if not hasattr(estimator, "predict"):
+            return ("predict",)
         if hasattr(estimator, "predict_proba"):
             return ("predict", "predict_proba")
         if hasattr(estimator, "decision_function"):
@@ -76,12 +78,17 @@ def names_of(estimators: Sequence[Any]) -> list[str]:
 
 def _named(given: Any) -> dict[str, Any]:
     if isinstance(given, Mapping):
-        return {str(name): estimator for name, estimator in given.items()}
+        named = {str(name): estimator for name, estimator in given.items()}
+        if len(named) < len(given):
+            raise InvalidInput(f"Estimators must have different names. Got {', '.join(map(repr, given))}.")
+        return named
     estimators = given if isinstance(given, list | tuple) else [given]
     return dict(zip(names_of(estimators), estimators, strict=True))
 
 
 def _class_name(estimator: Any) -> str:
+    if isinstance(estimator, type):
+        return estimator.__name__
     steps = getattr(estimator, "steps", None)
     if isinstance(steps, list) and steps:  # a pipeline is known by what it ends in
         return type(steps[-1][1]).__name__
@@ -91,10 +98,11 @@ def _class_name(estimator: Any) -> str:
 def _checked(name: str, estimator: Any) -> Any:
     if isinstance(estimator, type):
         raise InvalidEstimator(
-            f"An estimator must be an instance. {name!r} is a class {estimator.__name__}; pass {estimator.__name__}()."
+            f"An estimator must be an instance. Got the class {estimator.__name__}; make one: {estimator.__name__}()."
         )
     for method in ("fit", "predict"):
-        if not hasattr(estimator, method):
+        # A stack says only once it is fitted that it can predict; its class says it before.
+        if not hasattr(estimator, method) and not hasattr(type(estimator), method):
             raise InvalidEstimator(
                 f"An estimator must have fit and predict. {name!r} is a {type(estimator).__name__}, which has no "
                 f"{method}. Pass a classifier or a regressor."

@@ -29,7 +29,7 @@ def default_candidates(X: Any, task: Task) -> dict[str, Any]:
 def _all_numbers(X: Any) -> bool:
     if hasattr(X, "dtypes"):
         dtypes = list(X.dtypes)
-        numeric = all(getattr(dtype, "kind", "O") in "biuf" for dtype in dtypes) and len(dtypes) > 0
+        numeric = all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in dtypes) and len(dtypes) > 0
         return numeric and not bool(np.isnan(np.asarray(X, dtype=float)).any())
     array = np.asarray(X)
     return array.dtype.kind in "biu" or (array.dtype.kind == "f" and not bool(np.isnan(array).any()))

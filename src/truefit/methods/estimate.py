@@ -20,7 +20,7 @@ IntervalChoice = Literal["auto", "pooled", "corrected_t"]
 #: Factors on the spread of pooled losses, found by simulation: they pay for what one partition cannot show.
 ONE_PARTITION, REPEATED, WINNER = 1.2, 1.1, 1.4
 
-_BLIND = "one partition cannot show how much the learner itself varies; repeats=5 tells more."
+_BLIND = "one partition cannot show how much the learner itself varies; repeated partitions tell more."
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def estimate_rows(
     value = float(rows.scores.mean())
     if low == high:
         return Estimate(value, None, None, f"{metric.name} is the same for all rows", sd=_sd(rows.scores))
-    return Estimate(value, (low, high), method, note=note, sd=_sd(rows.scores))
+    return Estimate(value, metric.clipped((low, high)), method, note=note, sd=_sd(rows.scores))
 
 
 def estimate_scores(
@@ -142,7 +142,9 @@ def estimate_scores(
         return Estimate(value, None, None, f"one split shows no spread of {metric.name}", sd=sd)
     if sd == 0:
         return Estimate(value, None, None, f"{metric.name} is the same on all splits", sd=sd)
-    return Estimate(value, corrected_t(scores, splits.share, level=level), "corrected t", sd=sd)
+    interval = metric.clipped(corrected_t(scores, splits.share, level=level))
+    note = f"the interval rests on the spread of {len(scores)} scores." if len(scores) < 10 else None
+    return Estimate(value, interval, "corrected t", note=note, sd=sd)
 
 
 def _sd(scores: npt.NDArray[np.float64]) -> float:

@@ -118,7 +118,7 @@ def _estimate(
 ) -> Estimate:
     if np.isnan(scores).any():
         return Estimate(float("nan"), None, None, "fits that were chosen failed")
-    if metric.row_loss is None:
+    if metric.row_loss is None or data.weight is not None:
         return estimate_scores(scores, splits, metric, choice="auto", level=level)
 
     def read(place: int) -> npt.NDArray[Any]:
@@ -126,7 +126,7 @@ def _estimate(
         assert each is not None
         return each
 
-    independent = data.groups is None and data.weight is None
+    independent = data.groups is None
     # One partition's nested estimate varies more than its losses show: the factor was found by simulation.
     return estimate_rows(
         RowValues(read, splits), splits, metric, independent=independent, choice="auto", level=level, factor=WINNER

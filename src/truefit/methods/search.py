@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.model_selection import PredefinedSplit
 
 from truefit.core.data import Data
 from truefit.core.errors import FitError, InvalidInput
@@ -48,6 +49,8 @@ class Search:
         Why some fits have no score.
     model : fitted estimator or None
         The chosen candidate fitted on all rows.
+    without_nesting : str or None
+        Why there is no nested part although it was asked for.
     """
 
     scores: dict[str, Scores]
@@ -58,6 +61,7 @@ class Search:
     failures: tuple[Failure, ...] = ()
     model: Any = None
     refit_seconds: float = float("nan")
+    without_nesting: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +93,23 @@ def search_plan(
         for estimator, asked in zip(estimators, responses, strict=True)
         for split in wanted
     ]
-    outcomes = yield tasks
+    without_nesting = None
+    try:
+        outcomes = yield tasks
+    except FitError as error:
+        if inner is None:
+            raise
+        # The assessment is an extra: where only its smaller training sets fail, the search itself goes on.
+        inner, wanted, without_nesting = None, list(splits), str(error)
+        tasks = [task for task in tasks if any(task.train is split.train for split in splits)]
+        outcomes = yield tasks
     failures = _failures_short_of_all(outcomes)
     by_candidate = [list(outcomes[i : i + len(wanted)]) for i in range(0, len(tasks), len(wanted))]
-    scores = _score_table([found[: len(splits)] for found in by_candidate], splits, judge)
+    scores = _score_table([found[: len(splits)] for found in by_candidate], splits, judge, ())
     best = choose(scores)
     nested = None
     if inner is not None:
-        nested = _nested(by_candidate, splits, inner, judge, choose)
+        nested = _nested(by_candidate, splits, inner, judge, choose, tuple(scores))
     model, refit_seconds = None, float("nan")
     if refit:
         (final,) = yield [FitTask(estimators[best], Rows.all(data.n), keep=Keep("best"))]
@@ -105,7 +118,7 @@ def search_plan(
         model, refit_seconds = final.model, final.fit_seconds
     chosen_only = [found[: len(splits)] for found in by_candidate]
     seconds = np.array([[outcome.fit_seconds for outcome in found] for found in chosen_only])
-    return Search(scores, seconds, chosen_only, best, nested, failures, model, refit_seconds)
+    return Search(scores, seconds, chosen_only, best, nested, failures, model, refit_seconds, without_nesting)
 
 
 def _failures_short_of_all(outcomes: Sequence[Outcome]) -> tuple[Failure, ...]:
@@ -116,15 +129,15 @@ def _failures_short_of_all(outcomes: Sequence[Outcome]) -> tuple[Failure, ...]:
 
 
 def _score_table(
-    by_candidate: Sequence[Sequence[Outcome]], splits: Sequence[Split] | Splits, judge: Judge
+    by_candidate: Sequence[Sequence[Outcome]], splits: Sequence[Split] | Splits, judge: Judge, names: Sequence[str]
 ) -> dict[str, Scores]:
-    """Score every outcome on its test rows; NaN where a fit failed."""
+    """Score every outcome on its test rows; NaN where a fit failed. ``names`` serve where all have failed."""
     lines = [
         [None if outcome.error is not None else judge(outcome, split.test)
          for outcome, split in zip(found, splits, strict=True)]
         for found in by_candidate
     ]  # fmt: skip
-    names = next(scored.keys() for line in lines for scored in line if scored is not None)
+    names = next((list(scored) for line in lines for scored in line if scored is not None), names)
     return {
         name: np.array([[np.nan if scored is None else scored[name] for scored in line] for line in lines])
         for name in names
@@ -137,13 +150,14 @@ def _nested(
     inner: Sequence[Sequence[Split]],
     judge: Judge,
     choose: Choose,
+    names: Sequence[str],
 ) -> Nested:
     chosen, outer = [], []
     start = len(splits)
     for place, group in enumerate(inner):
         found = [line[start : start + len(group)] for line in by_candidate]
         start += len(group)
-        chosen.append(choose(_score_table(found, group, judge)))
+        chosen.append(choose(_score_table(found, group, judge, names)))
         outer.append(by_candidate[chosen[-1]][place])
     scores: dict[str, list[float]] = {}
     for outcome, split in zip(outer, splits, strict=True):
@@ -189,7 +203,7 @@ def _triangle(n: int, splits: Splits) -> list[list[Split]]:
 def _split_within(data: Data, split: Split, design: Any, random_state: int | None) -> list[Split]:
     rows = split.train.index
     part = _Part(data, rows)
-    if hasattr(design, "split"):
+    if hasattr(design, "split") and not isinstance(design, PredefinedSplit):  # that one knows the whole table only
         within = splits_of(part, design)
     else:
         k = design if isinstance(design, int) else 5

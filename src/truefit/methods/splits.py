@@ -78,14 +78,16 @@ class Splits:
 
 def make_splits(data: Table, design: Any, *, k: int = 5, repeats: int = 1, random_state: int | None = None) -> Splits:
     """Spell out a design: a name, a scikit-learn splitter, or an iterable of (train, test) index arrays."""
+    if not is_whole(repeats) or repeats < 1:
+        raise InvalidInput(f"The 'repeats' parameter must be a whole number of at least 1. Got {repeats!r} instead.")
+    if repeats > 1 and not (isinstance(design, str) and design in ("kfold", "holdout")):
+        raise InvalidInput(f"Only 'kfold' and 'holdout' can be repeated. Got repeats={repeats} for {design!r}.")
     if isinstance(design, LeaveOneOut) or (isinstance(design, str) and design == "loo"):
         return leave_one_out(data)
     if not isinstance(design, str):
         return splits_of(data, design)
     if design not in DESIGNS:
         raise InvalidInput(_WANTED.format(design))
-    if not is_whole(repeats) or repeats < 1:
-        raise InvalidInput(f"The 'repeats' parameter must be a whole number of at least 1. Got {repeats!r} instead.")
     found = []
     for repeat in range(int(repeats)):
         folds = shared_partition(data, k, repeat=repeat, random_state=random_state)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,21 @@ class Metric:
     greater_is_better: bool = True
     row_loss: Callable[[Array, Array], Array] | None = None
     zero_one: bool = False
+    bounds: tuple[float, float] = (-np.inf, np.inf)
+    two_classes: bool = False
+
+    def check(self, data: Data) -> None:
+        """Refuse a target that the metric is not for, before anything is fitted."""
+        if self.two_classes and data.classes is not None and len(data.classes) > 2:
+            several = {"auc": "roc_auc_ovr"}.get(self.name, f"{self.name}_macro")
+            raise InvalidInput(
+                f"The metric {self.name!r} is for 2 classes. The target has {len(data.classes)}. Use {several!r}."
+            )
+
+    def clipped(self, interval: tuple[float, float]) -> tuple[float, float]:
+        """Return the part of an interval that the metric can take."""
+        low, high = self.bounds
+        return max(interval[0], low), min(interval[1], high)
 
     def responses(self, estimator: Any) -> tuple[Response, ...]:
         """Responses to ask of an estimator: the first that it has of those that the metric can work with."""
@@ -43,7 +59,8 @@ class Metric:
             accepted = (accepted,)
         accepted = ["predict" if name == "default" else name for name in accepted]
         for name in accepted:
-            if hasattr(estimator, name):
+            # Before it is fitted a stack does not say what it will have; its class does.
+            if hasattr(estimator, name) or (not hasattr(estimator, "predict") and hasattr(type(estimator), name)):
                 return (name,)
         raise InvalidInput(
             f"The metric {self.name!r} needs {' or '.join(accepted)}. {type(estimator).__name__} does not have it. "
@@ -107,44 +124,62 @@ def _absolute(y: Array, predicted: Array) -> Array:
     return absolute if absolute.ndim == 1 else absolute.mean(axis=1)
 
 
+_SHARE, _LOSS, _GAIN = (0.0, 1.0), (0.0, np.inf), (-np.inf, 1.0)
+
+
 def _loss(name: str, function: Any, row_loss: Any = None, *, zero_one: bool = False, **options: Any) -> Metric:
     scorer = sk.make_scorer(function, greater_is_better=False, **options)
-    return Metric(name, scorer, -1, False, row_loss, zero_one)
+    return Metric(name, scorer, -1, False, row_loss, zero_one, _SHARE if zero_one else _LOSS)
 
 
-def _built_in() -> dict[str, tuple[Task | None, Metric]]:
-    entries: list[tuple[Task | None, Metric]] = [
-        ("classification", _loss("error", sk.zero_one_loss, _wrong, zero_one=True)),
-        ("classification", Metric("accuracy", sk.get_scorer("accuracy"), 1, True, _right, zero_one=True)),
-        ("classification", Metric("balanced_accuracy", sk.get_scorer("balanced_accuracy"))),
-        ("classification", Metric("auc", sk.get_scorer("roc_auc"))),
-        ("classification", _loss("log_loss", sk.log_loss, response_method="predict_proba")),
-        ("classification", _loss("brier", sk.brier_score_loss, response_method="predict_proba")),
-        ("regression", _loss("mse", sk.mean_squared_error, _squared)),
-        ("regression", _loss("rmse", sk.root_mean_squared_error)),
-        ("regression", _loss("mae", sk.mean_absolute_error, _absolute)),
-        ("regression", Metric("r2", sk.get_scorer("r2"))),
-    ]
-    return {metric.name: (task, metric) for task, metric in entries}
+def _built_in() -> dict[str, tuple[Task, Metric]]:
+    error = _loss("error", sk.zero_one_loss, _wrong, zero_one=True)
+    accuracy = Metric("accuracy", sk.get_scorer("accuracy"), row_loss=_right, zero_one=True, bounds=_SHARE)
+    by_task: dict[Task, list[Metric]] = {
+        "classification": [
+            error,
+            accuracy,
+            Metric("balanced_accuracy", sk.get_scorer("balanced_accuracy"), bounds=_SHARE),
+            Metric("auc", sk.get_scorer("roc_auc"), bounds=_SHARE, two_classes=True),
+            _loss("log_loss", sk.log_loss, response_method="predict_proba"),
+            _loss("brier", sk.brier_score_loss, response_method="predict_proba"),
+            *(
+                Metric(name, sk.make_scorer(function), bounds=_SHARE, two_classes=True)
+                for name, function in (
+                    ("precision", sk.precision_score),
+                    ("recall", sk.recall_score),
+                    ("f1", sk.f1_score),
+                )
+            ),
+        ],
+        "regression": [
+            _loss("mse", sk.mean_squared_error, _squared),
+            _loss("rmse", sk.root_mean_squared_error),
+            _loss("mae", sk.mean_absolute_error, _absolute),
+            Metric("r2", sk.get_scorer("r2"), bounds=_GAIN),
+        ],
+    }
+    return {metric.name: (task, metric) for task, metrics in by_task.items() for metric in metrics}
 
 
 _BUILT_IN = _built_in()
-_WITH_POSITIVE_CLASS = {"precision": sk.precision_score, "recall": sk.recall_score, "f1": sk.f1_score}
+#: Scorers of scikit-learn that are shares; others are taken to have no bounds.
+_SHARES = ("accuracy", "roc_auc", "f1", "precision", "recall", "average_precision", "jaccard", "balanced", "top_k")
 
 
 def metric_of_scorer(name: str, scorer: Any, task: Task) -> Metric:
     """Return a scikit-learn scorer as a metric with the scorer's sign; the means over rows among them are known."""
     function = getattr(scorer, "_score_func", None)
     sign = getattr(scorer, "_sign", 1)
-    by_default = function is None and not hasattr(scorer, "_scorers") and type(scorer).__name__ == "_PassthroughScorer"
-    if getattr(scorer, "_kwargs", None):
-        return Metric(name, scorer)
-    if function is sk.accuracy_score or (by_default and task == "classification"):
-        return Metric(name, scorer, row_loss=_right, zero_one=True)
-    for mean_over_rows, row_loss in ((sk.mean_squared_error, _squared), (sk.mean_absolute_error, _absolute)):
-        if function is mean_over_rows:
-            return Metric(name, scorer, row_loss=_signed(row_loss, sign))
-    return Metric(name, scorer)
+    by_default = type(scorer).__name__ == "_PassthroughScorer"
+    share = name.startswith(_SHARES) or function in (sk.accuracy_score, sk.roc_auc_score)
+    if not getattr(scorer, "_kwargs", None):
+        if function is sk.accuracy_score or (by_default and task == "classification"):
+            return Metric(name, scorer, row_loss=_right, zero_one=True, bounds=_SHARE)
+        for mean_over_rows, row_loss in ((sk.mean_squared_error, _squared), (sk.mean_absolute_error, _absolute)):
+            if function is mean_over_rows:
+                return Metric(name, scorer, row_loss=_signed(row_loss, sign))
+    return Metric(name, scorer, bounds=_SHARE if share else (-np.inf, np.inf))
 
 
 def _signed(row_loss: Callable[[Array, Array], Array], sign: int) -> Callable[[Array, Array], Array]:
@@ -153,8 +188,7 @@ def _signed(row_loss: Callable[[Array, Array], Array], sign: int) -> Callable[[A
 
 def metric_names(task: Task) -> list[str]:
     """Names that ``get_metric`` knows for a task, scikit-learn's scorers aside."""
-    named = [name for name, (owner, _) in _BUILT_IN.items() if owner in (task, None)]
-    return named + (list(_WITH_POSITIVE_CLASS) if task == "classification" else [])
+    return [name for name, (owner, _) in _BUILT_IN.items() if owner == task]
 
 
 def get_metric(name: str | Metric | None, task: Task, *, pos_label: Any = None) -> Metric:
@@ -184,17 +218,27 @@ def get_metric(name: str | Metric | None, task: Task, *, pos_label: Any = None) 
         name = "error" if task == "classification" else "mse"
     if not isinstance(name, str):
         raise InvalidInput(f"The 'metric' parameter must be a name. Got {name!r} instead.")
-    if name in _WITH_POSITIVE_CLASS:
-        options = {} if pos_label is None else {"pos_label": pos_label}
-        return Metric(name, sk.make_scorer(_WITH_POSITIVE_CLASS[name], **options))
-    owner, metric = _BUILT_IN.get(name, (None, None))
-    if metric is None:
-        return _from_scikit_learn(name, task)
-    if owner not in (task, None):
+    owner, metric = _BUILT_IN.get(name, (task, None))
+    if owner != task:
         raise InvalidInput(
             f"The metric {name!r} is for {owner}, but this is a {task}. Choose one of: {', '.join(metric_names(task))}."
         )
-    return metric
+    if metric is None:
+        metric = _from_scikit_learn(name, task)
+    return metric if pos_label is None else _with_positive(metric, pos_label)
+
+
+def _with_positive(metric: Metric, pos_label: Any) -> Metric:
+    """Return a metric that takes this class as the positive one, if it knows of such a thing."""
+    scorer = metric.scorer
+    function = getattr(scorer, "_score_func", None)
+    if function is None or "pos_label" not in signature(function).parameters:
+        return metric
+    options = {**scorer._kwargs, "pos_label": pos_label}
+    made = sk.make_scorer(
+        function, response_method=scorer._response_method, greater_is_better=scorer._sign > 0, **options
+    )
+    return replace(metric, scorer=made)
 
 
 def _from_scikit_learn(name: str, task: Task) -> Metric:

@@ -72,9 +72,10 @@ def _response(outcome: Outcome, data: Data, rows: Rows, response: Response) -> A
         return None
     if data.classes is None or outcome.classes is None or response == "predict":
         return values
-    if values.ndim == 2 and len(outcome.classes) != len(data.classes):
+    if values.ndim == 2 and not np.array_equal(outcome.classes, data.classes):
+        column = {label: place for place, label in enumerate(data.classes.tolist())}
         fill = 0.0 if response == "predict_proba" else -np.inf
         aligned = np.full((len(values), len(data.classes)), fill, dtype=values.dtype)
-        aligned[:, np.searchsorted(data.classes, outcome.classes)] = values
+        aligned[:, [column[label] for label in outcome.classes.tolist()]] = values
         return aligned
     return values

@@ -79,7 +79,8 @@ def model_classes(model: Any, data: Data) -> npt.NDArray[Any] | None:
     if data.task != "classification":
         return None
     classes = getattr(model, "classes_", None)
-    if not isinstance(classes, np.ndarray) or classes.ndim != 1:
+    classes = None if classes is None else np.asarray(classes)
+    if classes is None or classes.ndim != 1:
         return None
     return classes.astype(str) if classes.dtype.kind == "O" else classes
 
@@ -140,6 +141,9 @@ def checked(values: Any, n: int, response: Response) -> npt.NDArray[Any]:
     if array.ndim == 0 or len(array) != n:
         got = "a single value" if array.ndim == 0 else f"{len(array)}"
         raise WrongAnswer(f"{response} must return one answer per row: {n}. Got {got}.")
-    if array.dtype.kind == "f" and np.isnan(array).any():
-        raise WrongAnswer(f"{response} must return numbers. Got NaN for {int(np.isnan(array).sum())} of {n} rows.")
+    if array.dtype.kind == "f":
+        # A decision may be infinite, a prediction may not.
+        bad = np.isnan(array) if response == "decision_function" else ~np.isfinite(array)
+        if bad.any():
+            raise WrongAnswer(f"{response} must return finite numbers. Got {int(bad.sum())} NaN or infinite ones.")
     return array
