@@ -114,6 +114,9 @@ class Engine(Loop):
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    def __repr__(self) -> str:
+        return f"<Engine: {self.stats}>"
+
     # An engine is shared by whatever holds it: clones of an estimator keep it, pickles leave it behind.
 
     def __sklearn_clone__(self) -> Engine:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from truefit.core.data import Data
+from truefit.core.errors import FitError
 from truefit.core.job import Plan
 from truefit.core.metadata import check_takes_weights
 from truefit.core.outcome import Outcome
@@ -62,6 +63,8 @@ def study_plan(
         choose=choose,
         inner=inner_splits(data, splits, len(splits), random_state=random_state),
     )
+    if search.nested is None:  # a study without its honest number is none
+        raise FitError(f"The choice could not be assessed. {search.without_nesting}")
     return Study(candidates, data, splits, metric, search, level)
 
 
@@ -115,10 +118,12 @@ class Study(Result):
                 f"Expect {name} of about {self.estimate:.4g} on new rows "
                 f"({level:.0%} interval {low:.4g} to {high:.4g})."
             )
-        sentences.append(
-            f"This is the {name} of the choice, made anew without each of the {len(self.honest.chosen)} folds; the "
-            f"winner's own cross-validation says {own:.4g}, and is the best of {len(self.assessment.names)} numbers."
-        )
+        if len(self.assessment.names) > 1:
+            sentences.append(
+                f"That is how the choice itself does: it was made anew without each of the {len(self.honest.chosen)} "
+                f"folds and judged on it. The winner's own cross-validation says {own:.4g}, but is the best of "
+                f"{len(self.assessment.names)}."
+            )
         others = [n for n in dict.fromkeys(self.honest.chosen) if n != self.best]
         if others:
             count = self.honest.chosen.count(self.best)
