@@ -64,7 +64,7 @@ def one_fit(estimator, y=X[:, 0], task="regression", rows=None, response="predic
     [
         (KeyError, "raised", "KeyError: 'on purpose'"),
         (SystemExit, "raised", "SystemExit: on purpose"),
-        (np.nan, "wrong answer", "predict must return numbers. Got NaN for 30 of 30 rows."),
+        (np.nan, "wrong answer", "predict must return finite numbers. Got 30 NaN or infinite ones."),
         ([1.0, 2.0], "wrong answer", "predict must return one answer per row: 30. Got 2."),
     ],
 )
