@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -180,16 +179,11 @@ def _listener_for(progress: Any) -> Listener | None:
         raise InvalidInput(
             f"The 'progress' parameter must be 'auto', True, False or a callable. Got {progress!r} instead."
         )
-    if progress is False or (progress == "auto" and not (sys.stderr.isatty() or _in_notebook())):
+    if progress is False:
         return None
     from truefit.report.progress import TerminalProgress
 
-    return TerminalProgress()
-
-
-def _in_notebook() -> bool:
-    shell = sys.modules.get("IPython")
-    return shell is not None and type(shell.get_ipython()).__name__ == "ZMQInteractiveShell"
+    return TerminalProgress()  # looks for itself where it is, and is silent in a pipe
 
 
 def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
