@@ -1,4 +1,8 @@
-"""HonestSearchCV against GridSearchCV plus GridSearchCV inside cross_validate, on the same folds with equal n_jobs."""
+"""HonestSearchCV against GridSearchCV plus GridSearchCV inside cross_validate, on the same folds with equal n_jobs.
+
+What is saved are fits: a third to two fifths of the work, since the fits that are shared are the smaller ones. Where a
+model predicts as slowly as it fits (nearest neighbours, kernel machines) less is saved: both predict on as many rows.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +10,25 @@ import time
 
 import numpy as np
 from sklearn.datasets import load_digits
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import GridSearchCV, PredefinedSplit, StratifiedKFold
-from sklearn.svm import SVC
 
 from truefit import Engine, HonestSearchCV
 
 K, JOBS = 5, 2
-GRID = {"C": [0.1, 1.0, 10.0], "gamma": [1e-4, 1e-3, 1e-2]}
+GRID = {"max_features": [2, 8, 32], "min_samples_leaf": [1, 3, 10]}
+FOREST = RandomForestClassifier(40, random_state=0)
 
 
 def by_scikit_learn(X, y, cv):
     folds = np.empty(len(X), dtype=int)
     for fold, (_, test) in enumerate(cv.split(X, y)):
         folds[test] = fold
-    search = GridSearchCV(SVC(), GRID, cv=cv, n_jobs=JOBS).fit(X, y)
+    search = GridSearchCV(FOREST, GRID, cv=cv, n_jobs=JOBS).fit(X, y)
     scores = []
     for fold in range(K):
         train = folds != fold
-        inner = GridSearchCV(SVC(), GRID, cv=PredefinedSplit(folds[train]), n_jobs=JOBS).fit(X[train], y[train])
+        inner = GridSearchCV(FOREST, GRID, cv=PredefinedSplit(folds[train]), n_jobs=JOBS).fit(X[train], y[train])
         scores.append(inner.score(X[~train], y[~train]))
     return search, np.array(scores)
 
@@ -31,16 +36,16 @@ def by_scikit_learn(X, y, cv):
 def main():
     X, y = load_digits(return_X_y=True)
     cv = StratifiedKFold(K, shuffle=True, random_state=0)
-    n = len(GRID["C"]) * len(GRID["gamma"])
-    GridSearchCV(SVC(), {"C": [1.0]}, cv=2, n_jobs=JOBS).fit(X[:50], y[:50])  # scikit-learn's workers are up
+    n = len(GRID["max_features"]) * len(GRID["min_samples_leaf"])
+    GridSearchCV(FOREST, {"max_depth": [1]}, cv=2, n_jobs=JOBS).fit(X[:50], y[:50])  # scikit-learn's workers are up
     start = time.perf_counter()
     theirs, their_scores = by_scikit_learn(X, y, cv)
     peer = time.perf_counter() - start
     with Engine(workers=JOBS) as engine:
-        HonestSearchCV(SVC(), {"C": [1.0]}, cv=2, engine=engine).fit(X[::9], y[::9])  # and so are ours
+        HonestSearchCV(FOREST, {"max_depth": [1]}, cv=2, engine=engine).fit(X[::9], y[::9])  # and so are ours
         before = engine.stats.run
         start = time.perf_counter()
-        ours = HonestSearchCV(SVC(), GRID, cv=cv, engine=engine).fit(X, y)
+        ours = HonestSearchCV(FOREST, GRID, cv=cv, engine=engine).fit(X, y)
         own = time.perf_counter() - start
         fits = engine.stats.run - before
     print(f"Honest tuned assessment, K={K}, N={n} candidates, {JOBS} processes, digits ({len(X)} rows)")

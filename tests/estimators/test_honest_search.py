@@ -300,8 +300,9 @@ def test_a_score_of_its_own_is_not_guessed():
     assert HonestSearchCV(PoissonRegressor(), {"alpha": [1.0]}, scoring="r2", cv=3).fit(XD, yd).best_params_
 
 
-def test_another_metric_on_the_engine_needs_no_refit():
+def test_what_a_search_did_not_ask_for_is_refitted_and_counted_apart():
     engine = Engine()
     HonestSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=5, engine=engine).fit(X, y)
-    assess(LogisticRegression(), X, y, k=5, metric="log_loss", engine=engine)
-    assert engine.stats.refitted == 0
+    assess(LogisticRegression(), X, y, k=5, engine=engine)  # asks for probabilities too
+    assert (engine.stats.run, engine.stats.refitted) == (31, 5)
+    assert engine.stats.shared == 20

@@ -22,7 +22,7 @@ from truefit.core.metadata import check_takes_weights
 from truefit.core.outcome import Outcome, grouped_failures
 from truefit.core.rows import Rows
 from truefit.core.task import RESPONSES, Response
-from truefit.methods.candidates import Candidates, default_responses
+from truefit.methods.candidates import Candidates
 from truefit.methods.estimate import check_interval_choice
 from truefit.methods.nested import NestedAssessment
 from truefit.methods.search import Search, inner_splits, search_plan
@@ -298,8 +298,8 @@ class _Judge:
         if self._needs_X:
             return tuple(response for response in RESPONSES if hasattr(estimator, response))
         wanted = [r for name, scorer in self._by_name.items() for r in Metric(name, scorer).responses(estimator)]
-        # More than the scorers need, so that another metric or method on the engine needs no refit.
-        return tuple(dict.fromkeys((*default_responses(estimator, self._data.task), *wanted)))
+        # Just that: a second response would cost a neighbour search or a kernel a second time in every fit.
+        return tuple(dict.fromkeys(wanted))
 
     def __call__(self, outcome: Outcome, rows: Rows) -> Mapping[str, float]:
         data, index = self._data, rows.index
