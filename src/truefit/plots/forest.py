@@ -55,25 +55,59 @@ def forest(
     ['0.120 (0.090 to 0.160)', '0.080 (0.060 to 0.110)']
     """
     columns = {"estimates": estimates, "lows": lows, "highs": highs}
-    centre, low, high = (_column(values, len(names), what) for what, values in columns.items())
+    centre, low, high = (column_of(values, len(names), what) for what, values in columns.items())
     ax = canvas(height=0.75 + 0.34 * len(names)) if ax is None else ax
+    ends = reach(np.concatenate([centre, low, high]))
     places = decimals(centre.tolist(), (high - low).tolist())
     for row, name in enumerate(names):
         chosen = name == best
         colour = MARK if chosen else DATA
-        ax.plot([low[row], high[row]], [row, row], color=colour, linewidth=2.4, solid_capstyle="round")
-        ax.plot(centre[row], row, marker="D" if chosen else "o", markersize=6.5, color=colour)
+        marker = "D" if chosen else "o"
+        interval_row(ax, row, (centre[row], low[row], high[row]), ends, colour=colour, marker=marker)
         number_at_right(ax, row, with_interval(centre[row], low[row], high[row], places), bold=chosen)
     tidy(ax)
     name_rows(ax, names, best)
-    ax.set_xmargin(0.08)
+    ax.set_xlim(*ends)
     ax.set_xlabel(xlabel, parse_math=False)
     ax.locator_params(axis="x", nbins=5)
     return ax
 
 
-def _column(values: npt.ArrayLike, n: int, what: str) -> Floats:
+def column_of(values: npt.ArrayLike, n: int, what: str) -> Floats:
+    """Return one number per row."""
     column = np.asarray(values, dtype=np.float64)
     if column.shape != (n,):
         raise InvalidInput(f"The {what!r} parameter must have {n} values, one per name. Got shape {column.shape}.")
     return column
+
+
+def reach(numbers: Floats) -> tuple[float, float]:
+    """Limits of an axis on which all finite numbers are seen, with a margin.
+
+    Examples
+    --------
+    >>> [round(end, 2) for end in reach(np.array([1.0, 2.0, np.nan, np.inf]))]
+    [0.92, 2.08]
+    >>> reach(np.array([np.nan]))
+    (0.0, 1.0)
+    """
+    finite = numbers[np.isfinite(numbers)]
+    if not finite.size:
+        return 0.0, 1.0
+    low, high = float(finite.min()), float(finite.max())
+    # Numbers that are all one get an axis on the scale of their size, not a width of nothing.
+    margin = 0.08 * (high - low) if high - low > 1e-9 * max(abs(low), abs(high)) else 0.1 * abs(high) or 1.0
+    return low - margin, high + margin
+
+
+def interval_row(
+    ax: Axes, row: int, numbers: tuple[float, float, float], ends: tuple[float, float], *, colour: str, marker: str
+) -> None:
+    """Draw an estimate and its interval; one without an end goes to the edge of the axes, with an arrowhead."""
+    centre, low, high = numbers
+    span = np.clip([low, high], *ends)
+    ax.plot(span, [row, row], color=colour, linewidth=2.4, solid_capstyle="round")
+    for end, edge, head in ((low, ends[0], "<"), (high, ends[1], ">")):
+        if np.isinf(end):
+            ax.plot(edge, row, marker=head, markersize=7, color=colour, clip_on=False)
+    ax.plot(centre, row, marker=marker, markersize=6.5, color=colour)

@@ -1,0 +1,120 @@
+"""Every drawing survives what results can be: one fold, one name, thirty long ones, three rows, NaN, all equal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from sklearn.metrics import precision_recall_curve, roc_curve
+
+from truefit.plots import (
+    bands,
+    bias_variance,
+    calibration,
+    confusion,
+    differences,
+    fold_scores,
+    forest,
+    precision_recall,
+    predicted_vs_true,
+    residuals,
+    roc,
+)
+
+LONG = [f"pipeline-standardscaler-selectkbest-logisticregression-{i}-balanced" for i in range(30)]
+SOME = ["ridge", "a $forest$ of_trees", LONG[0]]
+NAN = np.nan
+
+
+def rows(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    return y, 1 / (1 + np.exp(-(1.5 * (y - 0.5) + rng.normal(size=n))))
+
+
+def roc_folds(count: int, n: int = 40) -> list:
+    return [roc_curve(*rows(n, seed))[:2] for seed in range(count)]
+
+
+def pr_folds(count: int, n: int = 40) -> list:
+    curves = [precision_recall_curve(*rows(n, seed)) for seed in range(count)]
+    return [(recall, precision) for precision, recall, _ in curves]
+
+
+def lines(names: list[str], n: int) -> dict:
+    rng = np.random.default_rng(1)
+    return {name: (v := rng.random(n), v - 0.1, v + 0.1) for name in names}
+
+
+def about(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    values = np.random.default_rng(2).normal(size=n)
+    return values, values - 0.4, values + 0.3
+
+
+NOTHING = [NAN] * 3
+UNDEFINED = ([0.0, 1.0], [NAN, NAN])
+
+CASES: dict[str, Callable] = {
+    "forest, one": lambda: forest(["a"], [0.1], [0.1], [0.1], xlabel="error"),
+    "forest, thirty": lambda: forest(LONG, *about(30), xlabel="error", best=LONG[3]),
+    "forest, nothing": lambda: forest(SOME, NOTHING, NOTHING, NOTHING, xlabel="error"),
+    "forest, endless": lambda: forest(SOME, [1, 2, 3], [-np.inf, 1, 2], [np.inf, np.inf, 4], xlabel="error"),
+    "forest, all 0": lambda: forest(SOME, [0] * 3, [0] * 3, [0] * 3, xlabel="error"),
+    "folds, one": lambda: fold_scores(["a"], [[0.1]], xlabel="error"),
+    "folds, thirty": lambda: fold_scores(LONG, np.random.default_rng(0).random((30, 10)), xlabel="error"),
+    "folds, NaN": lambda: fold_scores(SOME, [NOTHING, [1, NAN, 2], [1, 1, 1]], xlabel="error"),
+    "differences, one": lambda: differences(["a − b"], [0.0], [0.0], [0.0], rope=0.01),
+    "differences, thirty": lambda: differences([f"{n} − {LONG[7]}" for n in LONG], *about(30), rope=0.1, xlabel="d"),
+    "differences, nothing": lambda: differences(SOME, NOTHING, NOTHING, NOTHING, rope=(-0.1, 0.2), xlabel="d"),
+    "differences, endless": lambda: differences(SOME, [1, 2, 3], [-np.inf, 1, 2], [np.inf, np.inf, 4]),
+    "roc, one fold": lambda: roc(["ridge"], [roc_folds(1)]),
+    "roc, three rows": lambda: roc(["ridge"], [roc_folds(1, n=3)]),
+    "roc, thirty": lambda: roc(LONG, [roc_folds(3)] * 30),
+    "roc, undefined": lambda: roc(SOME, [[UNDEFINED, *roc_folds(4)], [UNDEFINED], []]),
+    "roc, equal scores": lambda: roc(SOME[:1], [[([0, 1], [0, 1])] * 3]),
+    "precision-recall, one fold": lambda: precision_recall(["ridge"], [pr_folds(1)]),
+    "precision-recall, three rows": lambda: precision_recall(["ridge"], [pr_folds(1, n=3)], base_rate=0.333),
+    "precision-recall, thirty": lambda: precision_recall(LONG, [pr_folds(3)] * 30, base_rate=0.5),
+    "precision-recall, undefined": lambda: precision_recall(SOME, [[UNDEFINED, *pr_folds(4)], [UNDEFINED], []]),
+    "calibration, one": lambda: calibration(["ridge"], [rows(300)]),
+    "calibration, three rows": lambda: calibration(["ridge"], [rows(3)]),
+    "calibration, thirty": lambda: calibration(LONG, [rows(100, i) for i in range(30)]),
+    "calibration, nothing": lambda: calibration(SOME, [([], []), ([NAN], [0.5]), ([0] * 40, [0.2] * 40)]),
+    "residuals, three": lambda: residuals([1, 2, 3], [3, 2, 1]),
+    "residuals, one": lambda: residuals([1.0], [1.0]),
+    "residuals, NaN": lambda: residuals([1, NAN, 3, np.inf], [3, 2, NAN, 1]),
+    "residuals, nothing": lambda: residuals([NAN], [1.0]),
+    "residuals, equal": lambda: residuals([2.0] * 50, [2.0] * 50),
+    "residuals, many": lambda: residuals(*np.random.default_rng(0).standard_t(3, size=(2, 20_000))),
+    "predicted, three": lambda: predicted_vs_true([1, 2, 3], [3, 2, 1]),
+    "predicted, NaN": lambda: predicted_vs_true([1, NAN, 3], [3, 2, NAN]),
+    "predicted, nothing": lambda: predicted_vs_true([NAN], [1.0]),
+    "predicted, equal": lambda: predicted_vs_true([0.0] * 9, [0.0] * 9),
+    "predicted, many": lambda: predicted_vs_true(*np.random.default_rng(0).standard_t(3, size=(2, 20_000))),
+    "bands, one point": lambda: bands([3], lines(SOME, 1), xlabel="x", ylabel="y", mark=("ridge", 3)),
+    "bands, thirty": lambda: bands(np.arange(9), lines(LONG, 9), xlabel="x", ylabel="y"),
+    "bands, nothing": lambda: bands([1, 2, 3], {"a": (NOTHING, None, None)}, xlabel="x", ylabel="y", mark=("a", 2)),
+    "bands, equal": lambda: bands([1, 2, 3], {n: ([0.5] * 3, None, None) for n in SOME}, xlabel="x", ylabel="y"),
+    "bands, log": lambda: bands([1e-3, 1, 1e3], lines(SOME, 3), xlabel="x", ylabel="y", log_x=True, mark=("ridge", 1)),
+    "bands, names": lambda: bands(SOME, lines(SOME, 3), xlabel="x", ylabel="y", mark=("ridge", SOME[2])),
+    "bands, thirty names": lambda: bands(LONG, lines(SOME, 30), xlabel="x", ylabel="y", mark=("ridge", LONG[0])),
+    "bands, many names": lambda: bands([f"name {i}" for i in range(90)], lines(SOME, 90), xlabel="x", ylabel="y"),
+    "bias and variance, one": lambda: bias_variance(["a"], [0.3], [0.1]),
+    "bias and variance, one number": lambda: bias_variance([7], [0.3], [0.1], best=7),
+    "bias and variance, thirty": lambda: bias_variance(LONG, *np.random.default_rng(0).random((2, 30)), best=LONG[2]),
+    "bias and variance, nothing": lambda: bias_variance(SOME, NOTHING, NOTHING, noise=NOTHING),
+    "bias and variance, below 0": lambda: bias_variance(SOME, [0.3, 0.2, 0.1], [-0.1, 0.1, NAN], noise=[0.1] * 3),
+    "bias and variance, curve": lambda: bias_variance([1, 2, 3], [0.3, NAN, 0.1], [-0.1, 0.1, 0.2], best=1),
+    "bias and variance, all 0": lambda: bias_variance([1, 2, 3], [0] * 3, [0] * 3, xlabel="depth"),
+    "confusion, one": lambda: confusion([[5]], ["only"]),
+    "confusion, NaN": lambda: confusion([[5, NAN], [0, 0]], ["a", "b"], normalise=True),
+    "confusion, wide": lambda: confusion(np.full((16, 16), 98_765), LONG[:16]),
+    "confusion, thirty": lambda: confusion(np.eye(30), LONG),
+    "confusion, hundred": lambda: confusion(np.eye(100), [f"class {i}" for i in range(100)]),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_drawing_survives(case: str, check_layout) -> None:
+    check_layout(CASES[case]())
