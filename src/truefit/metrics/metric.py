@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from inspect import signature
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,15 @@ from truefit.core.data import Data, Task
 from truefit.core.errors import InvalidInput
 from truefit.core.outcome import Outcome
 from truefit.core.rows import Rows
-from truefit.core.task import RESPONSES, Response
-from truefit.metrics.replay import Replay
+from truefit.core.task import Response
+from truefit.metrics.confusion import false_positive_rate, specificity
+from truefit.metrics.judge import Judge
+from truefit.metrics.positive import positive_label
+from truefit.metrics.regression import relative_squared_error
+from truefit.metrics.replay import Replay, aligned_answer
+from truefit.metrics.row_loss import RowLoss, summed_squares
+from truefit.metrics.smooth import Ratios, RootMeanSquare, Smooth, Total
+from truefit.metrics.traits import traits_of
 
 Array = npt.NDArray[Any]
 
@@ -27,25 +34,54 @@ class Metric:
     """A scikit-learn scorer with its natural sign.
 
     ``row_loss`` is there where the metric is a mean over rows: it gives the value of each row, from which intervals
-    are made. ``zero_one`` says that a row's value is 0 or 1.
+    are made. ``zero_one`` says that a row's value is 0 or 1. ``smooth`` is there where the metric is a function of
+    several means over rows.
+
+    A ``total`` is a sum over rows, and a sum grows with the rows that happen to be in a test set. So its value is for
+    as many rows as the table has: their number times the mean over the test rows. Over one partition that is the sum
+    over all rows.
     """
 
     name: str
     scorer: Any
     sign: int = 1
     greater_is_better: bool = True
-    row_loss: Callable[[Array, Array], Array] | None = None
+    row_loss: RowLoss | None = None
     zero_one: bool = False
     bounds: tuple[float, float] = (-np.inf, np.inf)
     two_classes: bool = False
+    needs_positive: bool = False
+    smooth: Smooth | None = None
+    total: bool = False
+
+    @cached_property
+    def _judge(self) -> Judge:
+        return Judge.of(self.name, self.scorer, needs_positive=self.needs_positive)
 
     def check(self, data: Data) -> None:
-        """Refuse a target that the metric is not for, before anything is fitted."""
-        if self.two_classes and data.classes is not None and len(data.classes) > 2:
-            several = {"auc": "roc_auc_ovr"}.get(self.name, f"{self.name}_macro")
+        """Refuse a target or weights that the metric is not for, before anything is fitted."""
+        several = 0 if data.classes is None else len(data.classes)
+        if self.two_classes and several > 2:
             raise InvalidInput(
-                f"The metric {self.name!r} is for 2 classes. The target has {len(data.classes)}. Use {several!r}."
+                f"The metric {self.name!r} is for 2 classes. The target has {several}. {self._instead()}"
             )
+        if self.needs_positive and several == 2:
+            positive_label(data, getattr(self.scorer, "_kwargs", {}).get("pos_label"))
+        pairwise = several > 2 and getattr(self.scorer, "_kwargs", {}).get("multi_class") == "ovo"
+        if data.weight is not None and (not self._judge.takes_weight or pairwise):
+            raise InvalidInput(
+                f"With sample_weight the metric must take weights. {self.name!r} does not. Choose another one, such as "
+                f"{'error' if data.task == 'classification' else 'mse'!r}, or leave the weights out."
+            )
+
+    def _instead(self) -> str:
+        function = getattr(self.scorer, "_score_func", None)
+        if function is sk.roc_auc_score:
+            return "Use 'roc_auc_ovr'."
+        if function in (specificity, false_positive_rate):
+            return "Use 'recall_macro', or make the target one class against the rest."
+        named = {sk.recall_score: "recall", sk.precision_score: "precision", sk.f1_score: "f1"}
+        return f"Use '{named.get(function, self.name)}_macro'."
 
     def clipped(self, interval: tuple[float, float]) -> tuple[float, float]:
         """Return the part of an interval that the metric can take."""
@@ -54,10 +90,7 @@ class Metric:
 
     def responses(self, estimator: Any) -> tuple[Response, ...]:
         """Responses to ask of an estimator: the first that it has of those that the metric can work with."""
-        accepted = getattr(self.scorer, "_response_method", RESPONSES)
-        if isinstance(accepted, str):
-            accepted = (accepted,)
-        accepted = ["predict" if name == "default" else name for name in accepted]
+        accepted = self._judge.accepted
         for name in accepted:
             # Before it is fitted a stack does not say what it will have; its class does.
             if hasattr(estimator, name) or (not hasattr(estimator, "predict") and hasattr(type(estimator), name)):
@@ -71,119 +104,123 @@ class Metric:
         """Value of each row, where the metric is a mean over rows."""
         if self.row_loss is None:
             return None
-        return self.row_loss(data.y[rows.index], outcome.answer(data, rows))
+        said = aligned_answer(outcome, data, rows, self.row_loss.response)
+        if said is None:
+            raise self._unanswered(f"no {self.row_loss.response}")
+        return self._of_rows(data, rows.index, said)
 
     def value(self, outcome: Outcome, data: Data, rows: Rows) -> float:
         """Return the metric of a fit on some rows."""
-        weight = None if data.weight is None else data.weight[rows.index]
         each = self.rows(outcome, data, rows)
         if each is not None:
-            return float(each.mean() if weight is None else np.average(each, weights=weight))
+            return _mean(each, data, rows.index)
         return self.of(Replay.of(outcome, data, rows), data, rows.index)
 
     def of(self, replay: Replay, data: Data, index: Array) -> float:
         """Return the metric of replayed predictions on the rows at ``index``."""
-        extra = {} if data.weight is None else {"sample_weight": data.weight[index]}
         try:
-            return self.sign * float(self.scorer(replay, index, data.y[index], **extra))
+            if self.row_loss is not None:
+                return _mean(self._of_rows(data, index, replay.answer(self.row_loss.response)), data, index)
+            self.check(data)
+            if isinstance(self.smooth, Ratios | RootMeanSquare):
+                # The same numbers as scikit-learn's, from a few counts instead of its many looks at the labels.
+                return self.smooth.value(self.smooth.means(data, index, replay.answer("predict")))
+            return self.sign * self._judge(replay, data, index)
         except AttributeError as error:
-            raise InvalidInput(
-                f"The metric {self.name!r} needs a response that the fits were not asked for ({error}). Choose another "
-                "metric, or an estimator that has it."
-            ) from error
+            raise self._unanswered(str(error)) from error
         except ValueError as error:
-            if "pos_label" in str(error):
+            if "pos_label" in str(error) and not isinstance(error, InvalidInput):
                 raise InvalidInput(
-                    f"The metric {self.name!r} must know which class is the positive one. The classes are "
-                    f"{_listed(data.classes)}; pass one of them as pos_label."
+                    f"The metric {self.name!r} must know which class is the positive one: {error}. Give its scorer a "
+                    "pos_label."
                 ) from error
             raise
 
+    def _of_rows(self, data: Data, index: Array, said: Array) -> Array:
+        assert self.row_loss is not None
+        each = self.row_loss(data, index, said)
+        if not self.total:
+            return each
+        return each * (data.n if data.weight is None else data.weight.sum())
 
-def _listed(classes: Array | None) -> str:
-    return ", ".join(repr(label) for label in ([] if classes is None else classes.tolist()))
-
-
-def _wrong(y: Array, predicted: Array) -> Array:
-    wrong: Array = (y != predicted).astype(np.float64)
-    return wrong
-
-
-def _right(y: Array, predicted: Array) -> Array:
-    right: Array = (y == predicted).astype(np.float64)
-    return right
-
-
-def _squared(y: Array, predicted: Array) -> Array:
-    squared: Array = (y - predicted) ** 2
-    return squared if squared.ndim == 1 else squared.mean(axis=1)
+    def _unanswered(self, found: str) -> InvalidInput:
+        return InvalidInput(
+            f"The metric {self.name!r} needs a response that the fits were not asked for ({found}). Choose another "
+            "metric, or an estimator that has it."
+        )
 
 
-def _absolute(y: Array, predicted: Array) -> Array:
-    absolute: Array = np.abs(y - predicted)
-    return absolute if absolute.ndim == 1 else absolute.mean(axis=1)
+def values(metrics: Sequence[Metric], outcome: Outcome, data: Data, rows: Rows) -> list[float]:
+    """Return several metrics of a fit on some rows, the answers read once."""
+    replay, index = Replay.of(outcome, data, rows), rows.index
+    return [metric.of(replay, data, index) for metric in metrics]
 
 
-_SHARE, _LOSS, _GAIN = (0.0, 1.0), (0.0, np.inf), (-np.inf, 1.0)
-
-
-def _loss(name: str, function: Any, row_loss: Any = None, *, zero_one: bool = False, **options: Any) -> Metric:
-    scorer = sk.make_scorer(function, greater_is_better=False, **options)
-    return Metric(name, scorer, -1, False, row_loss, zero_one, _SHARE if zero_one else _LOSS)
+def _mean(each: Array, data: Data, index: Array) -> float:
+    return float(each.mean() if data.weight is None else np.average(each, weights=data.weight[index]))
 
 
 def _built_in() -> dict[str, tuple[Task, Metric]]:
-    error = _loss("error", sk.zero_one_loss, _wrong, zero_one=True)
-    accuracy = Metric("accuracy", sk.get_scorer("accuracy"), row_loss=_right, zero_one=True, bounds=_SHARE)
-    by_task: dict[Task, list[Metric]] = {
-        "classification": [
-            error,
-            accuracy,
-            Metric("balanced_accuracy", sk.get_scorer("balanced_accuracy"), bounds=_SHARE),
-            Metric("auc", sk.get_scorer("roc_auc"), bounds=_SHARE, two_classes=True),
-            _loss("log_loss", sk.log_loss, response_method="predict_proba"),
-            _loss("brier", sk.brier_score_loss, response_method="predict_proba"),
-            *(
-                Metric(name, sk.make_scorer(function), bounds=_SHARE, two_classes=True)
-                for name, function in (
-                    ("precision", sk.precision_score),
-                    ("recall", sk.recall_score),
-                    ("f1", sk.f1_score),
-                )
-            ),
-        ],
-        "regression": [
-            _loss("mse", sk.mean_squared_error, _squared),
-            _loss("rmse", sk.root_mean_squared_error),
-            _loss("mae", sk.mean_absolute_error, _absolute),
-            Metric("r2", sk.get_scorer("r2"), bounds=_GAIN),
-        ],
-    }
+    classification = [
+        _loss("error", sk.zero_one_loss),
+        *(_gain(name, sk.get_scorer(name)) for name in ("accuracy", "balanced_accuracy")),
+        *(_gain(name, sk.make_scorer(sk.recall_score)) for name in ("recall", "sensitivity", "tpr")),
+        *(_gain(name, sk.make_scorer(specificity)) for name in ("specificity", "tnr")),
+        _loss("fpr", false_positive_rate),
+        _gain("precision", sk.make_scorer(sk.precision_score)),
+        _gain("f1", sk.make_scorer(sk.f1_score)),
+        _gain("auc", sk.get_scorer("roc_auc")),
+        _gain("average_precision", sk.get_scorer("average_precision")),
+        _loss("log_loss", sk.log_loss, response_method="predict_proba"),
+        _loss("brier", sk.brier_score_loss, response_method="predict_proba"),
+    ]
+    mse = _loss("mse", sk.mean_squared_error)
+    regression = [
+        mse,
+        replace(mse, name="rss", row_loss=RowLoss(summed_squares), smooth=Total(), total=True),
+        _loss("rmse", sk.root_mean_squared_error),
+        _loss("rse", relative_squared_error),
+        _loss("mae", sk.mean_absolute_error),
+        _gain("r2", sk.get_scorer("r2")),
+    ]
+    by_task: dict[Task, list[Metric]] = {"classification": classification, "regression": regression}
     return {metric.name: (task, metric) for task, metrics in by_task.items() for metric in metrics}
 
 
+def _gain(name: str, scorer: Any) -> Metric:
+    return _metric(name, scorer, natural=True)
+
+
+def _loss(name: str, function: Any, **options: Any) -> Metric:
+    return _metric(name, sk.make_scorer(function, greater_is_better=False, **options), natural=True)
+
+
+def _metric(name: str, scorer: Any, *, natural: bool, task: Task | None = None) -> Metric:
+    """Return a scorer as a metric: with its natural sign, or with the scorer's own."""
+    function, sign = getattr(scorer, "_score_func", None), getattr(scorer, "_sign", 1)
+    if type(scorer).__name__ == "_PassthroughScorer":  # an estimator's own score, by default accuracy or R²
+        function = sk.accuracy_score if task == "classification" else sk.r2_score
+    known = traits_of(function, getattr(scorer, "_kwargs", {}), 1 if natural else sign)
+    return Metric(
+        name,
+        scorer,
+        sign if natural else 1,
+        sign > 0 or not natural,
+        known.row_loss,
+        known.zero_one,
+        known.bounds,
+        known.two_classes,
+        known.needs_positive,
+        known.smooth,
+    )
+
+
 _BUILT_IN = _built_in()
-#: Scorers of scikit-learn that are shares; others are taken to have no bounds.
-_SHARES = ("accuracy", "roc_auc", "f1", "precision", "recall", "average_precision", "jaccard", "balanced", "top_k")
 
 
 def metric_of_scorer(name: str, scorer: Any, task: Task) -> Metric:
     """Return a scikit-learn scorer as a metric with the scorer's sign; the means over rows among them are known."""
-    function = getattr(scorer, "_score_func", None)
-    sign = getattr(scorer, "_sign", 1)
-    by_default = type(scorer).__name__ == "_PassthroughScorer"
-    share = name.startswith(_SHARES) or function in (sk.accuracy_score, sk.roc_auc_score)
-    if not getattr(scorer, "_kwargs", None):
-        if function is sk.accuracy_score or (by_default and task == "classification"):
-            return Metric(name, scorer, row_loss=_right, zero_one=True, bounds=_SHARE)
-        for mean_over_rows, row_loss in ((sk.mean_squared_error, _squared), (sk.mean_absolute_error, _absolute)):
-            if function is mean_over_rows:
-                return Metric(name, scorer, row_loss=_signed(row_loss, sign))
-    return Metric(name, scorer, bounds=_SHARE if share else (-np.inf, np.inf))
-
-
-def _signed(row_loss: Callable[[Array, Array], Array], sign: int) -> Callable[[Array, Array], Array]:
-    return lambda y, predicted: sign * row_loss(y, predicted)
+    return _metric(name, scorer, natural=False, task=task)
 
 
 def metric_names(task: Task) -> list[str]:
@@ -194,11 +231,22 @@ def metric_names(task: Task) -> list[str]:
 def get_metric(name: str | Metric | None, task: Task, *, pos_label: Any = None) -> Metric:
     """Return the metric of that name.
 
+    A rate of a confusion matrix that no row bears on, such as the precision of a model that never predicts the
+    positive class, is 0 (a false positive rate 1).
+
     Parameters
     ----------
     name : str, Metric or None
-        One of truefit's (``error``, ``accuracy``, ``mse``, ``rmse``, ...), or any scikit-learn scorer name, with
-        scikit-learn's sign. None: ``error`` for a classification, ``mse`` for a regression.
+        One of truefit's, or any scikit-learn scorer name, with scikit-learn's sign. None: ``error`` for a
+        classification, ``mse`` for a regression.
+
+        - Labels: ``error``, ``accuracy``, ``balanced_accuracy``.
+        - Labels of two classes: ``recall`` (``sensitivity``, ``tpr``), ``specificity`` (``tnr``), ``fpr``,
+          ``precision``, ``f1``. For several classes scikit-learn has averages: ``recall_macro``, ``f1_weighted``, ...
+        - Rankings: ``auc``, ``average_precision`` (the area under the precision-recall curve).
+        - Probabilities: ``log_loss``, ``brier``.
+        - Numbers: ``mse``, ``rmse``, ``mae``, ``r2``; ``rse``, the relative squared error 1 - R²; ``rss``, the
+          sum of squared residuals over as many rows as the table has.
     task : {"classification", "regression"}
     pos_label : label, optional
         The positive class, for the metrics that need one.
@@ -225,20 +273,20 @@ def get_metric(name: str | Metric | None, task: Task, *, pos_label: Any = None) 
         )
     if metric is None:
         metric = _from_scikit_learn(name, task)
-    return metric if pos_label is None else _with_positive(metric, pos_label)
+    return _with_positive(metric, pos_label) if metric.needs_positive and pos_label is not None else metric
 
 
 def _with_positive(metric: Metric, pos_label: Any) -> Metric:
-    """Return a metric that takes this class as the positive one, if it knows of such a thing."""
+    """Return a metric that takes this class as the positive one."""
     scorer = metric.scorer
-    function = getattr(scorer, "_score_func", None)
-    if function is None or "pos_label" not in signature(function).parameters:
-        return metric
-    options = {**scorer._kwargs, "pos_label": pos_label}
     made = sk.make_scorer(
-        function, response_method=scorer._response_method, greater_is_better=scorer._sign > 0, **options
+        scorer._score_func,
+        response_method=scorer._response_method,
+        greater_is_better=scorer._sign > 0,
+        **{**scorer._kwargs, "pos_label": pos_label},
     )
-    return replace(metric, scorer=made)
+    natural = metric.greater_is_better == (scorer._sign > 0)
+    return _metric(metric.name, made, natural=natural)
 
 
 def _from_scikit_learn(name: str, task: Task) -> Metric:

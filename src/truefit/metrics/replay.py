@@ -27,6 +27,7 @@ class Replay:
     def __init__(self, answers: Mapping[Response, Array], data: Data) -> None:
         self._task = data.task
         self._answers = answers
+        self._said: dict[tuple[Response, Any], Array] = {}
         self.classes_ = data.classes
         for response, values in answers.items():
             # Only what was answered is there, so that a scorer that can do with either finds the right one.
@@ -35,7 +36,7 @@ class Replay:
     @classmethod
     def of(cls, outcome: Outcome, data: Data, rows: Rows) -> Replay:
         """Replay what a fit said of ``rows``."""
-        answers = {response: _response(outcome, data, rows, response) for response in RESPONSES}
+        answers = {response: aligned_answer(outcome, data, rows, response) for response in RESPONSES}
         return cls({response: values for response, values in answers.items() if values is not None}, data)
 
     @classmethod
@@ -43,6 +44,41 @@ class Replay:
         """Several replays one after the other, with the responses that all of them have."""
         common = [response for response in RESPONSES if all(response in part._answers for part in parts)]
         return cls({r: np.concatenate([part._answers[r] for part in parts]) for r in common}, data)
+
+    def answer(self, response: Response) -> Array:
+        """Return a response as it was given.
+
+        Raises
+        ------
+        AttributeError
+            If the fit was not asked for it.
+        """
+        if response not in self._answers:
+            raise AttributeError(f"no {response} among {', '.join(self._answers)}")
+        return self._answers[response]
+
+    def said(self, accepted: Sequence[Response], positive: Any = None) -> Array:
+        """Return the first of some responses that is there, as scikit-learn's scorers hand it to a score function.
+
+        Of two classes that is a score for one of them, ``positive`` or else the second.
+
+        Raises
+        ------
+        AttributeError
+            If none of them is there.
+        """
+        response = next((each for each in accepted if each in self._answers), accepted[0])
+        values = self.answer(response)
+        if response == "predict" or self.classes_ is None or len(self.classes_) != 2:
+            return values
+        second = positive is None or bool(self.classes_[1] == positive)
+        key = (response, second)
+        if key not in self._said:
+            if response == "predict_proba":
+                self._said[key] = values[:, 1 if second else 0]
+            else:
+                self._said[key] = values if second else -values
+        return self._said[key]
 
     def score(self, X: Any, y: Array, sample_weight: Array | None = None) -> float:
         """Accuracy or R², as scikit-learn's own estimators have it."""
@@ -65,7 +101,8 @@ def _saying(response: Response, values: Array) -> Callable[[Any], Array]:
     return say
 
 
-def _response(outcome: Outcome, data: Data, rows: Rows, response: Response) -> Array | None:
+def aligned_answer(outcome: Outcome, data: Data, rows: Rows, response: Response) -> Array | None:
+    """Return what a fit said of rows, with a column for every class of the data; None where it was not asked for it."""
     try:
         values = outcome.answer(data, rows, response)
     except KeyError:
