@@ -17,12 +17,12 @@ from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri, stdtrit
 
 from truefit.core.errors import InvalidInput
+from truefit.stats.quantiles import normal_quantile, t_quantile
+from truefit.stats.samples import sample
 
 Interval = tuple[float, float]
-Floats = npt.NDArray[np.float64]
 
 
 def wilson(successes_share: float, n: float, level: float = 0.95) -> Interval:
@@ -69,7 +69,7 @@ def wilson(successes_share: float, n: float, level: float = 0.95) -> Interval:
         )
     if not (math.isfinite(size) and size > 0):
         raise InvalidInput(f"The 'n' parameter of wilson must be a positive, finite size. Got {size!r} instead.")
-    z = _normal_quantile(level)
+    z = normal_quantile(level)
     spread = z * z / size
     centre = (p + spread / 2) / (1 + spread)
     half = z * math.sqrt(p * (1 - p) / size + spread / (4 * size)) / (1 + spread)
@@ -97,8 +97,8 @@ def t_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
     >>> print(f"{low:.4f} {high:.4f}")
     0.4457 4.5543
     """
-    x = _sample(values, "values", "t_interval")
-    return _around(x.mean(), _t_quantile(level, x.size - 1) * x.std(ddof=1) / math.sqrt(x.size))
+    x = sample(values, "values", "t_interval")
+    return _around(x.mean(), t_quantile(level, x.size - 1) * x.std(ddof=1) / math.sqrt(x.size))
 
 
 def pooled(losses: npt.ArrayLike, *, factor: float = 1.2, zero_one: bool, level: float = 0.95) -> Interval:
@@ -143,8 +143,8 @@ def pooled(losses: npt.ArrayLike, *, factor: float = 1.2, zero_one: bool, level:
     >>> print(f"{low:.4f} {high:.4f}")
     0.9818 4.0182
     """
-    x = _sample(losses, "losses", "pooled", zero_one=zero_one)
-    return _inflated(x.mean(), x.std(ddof=1), x.size, factor=factor, zero_one=zero_one, level=level)
+    x = sample(losses, "losses", "pooled", zero_one=zero_one)
+    return inflated(x.mean(), x.std(ddof=1), x.size, factor=factor, zero_one=zero_one, level=level)
 
 
 def averaged_repeats(
@@ -179,7 +179,7 @@ def averaged_repeats(
     """
     found = []
     for losses in losses_by_repeat:
-        run = _sample(losses, "losses_by_repeat", "averaged_repeats", zero_one=zero_one)
+        run = sample(losses, "losses_by_repeat", "averaged_repeats", zero_one=zero_one)
         found.append((run.mean(), run.std(ddof=1), run.size))
     sizes = {size for *_, size in found}
     if len(sizes) != 1:
@@ -188,7 +188,7 @@ def averaged_repeats(
             f"in each. Got {len(found)} repeats of {sorted(sizes)} losses."
         )
     mean, sd, _ = np.mean(found, axis=0)
-    return _inflated(mean, sd, sizes.pop(), factor=factor, zero_one=zero_one, level=level)
+    return inflated(mean, sd, sizes.pop(), factor=factor, zero_one=zero_one, level=level)
 
 
 def corrected_t(scores: npt.ArrayLike, test_over_train: float, level: float = 0.95) -> Interval:
@@ -223,7 +223,7 @@ def corrected_t(scores: npt.ArrayLike, test_over_train: float, level: float = 0.
     >>> print(f"{low:.4f} {high:.4f}")
     0.0684 0.1516
     """
-    x = _sample(scores, "scores", "corrected_t")
+    x = sample(scores, "scores", "corrected_t")
     ratio = float(test_over_train)
     if not (math.isfinite(ratio) and ratio > 0):
         raise InvalidInput(
@@ -231,42 +231,27 @@ def corrected_t(scores: npt.ArrayLike, test_over_train: float, level: float = 0.
             f"for k folds. Got {ratio!r} instead."
         )
     variance = (1 / x.size + ratio) * x.var(ddof=1)
-    return _around(x.mean(), _t_quantile(level, x.size - 1) * math.sqrt(variance))
+    return _around(x.mean(), t_quantile(level, x.size - 1) * math.sqrt(variance))
 
 
-def _inflated(mean: float, sd: float, n: int, *, factor: float, zero_one: bool, level: float) -> Interval:
+def inflated(mean: float, sd: float, n: float, *, factor: float, zero_one: bool, level: float = 0.95) -> Interval:
+    r"""Interval from a mean, the standard deviation of one loss, and a factor on it.
+
+    :math:`\text{mean} \pm z \cdot \text{factor} \cdot \text{sd}/\sqrt n`; for 0-1 loss Wilson's interval at the
+    effective size :math:`n/\text{factor}^2`, which needs no ``sd``.
+
+    Examples
+    --------
+    >>> low, high = inflated(0.1, 0.3, 100, factor=1.2, zero_one=False)
+    >>> print(f"{low:.4f} {high:.4f}")
+    0.0294 0.1706
+    """
     if not (math.isfinite(factor) and factor > 0):
         raise InvalidInput(f"The 'factor' parameter of an interval must be a positive number. Got {factor!r} instead.")
     if zero_one:
         return wilson(float(mean), n / factor**2, level)
-    return _around(mean, _normal_quantile(level) * factor * sd / math.sqrt(n))
+    return _around(mean, normal_quantile(level) * factor * sd / math.sqrt(n))
 
 
 def _around(centre: float, half: float) -> Interval:
     return float(centre - half), float(centre + half)
-
-
-def _sample(values: npt.ArrayLike, parameter: str, function: str, *, zero_one: bool = False) -> Floats:
-    x = np.asarray(values, dtype=np.float64)
-    what = f"The {parameter!r} parameter of {function}"
-    if x.ndim != 1 or x.size < 2:
-        raise InvalidInput(f"{what} must be at least 2 numbers in one row. Got shape {x.shape} instead.")
-    if not np.isfinite(x).all():
-        raise InvalidInput(f"{what} must be finite. Got {int((~np.isfinite(x)).sum())} NaN or infinite of {x.size}.")
-    if zero_one and not np.isin(x, (0.0, 1.0)).all():
-        raise InvalidInput(f"{what} must be 0 or 1 with zero_one=True. Got values such as {x[~np.isin(x, (0, 1))][0]}.")
-    return x
-
-
-def _tail(level: float) -> float:
-    if not 0.0 < level < 1.0:
-        raise InvalidInput(f"The 'level' of an interval must lie between 0 and 1, such as 0.95. Got {level!r} instead.")
-    return 0.5 + level / 2
-
-
-def _normal_quantile(level: float) -> float:
-    return float(ndtri(_tail(level)))
-
-
-def _t_quantile(level: float, degrees: int) -> float:
-    return float(stdtrit(degrees, _tail(level)))

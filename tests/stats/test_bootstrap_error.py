@@ -1,0 +1,245 @@
+"""Bootstrap errors by hand, against loops that follow the definitions, and on learners whose answer is known."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.neighbors import KNeighborsClassifier
+
+from truefit.core.errors import InvalidInput
+from truefit.stats.bootstrap_error import OutOfBag, bootstrap_error
+from truefit.stats.intervals import wilson
+from truefit.stats.no_information import no_information_zero_one
+
+Z = 1.959963984540054
+
+
+def drawn(models: int, n: int, seed: int = 0) -> np.ndarray:
+    random = np.random.default_rng(seed)
+    return np.array([np.bincount(random.integers(0, n, n), minlength=n) for _ in range(models)])
+
+
+def losses_of(counts: np.ndarray, seed: int = 0, model_sd: float = 0.5) -> np.ndarray:
+    """Losses with an effect of the row, of the model, and of both; NaN where the row was in the sample."""
+    random = np.random.default_rng(seed)
+    models, n = counts.shape
+    every = random.exponential(size=n) + model_sd * random.normal(size=(models, 1)) + random.normal(size=counts.shape)
+    return np.where(counts == 0, every, np.nan)
+
+
+def loo_by_loops(losses: np.ndarray, counts: np.ndarray) -> tuple[float, list[float]]:
+    means = []
+    for i in range(losses.shape[1]):
+        found = [losses[b, i] for b in range(len(losses)) if counts[b, i] == 0]
+        means.append(sum(found) / len(found))
+    return sum(means) / len(means), means
+
+
+def test_leave_one_out_bootstrap_by_hand() -> None:
+    nan = math.nan
+    # Row 0 is left out once, loss 4; row 1 twice, losses 1 and 3; row 2 never; row 3 three times, mean 2.
+    losses = [[4, 1, nan, 1], [nan, 3, nan, 2], [nan, nan, nan, 3]]
+    counts = [[0, 0, 4, 0], [1, 0, 3, 0], [1, 1, 2, 0]]
+    bag = OutOfBag.of(losses, counts)
+    assert bag.error == pytest.approx((4 + 2 + 2) / 3)
+    assert bag.error_of_rows == pytest.approx([4, 2, nan, 2], nan_ok=True)
+    assert (bag.models, bag.rows, bag.never_left_out) == (3, 4, 1)
+
+
+def test_it_is_the_mean_per_row_first_and_not_over_all_losses() -> None:
+    counts = drawn(30, 20)
+    losses = losses_of(counts)
+    bag = OutOfBag.of(losses, counts)
+    error, means = loo_by_loops(losses, counts)
+    assert bag.error == pytest.approx(error)
+    assert bag.error_of_rows == pytest.approx(means)
+    assert bag.error != pytest.approx(np.nanmean(losses))
+
+
+def test_models_may_come_one_by_one_and_in_sample_losses_are_not_looked_at() -> None:
+    counts = drawn(12, 15, seed=3)
+    losses = losses_of(counts, seed=3)
+    bag = OutOfBag(15)
+    for line, times in zip(losses, counts, strict=True):
+        bag.add(np.where(np.isnan(line), 1e9, line), times)
+    whole = OutOfBag.of(losses, counts)
+    assert bag.error == whole.error
+    assert bag.spread() == whole.spread()
+    assert bag.influence_se() == whole.influence_se()
+
+
+def test_influence_se_is_equation_40() -> None:
+    counts = drawn(40, 12, seed=1)
+    losses = losses_of(counts, seed=1)
+    models, n = counts.shape
+    error, means = loo_by_loops(losses, counts)
+    q = [sum(losses[b, i] for i in range(n) if counts[b, i] == 0) / n for b in range(models)]
+    total = 0.0
+    for i in range(n):
+        mean_count = counts[:, i].sum() / models
+        covariance = sum((counts[b, i] - mean_count) * q[b] for b in range(models))
+        influence = (2 + 1 / (n - 1)) * (means[i] - error) / n + covariance / (counts[:, i] == 0).sum()
+        total += influence**2
+    assert OutOfBag.of(losses, counts).influence_se() == pytest.approx(math.sqrt(total))
+
+
+def test_influence_se_of_the_mean_with_many_models() -> None:
+    # Predict the mean, lose the square: Err(1) varies as the mean of squared deviations from the other rows' mean.
+    y = np.random.default_rng(2).normal(size=50)
+    counts = drawn(10_000, 50, seed=2)
+    losses = (y - (counts @ y / 50)[:, None]) ** 2
+    expected = ((y - y.mean()) ** 2).std() * (50 / 49) ** 2 / math.sqrt(50)
+    assert OutOfBag.of(losses, counts).influence_se() == pytest.approx(expected, rel=0.1)
+
+
+def test_spread_is_the_loop() -> None:
+    counts = drawn(50, 30, seed=5)
+    losses = losses_of(counts, seed=5)
+    out = counts == 0
+    _, means = loo_by_loops(losses, counts)
+    moved, sizes = [], []
+    for b in range(50):
+        beyond = [losses[b, i] - means[i] for i in range(30) if out[b, i]]
+        moved.append(sum(beyond) / len(beyond))
+        sizes.append(len(beyond))
+    left = sum((losses[b, i] - means[i] - moved[b]) ** 2 for b in range(50) for i in range(30) if out[b, i])
+    noise = left / (out.sum() - 30 - 50 + 1)
+    variance, tau2 = OutOfBag.of(losses, counts).spread()
+    assert variance == pytest.approx(np.nanvar(losses, ddof=1))
+    assert tau2 == pytest.approx(np.var(moved, ddof=1) - noise * np.mean(1 / np.array(sizes)))
+
+
+def test_tau_is_the_variance_of_the_models() -> None:
+    found = []
+    for seed in range(20):
+        counts = drawn(100, 60, seed)
+        found.append(OutOfBag.of(losses_of(counts, seed, model_sd=0.5), counts).spread()[1])
+    assert np.mean(found) == pytest.approx(0.25, rel=0.1)
+
+
+def test_models_that_lose_alike_do_not_move() -> None:
+    counts = drawn(40, 30, seed=6)
+    row = np.random.default_rng(6).exponential(size=30)
+    assert OutOfBag.of(np.tile(row, (40, 1)), counts).spread()[1] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_interval_by_hand() -> None:
+    counts = drawn(60, 40, seed=7)
+    losses = losses_of(counts, seed=7)
+    bag = OutOfBag.of(losses, counts)
+    variance, tau2 = bag.spread()
+    found = bootstrap_error(bag, rule="loo", zero_one=False)
+    se = math.sqrt(1.21 * variance / 40 + tau2)
+    assert found[:5] == pytest.approx((bag.error, bag.error - Z * se, bag.error + Z * se, se, tau2))
+    assert found.weight == 1.0
+    # The .632 estimate is drawn towards the apparent error, by .368 of the gap: a third of its square is added.
+    pulled = bootstrap_error(bag, rule=".632", zero_one=False, apparent=np.full(40, 0.5))
+    gap = 0.368 * (bag.error - 0.5)
+    assert pulled.estimate == pytest.approx(0.368 * 0.5 + 0.632 * bag.error)
+    assert pulled.se == pytest.approx(math.sqrt(se**2 + gap**2 / 3))
+
+
+def test_zero_one_is_wilson_at_the_effective_size() -> None:
+    counts = drawn(60, 40, seed=8)
+    losses = np.where(counts == 0, losses_of(counts, seed=8) > 1.5, np.nan)
+    bag = OutOfBag.of(losses, counts)
+    variance, _ = bag.spread()
+    found = bootstrap_error(bag, rule="loo", zero_one=True, level=0.9)
+    assert (found.low, found.high) == pytest.approx(wilson(bag.error, variance / found.se**2, 0.9))
+
+
+def test_the_nearest_neighbour_is_its_own_and_has_no_apparent_error() -> None:
+    # So .632 is .632 times the leave-one-out bootstrap exactly.
+    X, y = load_iris(return_X_y=True)
+    counts = drawn(30, len(y))
+    bag = OutOfBag(len(y))
+    for times in counts:
+        rows = np.repeat(np.arange(len(y)), times)
+        bag.add(KNeighborsClassifier(1).fit(X[rows], y[rows]).predict(X) != y, times)
+    fitted = KNeighborsClassifier(1).fit(X, y).predict(X)
+    apparent = (fitted != y).astype(float)
+    assert apparent.sum() == 0
+    found = bootstrap_error(bag, rule=".632", zero_one=True, apparent=apparent)
+    assert found.estimate == 0.632 * bag.error
+    assert bag.error > 0
+    gamma = no_information_zero_one(y, fitted)
+    plus = bootstrap_error(bag, rule=".632+", zero_one=True, apparent=apparent, no_information=gamma)
+    rate = bag.error / (2 / 3)
+    assert plus.overfitting == pytest.approx(rate)
+    assert plus.estimate == pytest.approx(0.632 / (1 - 0.368 * rate) * bag.error)
+
+
+@pytest.fixture
+def guessing() -> OutOfBag:
+    """Out-of-bag losses of a guess: about one half."""
+    counts = drawn(40, 50, seed=9)
+    return OutOfBag.of(np.random.default_rng(9).integers(0, 2, size=counts.shape), counts)
+
+
+def test_total_overfitting_is_the_leave_one_out_bootstrap_or_no_information(guessing: OutOfBag) -> None:
+    zeros = np.zeros(50)
+    error = guessing.error
+    found = bootstrap_error(guessing, rule=".632+", zero_one=True, apparent=zeros, no_information=error)
+    assert (found.overfitting, found.weight, found.estimate) == pytest.approx((1.0, 1.0, error))
+    capped = bootstrap_error(guessing, rule=".632+", zero_one=True, apparent=zeros, no_information=error - 0.1)
+    assert (capped.overfitting, capped.weight, capped.estimate) == pytest.approx((1.0, 1.0, error - 0.1))
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.1])
+def test_no_overfitting_has_the_weights_of_632(guessing: OutOfBag, gap: float) -> None:
+    # The apparent error is no lower than the leave-one-out bootstrap.
+    apparent = (np.arange(50) < math.ceil((guessing.error + gap) * 50)).astype(float)
+    assert apparent.mean() >= guessing.error
+    found = bootstrap_error(guessing, rule=".632+", zero_one=True, apparent=apparent, no_information=0.9)
+    plain = bootstrap_error(guessing, rule=".632", zero_one=True, apparent=apparent)
+    assert (found.overfitting, found.weight) == (0.0, 0.632)
+    assert found.estimate == pytest.approx(plain.estimate)
+
+
+def test_no_information_below_the_apparent_error_counts_as_no_overfitting(guessing: OutOfBag) -> None:
+    apparent = np.repeat([1.0, 0.0], [20, 30])
+    found = bootstrap_error(guessing, rule=".632+", zero_one=True, apparent=apparent, no_information=0.3)
+    assert (found.overfitting, found.weight) == (0.0, 0.632)
+    assert found.estimate == pytest.approx(0.368 * 0.4 + 0.632 * 0.3)
+
+
+def test_half_overfitted_by_hand(guessing: OutOfBag) -> None:
+    apparent = np.repeat([1.0, 0.0], [10, 40])
+    gamma = 0.2 + 2 * (guessing.error - 0.2)
+    found = bootstrap_error(guessing, rule=".632+", zero_one=True, apparent=apparent, no_information=gamma)
+    weight = 0.632 / (1 - 0.368 / 2)
+    assert found.overfitting == pytest.approx(0.5)
+    assert found.weight == pytest.approx(weight)
+    assert found.estimate == pytest.approx((1 - weight) * 0.2 + weight * guessing.error)
+
+
+def test_without_a_single_error() -> None:
+    counts = drawn(20, 30)
+    bag = OutOfBag.of(np.zeros((20, 30)), counts)
+    assert bag.influence_se() == 0.0
+    for rule in ("loo", ".632", ".632+"):
+        found = bootstrap_error(bag, rule=rule, zero_one=True, apparent=np.zeros(30), no_information=0.5)
+        assert (found.estimate, found.se, found.tau2) == (0.0, 0.0, 0.0)
+        assert (found.low, found.high) == wilson(0.0, 30 / 1.44)
+
+
+def test_refuses_what_it_cannot_use(guessing: OutOfBag) -> None:
+    with pytest.raises(InvalidInput, match="apparent losses"):
+        bootstrap_error(guessing, rule=".632", zero_one=True)
+    with pytest.raises(InvalidInput, match="no-information error"):
+        bootstrap_error(guessing, rule=".632+", zero_one=True, apparent=np.zeros(50))
+    with pytest.raises(InvalidInput, match="'rule' parameter"):
+        bootstrap_error(guessing, rule="632", zero_one=True)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="all 50 rows"):
+        guessing.add([0.0], [1])
+    with pytest.raises(InvalidInput, match="must be finite"):
+        guessing.add(np.full(50, np.nan), np.repeat([2, 0], 25))
+    with pytest.raises(InvalidInput, match="one line per model"):
+        OutOfBag.of([0.0, 1.0], [0, 2])
+    with pytest.raises(InvalidInput, match="left out of a sample"):
+        OutOfBag(5).error
+    with pytest.raises(InvalidInput, match="more models"):
+        OutOfBag.of([[1.0, 0.0]], [[2, 0]]).spread()
