@@ -1,0 +1,258 @@
+"""PerturbedSearch: parameters chosen by how a learner takes noise in its training data."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid
+from sklearn.model_selection._search import BaseSearchCV
+
+from truefit.api import Engine, seed_of
+from truefit.core.data import Data
+from truefit.core.errors import FitError, InvalidInput
+from truefit.core.job import Plan
+from truefit.core.outcome import grouped_failures
+from truefit.core.rows import Rows
+from truefit.core.task import FitTask, Keep
+from truefit.methods.candidates import Candidates
+from truefit.methods.estimate import check_interval_choice
+from truefit.methods.perturb import perturb_plan
+from truefit.methods.perturb_terms import PerturbTerms, make_terms
+from truefit.methods.perturbation import Perturbation
+
+TieBreaker = Literal["cv", "first", "rate"]
+
+
+class PerturbedSearch(BaseSearchCV):  # type: ignore[misc]
+    """Choose parameters by Perturbed Model Validation: the largest decrease rate wins, and ties are broken openly.
+
+    Stands wherever ``GridSearchCV`` can. No row is held out: candidates are trained on all rows with noise in the
+    labels, and rated by how fast their training accuracy falls with it. See :func:`truefit.perturb`.
+
+    Parameters
+    ----------
+    estimator : estimator
+    param_grid : dict or list of dicts
+    levels : list of shares from 0 to 0.5, or "adaptive", optional
+        Noise levels; by default 0.05 to 0.50 in steps of 0.05.
+    repeats : int, default=10
+        How often the noise is drawn.
+    tie_breaker : {"cv", "first", "rate"}, default="cv"
+        Which of the candidates that cannot be told apart is taken: that with the least error on folds, the first of the
+        grid, or that with the largest rate.
+    perturbation : {"auto", "label", "random", "boundary", "feature", "target"}, default="auto"
+        What is disturbed.
+    cv : int, default=5
+        Folds of the errors that ties are broken by.
+    refit : bool, default=True
+        Whether the chosen candidate is fitted on all rows.
+    n_jobs : int, optional
+        Worker processes; ignored where an ``engine`` is given.
+    level : float, default=0.95
+        Of the intervals, and of telling candidates apart.
+    random_state : int, RandomState or None
+        Seed for the noise and the folds.
+    engine : Engine, optional
+        Where fits are run and shared. A clone has the same engine, a pickle none.
+
+    Attributes
+    ----------
+    best_estimator_, best_params_, best_index_, scorer_, refit_time_, multimetric_
+        As ``GridSearchCV`` has them.
+    best_score_ : float
+        The decrease rate of the chosen candidate.
+    ties_ : list of dict
+        Parameters of the candidates whose rate cannot be told apart from the largest one.
+    results_ : DataFrame
+        One row per candidate: its parameters, rate, interval, skill, memorisation, verdict and error on folds.
+    cv_results_ : dict
+        Rates in the shape of ``GridSearchCV.cv_results_``: ``mean_test_score`` is the rate.
+    perturbation_ : Perturbation
+        All that was measured.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from truefit import PerturbedSearch
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> search = PerturbedSearch(DecisionTreeClassifier(), {"max_depth": [3, 10, None]}, levels=[0.25, 0.5], repeats=3)
+    >>> search.fit(X, y).best_params_
+    {'max_depth': 3}
+    >>> search.results_["verdict"].tolist()[-1]
+    'overfitted'
+    """
+
+    # What BaseSearchCV expects to find on itself and this search does not offer.
+    scoring = None
+    verbose = 0
+    pre_dispatch = None
+    error_score = np.nan
+    return_train_score = False
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any,
+        *,
+        levels: Any = None,
+        repeats: int = 10,
+        tie_breaker: TieBreaker = "cv",
+        perturbation: str = "auto",
+        cv: int = 5,
+        refit: bool = True,
+        n_jobs: int | None = None,
+        level: float = 0.95,
+        random_state: Any = None,
+        engine: Engine | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.levels = levels
+        self.repeats = repeats
+        self.tie_breaker = tie_breaker
+        self.perturbation = perturbation
+        self.cv = cv
+        self.refit = refit
+        self.n_jobs = n_jobs
+        self.level = level
+        self.random_state = random_state
+        self.engine = engine
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> PerturbedSearch:
+        """Rate all candidates, choose, and fit the chosen one on all rows.
+
+        Parameters
+        ----------
+        X, y : table and target
+        **params
+            ``groups`` for the folds and ``sample_weight`` for the fits.
+        """
+        check_interval_choice("auto", self.level)
+        self._check_choices(params)
+        grid = _grid(self.param_grid)
+        base = Candidates({"estimator": self.estimator}, y)
+        estimators = [clone(base.estimators["estimator"]).set_params(**clone(each, safe=False)) for each in grid]
+        candidates = Candidates(dict(zip(_names(grid), estimators, strict=True)), y)
+        data = Data(X, y, task=base.task, groups=params.get("groups"), weight=params.get("sample_weight"))
+        terms = make_terms(
+            candidates,
+            data,
+            levels=self.levels,
+            repeats=self.repeats,
+            perturbation=self.perturbation,
+            mode="default",
+            cv=self.cv,
+            bounds=False,
+            level=self.level,
+            random_state=seed_of(self.random_state),
+        )
+        found, best, model, seconds = self._run(self._plan(candidates, terms), terms.data)
+        self._publish(found, best, grid)
+        if self.refit:
+            self.best_estimator_ = model
+            self.refit_time_ = seconds
+            if hasattr(model, "feature_names_in_"):
+                self.feature_names_in_ = model.feature_names_in_
+        return self
+
+    def _check_choices(self, params: Mapping[str, Any]) -> None:
+        unknown = sorted(set(params) - {"groups", "sample_weight"})
+        if unknown:
+            raise InvalidInput(
+                f"PerturbedSearch.fit takes 'groups' and 'sample_weight' beside X and y. Got {', '.join(unknown)} too. "
+                "Set such things as parameters of the estimator."
+            )
+        if self.tie_breaker not in get_args(TieBreaker):
+            offered = ", ".join(map(repr, get_args(TieBreaker)))
+            raise InvalidInput(f"The 'tie_breaker' parameter must be one of {offered}. Got {self.tie_breaker!r}.")
+        if self.tie_breaker == "cv" and self.cv is None:
+            raise InvalidInput("tie_breaker='cv' needs folds. Got cv=None; pass cv=5, or tie_breaker='rate'.")
+        if not isinstance(self.refit, bool):
+            raise InvalidInput(f"The 'refit' parameter must be True or False. Got {self.refit!r} instead.")
+
+    def _plan(self, candidates: Candidates, terms: PerturbTerms) -> Plan[tuple[Perturbation, int, Any, float]]:
+        found = yield from perturb_plan(candidates, terms)
+        best = candidates.names.index(self._chosen(found))
+        if not self.refit:
+            return found, best, None, float("nan")
+        rows = Rows.of(np.arange(terms.rows))
+        (final,) = yield [FitTask(candidates.estimators[candidates.names[best]], rows, keep=Keep("best"))]
+        if final.error is not None:
+            raise FitError(f"The best candidate could not be fitted on all rows. {grouped_failures([final.error])}")
+        return found, best, final.model, final.fit_seconds
+
+    def _chosen(self, found: Perturbation) -> str:
+        if found.best is None:
+            raise FitError("No candidate could be rated: all of them have fits that failed or were not run.")
+        if self.tie_breaker == "first":
+            return found.ties[0]
+        if self.tie_breaker == "cv" and found.errors is not None:
+            errors = {name: found.errors.estimates[name][0] for name in found.ties}
+            known = {name: value for name, value in errors.items() if not np.isnan(value)}
+            if known:
+                return min(known, key=lambda name: known[name])
+        return found.best
+
+    def _run(self, plan: Any, data: Data) -> tuple[Perturbation, int, Any, float]:
+        if self.engine is not None:
+            shared: tuple[Perturbation, int, Any, float] = self.engine.run(plan, data, description="search")
+            return shared
+        engine = Engine(workers=1 if self.n_jobs is None else self.n_jobs)
+        try:
+            found: tuple[Perturbation, int, Any, float] = engine.run(plan, data, description="search")
+        finally:
+            engine.stop_workers()
+        return found
+
+    def _publish(self, found: Perturbation, best: int, grid: Sequence[dict[str, Any]]) -> None:
+        self.perturbation_ = found
+        self.best_index_ = best
+        self.best_params_ = grid[best]
+        self.best_score_ = found.rated[found.names[best]].rate
+        self.ties_ = [params for params, name in zip(grid, found.names, strict=True) if name in found.ties]
+        self.cv_results_ = self._rates_as_scores(found, grid)
+        self.scorer_, _ = self._get_scorers()
+        self.multimetric_ = False
+
+    def _rates_as_scores(self, found: Perturbation, grid: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        rated = [found.rated[name] for name in found.names]
+        out = [{"test_scores": {"score": each.rate}, "fit_time": each.fit_seconds, "score_time": 0.0} for each in rated]
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "One or more of the test scores are non-finite")
+            results: dict[str, Any] = self._format_results(list(grid), 1, out)
+        del results["split0_test_score"]
+        results["std_test_score"] = np.array([each.rates.std() if each.known else np.nan for each in rated])
+        return results
+
+    @property
+    def results_(self) -> Any:
+        """One row per candidate: its parameters, rate, interval, skill, memorisation, verdict and error on folds."""
+        import pandas as pd
+
+        if not hasattr(self, "perturbation_"):
+            raise AttributeError("results_ is there once the search is fitted")
+        params = pd.DataFrame(self.cv_results_["params"]).add_prefix("param_")
+        return pd.concat([params, self.perturbation_.table.reset_index(drop=True)], axis=1)
+
+
+def _grid(given: Any) -> list[dict[str, Any]]:
+    maps = [given] if isinstance(given, Mapping) else given
+    if not isinstance(maps, Sequence) or not maps or not all(isinstance(each, Mapping) for each in maps):
+        raise InvalidInput(f"The 'param_grid' parameter must be a dict or a list of dicts. Got {given!r} instead.")
+    for name, values in ((name, values) for each in maps for name, values in each.items()):
+        if isinstance(values, str) or not hasattr(values, "__len__") or len(values) == 0:
+            raise InvalidInput(
+                f"Each parameter of 'param_grid' must have a list of values to try. {name!r} has {values!r}."
+            )
+    return list(ParameterGrid(given))
+
+
+def _names(grid: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Name candidates by their parameters; those that read alike are told apart by number."""
+    texts = [", ".join(f"{name}={value!r}" for name, value in params.items()) or "as given" for params in grid]
+    return [f"{text} ({place})" if texts.count(text) > 1 else text for place, text in enumerate(texts, start=1)]
