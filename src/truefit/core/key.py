@@ -16,6 +16,7 @@ from truefit.core.fingerprint import IDENTITY_VERSION, Fingerprint, Unkeyable
 from truefit.core.metadata import wants_groups
 from truefit.core.rows import Rows
 from truefit.core.seeds import open_seeds, seeds_for
+from truefit.core.stages import AtStage
 from truefit.core.task import Ask, Fit, FitTask
 
 _PRIVATE = "private-"
@@ -58,7 +59,7 @@ class Keys:
             key = blake2b(content, digest_size=16).hexdigest()
         return Fit(
             key, estimator_key or key.encode(), train_key, task.estimator, task.train, task.asks, seeds, task.y,
-            task.keep is not None,
+            task.keep is not None, keep=task.keep if isinstance(task.estimator, AtStage) else None,
         )  # fmt: skip
 
     def _estimator(self, estimator: Any) -> tuple[bytes | None, tuple[tuple[str, str], ...], bool]:

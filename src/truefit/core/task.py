@@ -59,7 +59,7 @@ class Fit:
 
     ``estimator_key`` and ``train_key`` are the parts of the identity by which solvers group fits: the estimator
     with its parameters, and the training rows with their labels and the repeat number. Where a ``model`` is at hand
-    only the answers are wanted.
+    only the answers are wanted. ``keep`` is there for stages of a training run, which knows by it what to hold on to.
     """
 
     key: str
@@ -72,3 +72,4 @@ class Fit:
     y: npt.NDArray[Any] | None = None
     keep_model: bool = False
     model: Any = None
+    keep: Keep | None = None

@@ -1,0 +1,370 @@
+"""AgghooClassifier and AgghooRegressor: the best candidate of each hold-out, and what they say together."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin
+from sklearn.exceptions import FitFailedWarning
+from sklearn.model_selection import check_cv
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.metaestimators import _BaseComposition, available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from truefit.api import Engine, seed_of
+from truefit.core.data import Data, Task
+from truefit.core.errors import InvalidInput
+from truefit.core.outcome import grouped_failures
+from truefit.core.stages import AtStage
+from truefit.estimators.agghoo_candidates import make_candidates, named_estimators
+from truefit.methods.agghoo import Agghoo, AgghooTerms, agghoo_data, agghoo_plan, splits_for
+from truefit.methods.aggregation import aligned, mean_of, vote_of
+from truefit.methods.splits import Splits
+from truefit.metrics.metric import Metric, get_metric, metric_of_scorer
+
+Array = npt.NDArray[Any]
+
+
+class _Agghoo(MetaEstimatorMixin, _BaseComposition, BaseEstimator):  # type: ignore[misc]
+    """What both have in common."""
+
+    _task: ClassVar[Task]
+    _aggregates: ClassVar[tuple[str, ...]]
+
+    estimator: Any
+    param_grid: Any
+    cv: Any
+    scoring: Any
+    path: Any
+    aggregate: Any
+    n_jobs: int | None
+    random_state: Any
+    engine: Engine | None
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Any:
+        """Choose a candidate on each split, and hold on to the chosen models.
+
+        Parameters
+        ----------
+        X, y : table and target
+        **params
+            ``groups`` for the splits and ``sample_weight`` for the fits and the scores.
+        """
+        groups, weight = self._metadata(params)
+        if y is None:
+            raise InvalidInput(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        data = agghoo_data(X, y, self._task, groups=groups, weight=weight)
+        terms = self.agghoo_terms(data.y)
+        terms.check(data)
+        splits = splits_for(data, self.cv, seed_of(self.random_state))
+        found = self._run(agghoo_plan(terms, data, splits), data)
+        if found.failures:
+            warnings.warn(
+                f"{len(found.failures)} fits failed, and their candidates were left out of the choice on those splits."
+                f"\n\n{grouped_failures(found.failures)}",
+                FitFailedWarning,
+                stacklevel=2,
+            )
+        validate_data(self, X, skip_check_array=True)  # takes down the number of columns and their names
+        self._publish(found, terms, data, splits)
+        return self
+
+    def agghoo_terms(self, y: Any) -> AgghooTerms:
+        """Return what is chosen among, by what, and how the chosen ones are put together."""
+        if self.aggregate not in self._aggregates:
+            offered = " or ".join(map(repr, self._aggregates))
+            raise InvalidInput(
+                f"The 'aggregate' parameter of {type(self).__name__} must be {offered}. Got {self.aggregate!r} instead."
+            )
+        candidates, named = make_candidates(self.estimator, self.param_grid, self.path, y)
+        if named.task != self._task:
+            kind = "classifiers" if self._task == "classification" else "regressors"
+            raise InvalidInput(f"{type(self).__name__} needs {kind}. Got {', '.join(named.names)} for {named.task}.")
+        if self.aggregate == "soft":
+            lacking = dict.fromkeys(c.name for c in candidates if not hasattr(c.estimator, "predict_proba"))
+            if lacking:
+                raise InvalidInput(
+                    "aggregate='soft' needs estimators with predict_proba. "
+                    f"{', '.join(lacking)} has none. Use aggregate='vote'."
+                )
+        return AgghooTerms(candidates, self._task, self._metric(), self.aggregate)
+
+    def _metric(self) -> Metric:
+        if self.scoring is None or isinstance(self.scoring, str | Metric):
+            return get_metric(self.scoring, self._task)
+        if not callable(self.scoring):
+            raise InvalidInput(
+                f"The 'scoring' parameter must be None, a name or a scorer. Got {self.scoring!r} instead; Agghoo "
+                "chooses by one score."
+            )
+        return metric_of_scorer("score", self.scoring, self._task)
+
+    def _metadata(self, params: dict[str, Any]) -> tuple[Any, Any]:
+        unknown = sorted(set(params) - {"groups", "sample_weight"})
+        if unknown:
+            raise InvalidInput(
+                f"{type(self).__name__}.fit takes 'groups' and 'sample_weight' beside X and y. Got "
+                f"{', '.join(unknown)} too. Set such things as parameters of the estimator."
+            )
+        return params.get("groups"), params.get("sample_weight")
+
+    def _run(self, plan: Any, data: Data) -> Agghoo:
+        if self.engine is not None:
+            shared: Agghoo = self.engine.run(plan, data, description="agghoo")
+            return shared
+        engine = Engine(workers=1 if self.n_jobs is None else self.n_jobs, on_error="record")
+        try:
+            found: Agghoo = engine.run(plan, data, description="agghoo")
+        finally:
+            engine.stop_workers()
+        return found
+
+    def _publish(self, found: Agghoo, terms: AgghooTerms, data: Data, splits: Splits) -> None:
+        import pandas as pd
+
+        self.members_ = [model.model_ if isinstance(model, AtStage) else model for model in found.members]
+        self.validation_scores_ = found.scores
+        self.n_splits_ = len(splits)
+        chosen = [terms.candidates[place] for place in found.chosen]
+        scores = found.scores[np.arange(len(chosen)), found.chosen]
+        self.mean_validation_score_ = float(scores.mean())
+        self.candidates_ = [candidate.label for candidate in terms.candidates]
+        self.selection_ = pd.DataFrame(
+            {
+                "split": range(len(chosen)),
+                "candidate": found.chosen,
+                "name": [candidate.name for candidate in chosen],
+                "params": [candidate.params for candidate in chosen],
+                "stage": pd.array([candidate.stage for candidate in chosen], dtype="Int64"),
+                "validation_score": scores,
+            }
+        ).set_index("split")
+        if data.classes is not None:
+            self.classes_ = data.classes
+
+    # Parameters of named estimators are reached as name__parameter, as in a VotingClassifier.
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters; with ``deep`` those of the estimators too."""
+        if isinstance(self.estimator, list):
+            named: dict[str, Any] = self._get_params("estimator", deep=deep)
+            return named
+        found: dict[str, Any] = super().get_params(deep=deep)
+        return found
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters."""
+        if isinstance(params.get("estimator", self.estimator), list):
+            return self._set_params("estimator", **params)
+        return super().set_params(**params)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return where metadata go: weights to the estimators, groups to the splitter."""
+        router = MetadataRouter(owner=self)
+        for name, estimator in named_estimators(self.estimator).items():
+            fitted = MethodMapping().add(caller="fit", callee="fit")
+            router.add(method_mapping=fitted, **{f"estimator {name}": estimator})
+        if not isinstance(self.cv, str):
+            splitter = check_cv(5 if self.cv is None else self.cv)
+            router.add(splitter=splitter, method_mapping=MethodMapping().add(caller="fit", callee="split"))
+        return router
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        try:
+            inner = [get_tags(each) for each in named_estimators(self.estimator).values()]
+        except (InvalidInput, AttributeError):
+            return tags
+        # One that can do with sparse tables or missing values is enough: candidates that fail are left out.
+        tags.input_tags.sparse = any(each.input_tags.sparse for each in inner)
+        tags.input_tags.allow_nan = any(each.input_tags.allow_nan for each in inner)
+        tags.input_tags.categorical = all(each.input_tags.categorical for each in inner)
+        tags.input_tags.string = all(each.input_tags.string for each in inner)
+        if tags.classifier_tags is not None and all(each.classifier_tags is not None for each in inner):
+            tags.classifier_tags.multi_class = all(each.classifier_tags.multi_class for each in inner)
+        return tags
+
+
+class AgghooRegressor(RegressorMixin, _Agghoo):  # type: ignore[misc]
+    """The mean of the regressors that are best on each of several hold-outs.
+
+    For each split every candidate is trained on the one part and judged on the other; the best is kept as it is, and
+    the kept models are averaged. No row is trained on by all of them, and none is left out by all.
+
+    Parameters
+    ----------
+    estimator : regressor, or list of (name, regressor)
+    param_grid : dict, list of dicts, or dict of names to these, optional
+        Parameters to try; with a list of estimators a dict from names to grids.
+    cv : int, splitter or iterable, default=5
+        The hold-outs. With a number the folds that every method of truefit shares for these rows; ``ShuffleSplit``
+        gives the Monte-Carlo form.
+    scoring : str or scorer, optional
+        What is chosen by: a metric of truefit or of scikit-learn; by default the mean squared error. Of equally good
+        candidates the first is taken.
+    path : {"auto", None} or int, default="auto"
+        Which stages of a training run are candidates, all answered by one fit per split.
+
+        - "auto": every stage of boosting; every epoch of scikit-learn's networks, up to ``max_iter`` and trained by
+          ``partial_fit``; every stage of an estimator that has ``fit_stages``. A number of stages that the grid sets is
+          taken as it stands.
+        - a number: so many stages of everything that has stages, forests and stochastic gradient descent
+          included.
+        - None: each candidate as a whole.
+    aggregate : {"mean"}, default="mean"
+    n_jobs : int, optional
+        Worker processes; ignored where an ``engine`` is given.
+    random_state : int, RandomState or None
+        Seed for the folds.
+    engine : Engine, optional
+        Where fits are run and shared. A clone has the same engine, a pickle none. With its ``on_error="record"``, and
+        without an engine, candidates that fail are left out with a warning.
+
+    Attributes
+    ----------
+    members_ : list of fitted estimators
+        One for each split.
+    selection_ : DataFrame
+        For each split the candidate that was chosen: its place, name, params, stage and validation_score.
+    validation_scores_ : array of shape (splits, candidates)
+        With the metric's own sign; NaN where a fit failed.
+    mean_validation_score_ : float
+        Mean score of the chosen ones on their own validation rows: an optimistic figure. :func:`truefit.cross_test`
+        gives an honest one.
+    candidates_ : list of str
+        What the columns of ``validation_scores_`` are.
+    n_splits_, n_features_in_, feature_names_in_
+
+    References
+    ----------
+    G. Maillard, S. Arlot, M. Lerasle (2021), Aggregated Hold-Out, JMLR 22:1-55.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.neighbors import KNeighborsRegressor
+    >>> from truefit import AgghooRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> agghoo = AgghooRegressor(KNeighborsRegressor(), {"n_neighbors": [1, 5, 20]}).fit(X, y)
+    >>> len(agghoo.members_), agghoo.validation_scores_.shape
+    (5, (5, 3))
+    >>> bool((agghoo.predict(X) == sum(member.predict(X) for member in agghoo.members_) / 5).mean() > 0.99)
+    True
+    """
+
+    _task: ClassVar[Task] = "regression"
+    _aggregates: ClassVar[tuple[str, ...]] = ("mean",)
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any = None,
+        *,
+        cv: Any = 5,
+        scoring: Any = None,
+        path: Any = "auto",
+        aggregate: Literal["mean"] = "mean",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        engine: Engine | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.cv = cv
+        self.scoring = scoring
+        self.path = path
+        self.aggregate = aggregate
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.engine = engine
+
+    def predict(self, X: Any) -> Array:
+        """Return the mean of what the members predict."""
+        check_is_fitted(self)
+        return mean_of([member.predict(X) for member in self.members_])
+
+
+class AgghooClassifier(ClassifierMixin, _Agghoo):  # type: ignore[misc]
+    """What the classifiers that are best on each of several hold-outs say together.
+
+    For each split every candidate is trained on the one part and judged on the other; the best is kept as it is. The
+    kept models' probabilities are averaged, or their labels are counted.
+
+    Parameters
+    ----------
+    estimator : classifier, or list of (name, classifier)
+    param_grid, cv, path, n_jobs, random_state, engine
+        As for :class:`AgghooRegressor`. A number of folds means stratified ones.
+    scoring : str or scorer, optional
+        What is chosen by; by default the error, the share of wrong labels.
+    aggregate : {"soft", "vote"}, default="soft"
+        "soft": the label with the greatest mean probability. "vote": the label that most members give, of equally many
+        the smallest class.
+
+    Attributes
+    ----------
+    classes_ : array
+        A member that has not seen one of them gives it a probability of 0.
+    members_, selection_, validation_scores_, mean_validation_score_, candidates_, n_splits_, n_features_in_, \
+feature_names_in_
+        As for :class:`AgghooRegressor`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from truefit import AgghooClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> models = [("bayes", GaussianNB()), ("neighbours", KNeighborsClassifier())]
+    >>> agghoo = AgghooClassifier(models, {"neighbours": {"n_neighbors": [1, 15]}}).fit(X, y)
+    >>> agghoo.candidates_
+    ['bayes', 'neighbours(n_neighbors=1)', 'neighbours(n_neighbors=15)']
+    >>> agghoo.predict_proba(X[:1]).shape
+    (1, 3)
+    """
+
+    _task: ClassVar[Task] = "classification"
+    _aggregates: ClassVar[tuple[str, ...]] = ("soft", "vote")
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any = None,
+        *,
+        cv: Any = 5,
+        scoring: Any = None,
+        path: Any = "auto",
+        aggregate: Literal["soft", "vote"] = "soft",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        engine: Engine | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.cv = cv
+        self.scoring = scoring
+        self.path = path
+        self.aggregate = aggregate
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.engine = engine
+
+    def predict(self, X: Any) -> Array:
+        """Return the label that the members give together."""
+        check_is_fitted(self)
+        if self.aggregate == "vote":
+            return vote_of([member.predict(X) for member in self.members_], self.classes_)
+        labels: Array = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return labels
+
+    @available_if(lambda self: self.aggregate == "soft")  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """Return the mean of the members' probabilities, a column for each of ``classes_``."""
+        check_is_fitted(self)
+        parts = [aligned(member.predict_proba(X), member.classes_, self.classes_) for member in self.members_]
+        return mean_of(parts)
