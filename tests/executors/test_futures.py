@@ -201,11 +201,12 @@ def test_an_executor_that_is_shut_down():
 
 
 def test_a_cluster_without_workers_is_said_once(monkeypatch):
-    monkeypatch.setattr("truefit.executors.dispatch._IDLE_SECONDS", 0.05)
+    for name in ("_IDLE_SECONDS", "_CARE_SECONDS"):
+        monkeypatch.setattr(f"truefit.executors.dispatch.{name}", 0.05)
     data = some_data()
-    with ThreadPoolExecutor(1) as pool, FuturesExecutor(pool) as executor:
+    with ThreadPoolExecutor(1) as pool:
         pool._client = SimpleNamespace(nthreads=dict)
-        with pytest.warns(RuntimeWarning, match="has no workers") as told:
+        with FuturesExecutor(pool) as executor, pytest.warns(RuntimeWarning, match="has no workers") as told:
             list(executor.map([job(data, Script(seconds=0.5))], data))
     assert len(told) == 1
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
 from collections import deque
@@ -19,7 +18,9 @@ from truefit.core.data import Data
 from truefit.core.errors import ExecutorError
 from truefit.core.job import Job
 from truefit.core.outcome import Failure, Outcome
+from truefit.executors.cluster import Cluster
 from truefit.executors.limits import KILLS, limit_in_words, limit_of
+from truefit.executors.mark import Mark
 from truefit.executors.packing import PackedJob, Packer, unpacked_outcomes
 from truefit.executors.parcel import Parcel, Reply, Terms, deliver, run_here
 from truefit.executors.pool import Pool
@@ -28,12 +29,13 @@ from truefit.executors.shipment import Shipper
 #: Work in one message, so that what a message costs (milliseconds with Dask) is small beside it.
 _BATCH_SECONDS, _BATCH_JOBS = 0.05, 50
 _UNKNOWN_WIDTH = 4
-_LOOK_SECONDS = 0.05
+#: How often clocks are looked at, and workers.
+_LOOK_SECONDS, _CARE_SECONDS = 0.05, 1.0
 #: After so long without an outcome it is worth a look whether there is anybody at work.
 _IDLE_SECONDS = 60.0
 
 
-@dataclass
+@dataclass(eq=False)
 class Trial:
     """A job under way, and how many workers may have died of it."""
 
@@ -47,9 +49,16 @@ class Flight:
     """Trials that were submitted together."""
 
     trials: list[Trial]
-    mark: str | None = None
+    mark: Mark
     submitted: float = field(default_factory=time.monotonic)
     started: float | None = None
+
+    def caught(self) -> list[Trial]:
+        """Trials of which a worker may have died, by the mark that it left; none if it left none."""
+        started = self.mark.started()
+        if started is None:
+            return []
+        return [self.trials[started - 1]] if started else self.trials
 
 
 class Dispatch:
@@ -66,10 +75,12 @@ class Dispatch:
         self._done: SimpleQueue[futures.Future[Any]] = SimpleQueue()
         self._finished: deque[list[Outcome]] = deque()
         self._suspects: deque[Trial] = deque()
+        self._again: deque[Trial] = deque()
         self._lead = 2 * (pool.width or _UNKNOWN_WIDTH)
         self._batch = 1
         self._slowest = 0.0
         self._progress = time.monotonic()
+        self._next_look = 0.0
         self._marks_seen = True
         self._warned = False
 
@@ -83,8 +94,8 @@ class Dispatch:
                     yield self._finished.popleft()
                     self._gather(0.0)
                 elif self._flights:
-                    self._check_stuck()
-                    self._gather(_IDLE_SECONDS if self.timeout is None else _LOOK_SECONDS)
+                    self._check_workers()
+                    self._gather(_CARE_SECONDS if self.timeout is None else _LOOK_SECONDS)
                 else:
                     return
         except ExecutorError:
@@ -112,17 +123,17 @@ class Dispatch:
                 return
             if any(trial.kills for flight in self._flights.values() for trial in flight.trials):
                 return
-            batch = list(islice(trials, self._batch))
+            batch = [self._again.popleft() for _ in range(min(self._batch, len(self._again)))]
+            batch.extend(islice(trials, self._batch - len(batch)))
             if not batch:
                 return
             self._send(batch)
 
     def _send(self, trials: list[Trial], with_data: bool = False) -> None:
-        flight = Flight(trials)
         terms = self.terms
-        if self.timeout is not None:
-            flight.mark = str(self.shipper.folder / f"started-{uuid4().hex}")
-            terms = replace(terms, mark=flight.mark)
+        if self.timeout is not None or not self.pool.in_process:
+            terms = replace(terms, mark=str(self.shipper.folder / f"started-{uuid4().hex}"))
+        flight = Flight(trials, Mark(terms.mark))
         try:
             if self.pool.in_process:
                 future = self.pool.submit(run_here, [trial.job for trial in trials], self.data, terms)
@@ -158,7 +169,6 @@ class Dispatch:
         if flight is None:  # given up, or of a pool that broke
             return
         self._progress = time.monotonic()
-        _remove(flight.mark)
         if future.cancelled():
             raise ExecutorError(
                 "The executor must run what it was given. It cancelled a fit. Pass an executor that stays open for the "
@@ -170,16 +180,20 @@ class Dispatch:
         elif isinstance(error, futures.BrokenExecutor):
             # What is done already waits to be settled; all that was running is suspect.
             running = [other for other in self._flights if not (other.done() and other.exception() is None)]
-            self._blame([flight, *(self._flights.pop(other) for other in running)], error)
+            self._blame([flight, *(self._flights.pop(other) for other in running)], f"; the executor says: {error}")
             self.pool.replace(error)
         elif type(error).__name__ == "KilledWorker":  # Dask's, when workers died several times in a row
-            self._blame([flight], error)
+            self._blame([flight], f"; the executor says: {error}")
         elif isinstance(error, Exception):
             self._finished.extend(trial.job.failed(Failure.of(error)) for trial in flight.trials)
         else:
             raise error
 
     def _receive(self, flight: Flight, reply: Reply) -> None:
+        if reply.abandoned:
+            hint = ". Workers die like that when memory runs out: give each more of it, or have fewer of them."
+            self._blame([flight], hint)
+            return
         if reply.needs_data:
             self._marks_seen = False
             self._send(flight.trials, with_data=True)
@@ -196,44 +210,43 @@ class Dispatch:
         if self.timeout is None:  # a fit past its limit must be alone in its message
             self._batch = min(max(int(_BATCH_SECONDS / self._slowest), 1), _BATCH_JOBS)
 
-    def _blame(self, flights: list[Flight], error: BaseException) -> None:
+    def _blame(self, flights: list[Flight], hint: str) -> None:
+        # Where no worker has left a mark it may have been any of them.
+        caught = [trial for flight in flights for trial in flight.caught()]
         for flight in flights:
+            flight.mark.remove()
             for trial in flight.trials:
+                if caught and trial not in caught:
+                    self._again.append(trial)
+                    continue
                 trial.kills += 1
                 if trial.kills < KILLS:
                     self._suspects.append(trial)
                 else:
-                    message = (
-                        f"A fit must leave its worker alive. It killed {KILLS} in turn; the executor says: {error}"
-                    )
+                    message = f"A fit must leave its worker alive. It killed {KILLS} in turn{hint}"
                     self._finished.append(trial.job.failed(Failure("died", message)))
 
     def _check_clocks(self, timeout: float) -> None:
         now = time.monotonic()
         for future, flight in list(self._flights.items()):
-            if flight.started is None and flight.mark is not None and os.path.exists(flight.mark):
+            if flight.started is None and flight.mark.started():
                 flight.started = now
-                _remove(flight.mark)
             started = flight.started
             if started is None and not self._marks_seen:
                 # Workers on other machines leave no mark. Whatever runs has been running since one was last done.
                 started = max(flight.submitted, self._progress)
             if started is None or future.done() or now - started <= limit_of(flight.trials[0].job, timeout):
                 continue
+            if flight.mark.dead():  # whoever is given it next will say so
+                continue
             del self._flights[future]
             if not future.cancel():
                 self.pool.stuck.add(future)
             self._finished.extend(trial.job.failed(_timeout(trial.job, timeout)) for trial in flight.trials)
 
-    def _check_stuck(self) -> None:
-        if not self._warned and time.monotonic() - self._progress >= _IDLE_SECONDS and self.pool.deserted():
-            self._warned = True  # not an error: on a busy cluster workers come and go
-            warnings.warn(
-                f"The cluster has no workers, and nothing has been finished for {_IDLE_SECONDS:g} s. Waiting for "
-                "workers to come: start some, or interrupt.",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+    def _check_workers(self) -> None:
+        if self.pool.cluster is not None:
+            self._check_cluster(self.pool.cluster)
         if self.pool.all_stuck():
             raise ExecutorError(
                 f"A worker must be free to go on. All {len(self.pool.stuck)} are held by fits that ran past the limit "
@@ -241,11 +254,20 @@ class Dispatch:
                 "instead of an executor: such workers can be stopped."
             )
 
-
-def _remove(mark: str | None) -> None:
-    if mark is not None:
-        with suppress(OSError):
-            os.unlink(mark)
+    def _check_cluster(self, cluster: Cluster) -> None:
+        now = time.monotonic()
+        if now < self._next_look:
+            return
+        self._next_look = now + _CARE_SECONDS
+        cluster.mend()
+        if not self._warned and now - self._progress >= _IDLE_SECONDS and cluster.width == 0:
+            self._warned = True  # not an error: on a busy cluster workers come and go
+            warnings.warn(
+                f"The cluster has no workers, and nothing has been finished for {_IDLE_SECONDS:g} s. Waiting for "
+                "workers to come: start some, or interrupt.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
 
 def _timeout(job: Job, timeout: float) -> Failure:

@@ -25,7 +25,9 @@ class FuturesExecutor:
     """Runs jobs on an executor that somebody else owns.
 
     The data travel by the path of a file that workers map; a worker that cannot open it is sent them once. Small jobs
-    travel several to a message. A pool of processes that breaks is replaced by one with the same settings.
+    travel several to a message. What a worker died of is run once more, with nothing beside it, and given up if that
+    worker dies too. A pool of processes that breaks is replaced by one with the same settings; a Dask ``LocalCluster``
+    that gives up dead workers gets others in their place.
 
     Parameters
     ----------

@@ -15,6 +15,7 @@ from truefit.core.job import Job
 from truefit.core.outcome import Failure, Outcome
 from truefit.executors.attempt import run_job
 from truefit.executors.manifest import Absent
+from truefit.executors.mark import Mark
 from truefit.executors.packing import Unpacker, packed, packed_outcomes
 from truefit.executors.shipment import Shipment
 from truefit.executors.surroundings import Surroundings, as_worker
@@ -28,7 +29,7 @@ _loading = threading.Lock()
 
 @dataclass(frozen=True)
 class Terms:
-    """How jobs are to be run: surroundings (as bytes), threads inside a fit, and a file to make when they start."""
+    """How jobs are to be run: surroundings (as bytes), threads inside a fit, and where to leave a mark meanwhile."""
 
     surroundings: bytes
     threads: int
@@ -56,11 +57,26 @@ class Reply:
     seconds: list[float] = field(default_factory=list)
     marked: bool = False
     needs_data: bool = False
+    abandoned: bool = False  # a worker had begun, and is dead
     error: str | None = None  # why the data cannot be loaded
 
 
 def deliver(parcel: Parcel) -> Reply:
-    """Run the jobs of a parcel: what a worker is asked to do."""
+    """Run the jobs of a parcel: what a worker is asked to do.
+
+    Dask gives the next worker what the last one died of, several times over. So a parcel that bears the mark of a dead
+    worker is left alone.
+    """
+    mark = Mark(parcel.terms.mark)
+    if not mark.make():
+        return Reply(abandoned=True)
+    try:
+        return _run(parcel, mark)
+    finally:
+        mark.remove()
+
+
+def _run(parcel: Parcel, mark: Mark) -> Reply:
     try:
         data = _table(parcel.shipment, parcel.content)
     except Absent:
@@ -70,9 +86,10 @@ def deliver(parcel: Parcel) -> Reply:
     unpacker = Unpacker()
     for number, content in parcel.parts:
         unpacker.add(number, content)
-    reply = Reply()
-    with _under(parcel.terms, reply):
+    reply = Reply(marked=mark.made)
+    with _under(parcel.terms):
         for content in parcel.jobs:
+            mark.step()
             start = time.perf_counter()
             job = unpacker.job(content)
             result = packed(job) if isinstance(job, Failure) else packed_outcomes(job, run_job(job, data))
@@ -85,28 +102,28 @@ def deliver(parcel: Parcel) -> Reply:
 
 def run_here(jobs: list[Job], data: Data, terms: Terms) -> Reply:
     """Run jobs in a thread of the process that they come from."""
-    reply = Reply()
-    with _under(terms, reply):
-        for job in jobs:
-            start = time.perf_counter()
-            outcomes: list[Outcome] = run_job(job, data)
-            reply.outcomes.append(outcomes)
-            reply.seconds.append(time.perf_counter() - start)
+    mark = Mark(terms.mark)
+    mark.make()
+    reply = Reply(marked=mark.made)
+    try:
+        with _under(terms):
+            for job in jobs:
+                mark.step()
+                start = time.perf_counter()
+                outcomes: list[Outcome] = run_job(job, data)
+                reply.outcomes.append(outcomes)
+                reply.seconds.append(time.perf_counter() - start)
+    finally:
+        mark.remove()
     return reply
 
 
-def _under(terms: Terms, reply: Reply) -> ExitStack:
+def _under(terms: Terms) -> ExitStack:
     with ExitStack() as stack:
         stack.enter_context(as_worker())
         surroundings: Surroundings = pickle.loads(terms.surroundings)
         stack.enter_context(surroundings.visit())
         stack.enter_context(limited_threads(terms.threads))
-        if terms.mark is not None:
-            try:
-                open(terms.mark, "x").close()
-                reply.marked = True
-            except OSError:  # another machine
-                reply.marked = False
         return stack.pop_all()
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent import futures
 from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
-from contextlib import suppress
 from typing import Any
 
 from truefit.core.errors import ExecutorError
+from truefit.executors.cluster import Cluster
 
 _ADVICE = "What is finished is kept. Pass a fresh executor, or workers= for workers that are restarted by themselves."
 
@@ -18,6 +18,7 @@ class Pool:
 
     def __init__(self, executor: futures.Executor) -> None:
         self.executor = executor
+        self.cluster = Cluster.behind(executor)
         self._ours: ProcessPoolExecutor | None = None
         #: Fits that were given up: each may hold a worker.
         self.stuck: set[futures.Future[Any]] = set()
@@ -30,11 +31,7 @@ class Pool:
     @property
     def width(self) -> int | None:
         """How many jobs run at once, if that can be known."""
-        width: Any = getattr(self.executor, "_max_workers", None)
-        client: Any = getattr(self.executor, "_client", None)
-        if width is None and hasattr(client, "nthreads"):  # Dask
-            with suppress(Exception):
-                width = sum(client.nthreads().values())
+        width: Any = getattr(self.executor, "_max_workers", None) if self.cluster is None else self.cluster.width
         return width if isinstance(width, int) and width > 0 else None
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> futures.Future[Any]:
@@ -86,16 +83,6 @@ class Pool:
                 f"The processes of a pool must be able to start. A new pool broke before it did anything: {again}. "
                 "Check the pool's initializer, and that the script has a guard: if __name__ == '__main__'."
             ) from again
-
-    def deserted(self) -> bool:
-        """Whether a Dask cluster has no workers at the moment."""
-        client: Any = getattr(self.executor, "_client", None)
-        if not hasattr(client, "nthreads"):
-            return False
-        try:
-            return not client.nthreads()
-        except Exception:  # the scheduler does not answer; what was submitted will be cancelled
-            return False
 
     def all_stuck(self) -> bool:
         """Whether every worker is held by a fit that was given up."""
