@@ -1,0 +1,92 @@
+"""The constants of the intervals, learnt from how far extrapolations of the reference curves were off."""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+import numpy as np
+from scipy.optimize import minimize
+
+from benchmarks.lcdb.observed import View
+from truefit.stats.curve_interval import FEATURES
+
+#: What the constants are learnt from: near and far, dense and sparse points, little noise and much.
+VIEWS = [
+    View(share, every, noise)
+    for share in (0.8, 0.5, 0.25, 0.164, 0.1, 0.05, 0.02, 0.01)
+    for every, noise in ((1, "as measured"), (1, "fewer repeats"), (4, "fewer repeats"), (8, "one run"))
+]
+#: Probabilities, of lying beyond one end of an interval, for which a multiple of the scale is kept.
+TAILS = (0.4, 0.3, 0.25, 0.2, 0.15, 0.1, 0.075, 0.05, 0.035, 0.025, 0.015, 0.01, 0.005)
+#: The scale is made to be right for the intervals of 95%.
+_TAIL = 0.025
+#: Groups of learners in which the intervals need not hold: their curves turn up where nothing foretells it.
+EXEMPT = ("QDA", "TabNet", "dummy")
+#: Extrapolations from more than this share of the target size are near, others far; intervals hold for both.
+NEAR = 0.2
+#: Parts of the families of data sets: how far an extrapolation is off is seen with constants from the other parts.
+FOLDS = 6
+#: Errors are not told apart below this.
+_LEAST = 5e-4
+
+
+def learn(observed, chosen=None):
+    """Return the constants, from curves in several views; ``chosen`` says which, all by default."""
+    parts = [_part(each, chosen) for each in observed]
+    features, off, cells, families = (np.concatenate(column) for column in zip(*parts, strict=True))
+    left_out = np.array([crc32(family.encode()) % FOLDS for family in families])
+    sides = {}
+    for name, sign in (("below", -1.0), ("above", 1.0)):
+        distance = np.log(np.maximum(sign * off, _LEAST))
+        ratio = np.empty_like(off)
+        for fold in range(FOLDS):
+            others, own = left_out != fold, left_out == fold
+            ratio[own] = sign * off[own] / np.exp(features[own] @ _scale(features[others], distance[others]))
+        quantiles = [_in_every_cell(ratio, cells, 1 - tail) for tail in TAILS]
+        sides[name] = {
+            "weights": _scale(features, distance).tolist(),
+            "quantiles": np.maximum.accumulate(quantiles).tolist(),
+        }
+    return {"features": list(FEATURES), "tails": list(TAILS), **sides}
+
+
+def _part(each, chosen):
+    which = ~each.refused
+    if chosen is not None:
+        which &= np.array([chosen(curve) for curve in each.curves], dtype=bool)
+    features = each.outlook.features(each.at[:, None])[:, 0]
+    off = each.truth - each.outlook.curve.predict(each.at[:, None])[:, 0]
+    far = f", {'near' if each.view.share > NEAR else 'far'}"
+    cells = np.array([group + far for group in each.groups])
+    return features[which], off[which], cells[which], each.families[which]
+
+
+def _in_every_cell(ratio, cells, share):
+    """Quantile that holds for each kind of learner, near and far, not only on average: who asks has one learner."""
+    return max(np.quantile(ratio[cells == cell], share) for cell in set(cells) if not cell.startswith(EXEMPT))
+
+
+def _scale(features, distance):
+    return _quantile_regression(features, distance, 1 - _TAIL)
+
+
+def _quantile_regression(features, target, share):
+    """Weights with which a share of the targets lies below the weighted features, smoothed and a little shrunk."""
+    centre, spread = features.mean(axis=0), features.std(axis=0)
+    centre[0], spread[0] = 0.0, 1.0
+    scaled = (features - centre) / spread
+    weights = np.zeros(scaled.shape[1])
+    weights[0] = np.quantile(target, share)
+    for smoothing in (1.0, 0.3, 0.1, 0.03):
+        weights = minimize(_smoothed_loss, weights, (scaled, target, share, smoothing), jac=True, method="L-BFGS-B").x
+    unscaled = weights / spread
+    unscaled[0] -= unscaled[1:] @ centre[1:]
+    return unscaled
+
+
+def _smoothed_loss(weights, features, target, share, smoothing, shrinking=1e-4):
+    left = target - features @ weights
+    loss = share * left + smoothing * np.logaddexp(0.0, -left / smoothing)
+    slope = share - 0.5 * (1 - np.tanh(left / (2 * smoothing)))
+    shrunk = np.append(0.0, weights[1:])
+    return loss.mean() + shrinking * (shrunk**2).sum(), -(features.T @ slope) / len(left) + 2 * shrinking * shrunk
