@@ -90,7 +90,7 @@ BAD = {
     "no own models": (("assess", "iris", "--model", "nowhere.py:x"), "There is no file nowhere.py"),
     "no such name": (("assess", "iris", "--model", "mine.py:x"), "has no attribute 'x'"),
     "store is a folder": (("assess", "iris", "--store", "."), "directory"),
-    "no folder for the report": (("study", "iris", "--out", "nowhere/r.html"), "folder of --out"),
+    "no folder for the report": (("study", "iris", "--out", "nowhere/r.html"), "folder of r.html must exist"),
     "report over the data": (("study", "rows.csv", "--target", "outcome", "--out", "rows.csv"), "would overwrite"),
     "report over another file": (("study", "iris", "--out", "mine.py"), "no report"),
     "report is a folder": (("study", "iris", "--out", "."), "is a folder"),
@@ -139,3 +139,35 @@ def test_ctrl_c_keeps_finished_fits_and_says_how_to_go_on(folder):
     assert process.returncode == 130
     assert "interrupted.db" in said
     assert "Run the same again" in said
+
+
+def test_assess_has_every_design_and_interval(folder):
+    for options, method in (
+        (["--design", "nested", "--k", "3"], "triangle + τ"),
+        (["--design", ".632+", "--repeats", "10"], "bootstrap of 10 samples"),
+        (["--conservative"], "corrected t"),
+        (["--interval", "nested_cv"], "nested cross-validation"),
+    ):
+        done = truefit("assess", folder / "rows.csv", "--target", "outcome", "--model", "naive_bayes", *options)
+        assert done.returncode == 0, done.stderr
+        assert method in done.stdout
+
+
+def test_further_metrics_predictions_and_a_picture_come_from_the_same_fits(folder, tmp_path):
+    done = truefit(
+        "assess", folder / "rows.csv", "--target", "outcome", "--model", "naive_bayes", "--also", "all",
+        "--pos-label", "yes", "--predictions", tmp_path / "left_out.csv", "--plot", tmp_path / "roc.svg",
+        "--kind", "roc", "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert {"f1", "auc", "tnr"} <= set(found["metrics"]["naive_bayes"])
+    assert found["fits"]["run"] == 5
+    assert len(pd.read_csv(tmp_path / "left_out.csv")) == 120
+    assert "<svg" in (tmp_path / "roc.svg").read_text()
+
+
+def test_a_picture_of_no_known_kind_is_refused_before_the_work(folder, tmp_path):
+    done = truefit("assess", folder / "rows.csv", "--target", "outcome", "--plot", tmp_path / "x.doc")
+    assert done.returncode == 2
+    assert "must end in" in done.stderr

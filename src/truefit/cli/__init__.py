@@ -1,0 +1,1 @@
+"""The command line: a file per command, and what they have in common."""

@@ -1,0 +1,91 @@
+"""Inputs: the table, its task and the models that a command is given."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast, get_args
+
+import typer
+
+from truefit.core.data import Task
+from truefit.core.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from truefit.sources.table import Table
+
+
+def load_table(data: str, target: str | None) -> Table:
+    """Read the table, and say what was noticed about it."""
+    from truefit.sources.load import load
+
+    table = load(data, target)
+    for note in table.notes:
+        typer.echo(f"Note: {note}", err=True)
+    return table
+
+
+def task_of(task: str | None, table: Table) -> Task:
+    """Return the task that was asked for, or the one that the target suggests, and say why."""
+    if task is None:
+        typer.echo(f"Taken as a {table.task_hint.task}: {table.task_hint.reason}", err=True)
+        return table.task_hint.task
+    if task not in get_args(Task):
+        raise InvalidInput(f"--task must be {' or '.join(get_args(Task))}. Got {task!r} instead.")
+    return cast("Task", task)
+
+
+def label_of(text: str | None, table: Table) -> Any:
+    """Return the class that is written like this; the text itself where there is none, to be refused by name."""
+    return next((label for label in table.y.unique().tolist() if str(label) == text), text)
+
+
+def candidates_of(names: list[str], table: Table, task: Task) -> dict[str, Any]:
+    """Return the models of these names, truefit's or one's own."""
+    from truefit.methods.default_candidates import default_candidates
+
+    known = default_candidates(table.X, task)
+    candidates: dict[str, Any] = {}
+    for name in names:
+        if ":" in name:
+            candidates |= _own_models(name)
+        elif name in known:
+            candidates[name] = known[name]
+        else:
+            near = difflib.get_close_matches(name, known, n=1)
+            raise InvalidInput(
+                f"--model must be one of {', '.join(known)}, or FILE.py:NAME or MODULE:NAME for your own; give it "
+                f"several times for several. Got {name!r} instead." + (f" Did you mean {near[0]!r}?" if near else "")
+            )
+    return candidates
+
+
+def _own_models(place: str) -> dict[str, Any]:
+    """Estimators from FILE.py:NAME or MODULE:NAME: one, a dict or list of them, or a function that makes them."""
+    where, _, name = place.rpartition(":")
+    try:
+        if where.endswith(".py"):
+            spec = importlib.util.spec_from_file_location(Path(where).stem, where)
+            if spec is None or spec.loader is None or not Path(where).is_file():
+                raise InvalidInput(f"There is no file {where} to take models from. Check the path.")
+            module = importlib.util.module_from_spec(spec)
+            # Workers unpickle by module name, so it must be found under it.
+            sys.modules[spec.name] = module
+            sys.path.insert(0, str(Path(where).resolve().parent))
+            spec.loader.exec_module(module)
+        else:
+            module = importlib.import_module(where)
+        found = getattr(module, name)
+    except (ImportError, AttributeError, SyntaxError) as error:
+        raise InvalidInput(f"No models could be taken from {place}: {error}. Check the path and the name.") from error
+    if callable(found) and not hasattr(found, "fit"):
+        found = found()
+    if isinstance(found, dict):
+        return found
+    estimators = found if isinstance(found, list | tuple) else [found]
+    from truefit.methods.candidates import names_of
+
+    return dict(zip(names_of(estimators), estimators, strict=True))

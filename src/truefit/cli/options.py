@@ -1,0 +1,31 @@
+"""Options that several commands take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+DataArgument = Annotated[
+    str, typer.Argument(metavar="DATA", help="A CSV, TSV, Parquet, Feather or JSON-lines file, or a built-in name.")
+]
+TargetOption = Annotated[str | None, typer.Option("--target", help="The column to predict; not for built-in names.")]
+ModelsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--model",
+        "--models",
+        help="dummy, linear, naive_bayes, knn, tree, random_forest or boosting, or FILE.py:NAME or MODULE:NAME for an "
+        "estimator, a dict or list of them, or a function that makes them. May be given several times.",
+    ),
+]
+TaskOption = Annotated[str | None, typer.Option("--task", help="classification or regression; inferred by default.")]
+MetricOption = Annotated[str | None, typer.Option(help="Such as error, auc, rmse, or a scikit-learn scorer name.")]
+PositiveOption = Annotated[str | None, typer.Option(help="The positive class, where the metric needs one.")]
+FoldsOption = Annotated[int, typer.Option("--k", help="Number of folds.")]
+StoreOption = Annotated[Path | None, typer.Option(help="SQLite file that keeps the fits; run again to go on from it.")]
+WorkersOption = Annotated[int, typer.Option(help="Processes to fit in; -1 for all cores.")]
+SeedOption = Annotated[int | None, typer.Option(help="Seed for the folds.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+PlotOption = Annotated[Path | None, typer.Option("--plot", help="Draw the result into this file: .svg, .png or .pdf.")]
