@@ -1,4 +1,4 @@
-"""Memory of a run of 20,000 fits against one of 2,000: outcomes are where they are stored, not in the process."""
+"""Memory of a run against the number of its fits: outcomes are where they are stored, not in the process."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import subprocess
 import sys
 
 RUN = """
-import resource, sys
+import re
+from pathlib import Path
 import numpy as np
 from sklearn.model_selection import RepeatedKFold
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -22,11 +23,13 @@ X, y = rng.normal(size=(1000, 3)), rng.normal(size=1000)
 splits = RepeatedKFold(n_splits=5, n_repeats={fits} // 5, random_state=0)
 result = assess(Mean(), X, y, design=splits, engine=Engine({store}))
 value = result.score("mae")
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+# Not getrusage, which counts in what the process was before it became this one.
+print(int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) / 1024)
 """
 
 
 def peak(fits, store="None"):
+    """Peak memory in MB of a process that makes so many fits."""
     done = subprocess.run(
         [sys.executable, "-c", RUN.format(fits=fits, store=store)], capture_output=True, text=True, check=True
     )
@@ -34,9 +37,12 @@ def peak(fits, store="None"):
 
 
 def main():
-    base, few, many = peak(5), peak(2_000), peak(20_000)
     print("Peak memory of assess with 200 predictions per fit, kept in memory with spilling to disk")
-    print(f"  5 fits {base:.0f} MB, 2,000 fits {few:.0f} MB, 20,000 fits {many:.0f} MB")
+    peaks = {fits: peak(fits) for fits in (5, 2_000, 20_000, 40_000)}
+    print("  " + ", ".join(f"{fits:,} fits {used:.0f} MB" for fits, used in peaks.items()))
+    for few, many in ((2_000, 20_000), (20_000, 40_000)):
+        slope = (peaks[many] - peaks[few]) * 2**20 / (many - few)
+        print(f"  from {few:,} to {many:,}: {slope:.0f} bytes per fit")
     print(f"  the predictions of 20,000 fits alone are {20_000 * 200 * 8 / 2**20:.0f} MB")
 
 

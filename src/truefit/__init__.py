@@ -9,25 +9,65 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from truefit.api import Engine, assess, study
+    from truefit import bounds
+    from truefit.api import (
+        Engine,
+        assess,
+        bias_variance,
+        compare,
+        complexity_curve,
+        cross_test,
+        extrapolate,
+        perturb,
+        study,
+    )
+    from truefit.estimators.agghoo import AgghooClassifier, AgghooRegressor
     from truefit.estimators.honest_search import HonestSearchCV
+    from truefit.estimators.perturbed_search import PerturbedSearch
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Engine": "truefit.api",
     "assess": "truefit.api",
+    "bias_variance": "truefit.api",
+    "compare": "truefit.api",
+    "complexity_curve": "truefit.api",
+    "cross_test": "truefit.api",
+    "extrapolate": "truefit.api",
+    "perturb": "truefit.api",
     "study": "truefit.api",
+    "AgghooClassifier": "truefit.estimators.agghoo",
+    "AgghooRegressor": "truefit.estimators.agghoo",
     "HonestSearchCV": "truefit.estimators.honest_search",
+    "PerturbedSearch": "truefit.estimators.perturbed_search",
 }
 
-__all__ = ["Engine", "HonestSearchCV", "__version__", "assess", "study"]
+__all__ = [
+    "AgghooClassifier",
+    "AgghooRegressor",
+    "Engine",
+    "HonestSearchCV",
+    "PerturbedSearch",
+    "__version__",
+    "assess",
+    "bias_variance",
+    "bounds",
+    "compare",
+    "complexity_curve",
+    "cross_test",
+    "extrapolate",
+    "perturb",
+    "study",
+]
 
 
 def __getattr__(name: str) -> Any:
     # Names are imported when they are first used, so that `import truefit` costs next to nothing.
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
+    if name == "bounds":
+        return importlib.import_module("truefit.bounds")
     raise AttributeError(f"module 'truefit' has no attribute {name!r}")
 
 

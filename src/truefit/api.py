@@ -9,13 +9,34 @@ import numpy as np
 
 from truefit.core.data import Data
 from truefit.core.errors import InvalidInput
+from truefit.core.stacked import stacked_data
 from truefit.engine.loop import Listener, Loop
 from truefit.executors.serial import SerialExecutor
 from truefit.executors.surroundings import inside_worker
+from truefit.methods.agghoo import agghoo_data, splits_for
 from truefit.methods.assess import Assessment, assess_plan
+from truefit.methods.bias_variance import BiasVariance, bias_variance_plan, make_setup
 from truefit.methods.candidates import Candidates
+from truefit.methods.compare import Comparison, compare_plan
+from truefit.methods.compare_terms import Terms, TestChoice
+from truefit.methods.cross_test import (
+    Correction,
+    CrossTest,
+    CrossTestTerms,
+    check_correction,
+    cross_test_plan,
+    is_triangle,
+    nested_splits,
+)
+from truefit.methods.curve import Curve, curve_plan, points_along
 from truefit.methods.default_candidates import default_candidates
+from truefit.methods.designs import make_design
 from truefit.methods.estimate import IntervalChoice, check_interval_choice
+from truefit.methods.extrapolate import Extrapolation, extrapolated
+from truefit.methods.measured import Measured
+from truefit.methods.perturb import perturb_plan
+from truefit.methods.perturb_terms import Mode, PerturbationKind, make_terms
+from truefit.methods.perturbation import Perturbation
 from truefit.methods.splits import make_splits
 from truefit.methods.study import Study, study_plan
 from truefit.metrics.metric import Metric, get_metric
@@ -222,9 +243,10 @@ def assess(
     *,
     design: Any = "kfold",
     k: int = 5,
-    repeats: int = 1,
+    repeats: int | None = None,
     metric: str | None = None,
     interval: IntervalChoice = "auto",
+    conservative: bool = False,
     level: float = 0.95,
     pos_label: Any = None,
     groups: Any = None,
@@ -239,16 +261,29 @@ def assess(
     estimator : estimator, dict of names to estimators, or list of estimators
     X, y : table and target
         Whatever scikit-learn takes; pandas and polars frames included.
-    design : {"kfold", "holdout", "loo"}, splitter, or iterable of (train, test), default="kfold"
+    design : str, splitter, or iterable of (train, test), default="kfold"
         How rows are split. With a name the folds depend on the rows, ``k`` and ``random_state`` alone, so that
-        other methods on the same engine share the fits. "holdout" tests on the first of ``k`` folds.
+        other methods on the same engine share the fits.
+
+        - "kfold": each of k folds is tested on by the model trained on the others.
+        - "holdout": the first of ``k`` folds is tested on. "threeway": a second one is to choose on, so that the
+          test rows have no part in the choice of ``best``.
+        - "nested": k folds, and every pair of folds left out too, which shows how much the learner itself varies.
+        - "loo": leave-one-out.
+        - "bootstrap": rows left out of samples drawn with replacement; ".632" and ".632+" weigh them with the error
+          on the training rows (Efron and Tibshirani 1997).
     k : int, default=5
-    repeats : int, default=1
-        How many partitions are made.
+    repeats : int, optional
+        How many partitions or hold-outs are made, by default 1; how many bootstrap samples, by default 100.
     metric : str, optional
         Such as "error", "accuracy", "auc", "mse", "r2", or any scikit-learn scorer name. By default the error of a
         classification and the mean squared error of a regression.
-    interval : {"auto", "pooled", "corrected_t"}, default="auto"
+    interval : {"auto", "pooled", "bayle", "corrected_t", "triangle", "nested_cv", "conservative_z"}, default="auto"
+        How the interval is made; "auto" takes what was seen to cover for the design and the metric
+        (docs/coverage.md), and ``interval_method`` says which that is. "triangle" and "nested_cv" ask for the fits
+        without each pair of folds, "conservative_z" for hold-outs within halves of the table.
+    conservative : bool, default=False
+        Take the wide corrected t interval where ``interval`` is "auto".
     level : float, default=0.95
     pos_label : label, optional
         The positive class where a metric needs one.
@@ -277,9 +312,466 @@ def assess(
     candidates = Candidates(estimator, y)
     data = Data(X, y, task=candidates.task, groups=groups, weight=sample_weight)
     chosen = _metric_for(data, metric, pos_label)
-    splits = make_splits(data, design, k=k, repeats=repeats, random_state=seed_of(random_state))
-    plan = assess_plan(candidates, data, splits, chosen, interval=interval, level=level)
-    return _engine_or_new(engine).run(plan, data, description="assess")
+    method = "corrected_t" if conservative and interval == "auto" else interval
+    spelled_out = make_design(
+        data, design, chosen, k=k, repeats=repeats, interval=method, random_state=seed_of(random_state)
+    )
+    plan = assess_plan(candidates, data, spelled_out, chosen, level=level)
+    return engine_or_new(engine).run(plan, data, description="assess")
+
+
+def compare(
+    estimators: Any,
+    X: Any,
+    y: Any,
+    *,
+    design: Any = "kfold",
+    k: int = 5,
+    repeats: int | None = None,
+    metric: str | None = None,
+    reference: str | None = None,
+    rope: float | None = None,
+    test: TestChoice = "corrected_t",
+    level: float = 0.95,
+    pos_label: Any = None,
+    groups: Any = None,
+    sample_weight: Any = None,
+    random_state: Any = None,
+    engine: Engine | None = None,
+) -> Comparison:
+    """Say which of several learners is best, and which of the others cannot be told apart from it.
+
+    All are fitted on the same splits and compared pair by pair.
+
+    Parameters
+    ----------
+    estimators : dict of names to estimators, or list of estimators
+        At least two.
+    X, y : table and target
+        Whatever scikit-learn takes; pandas and polars frames included.
+    design : {"kfold", "holdout", "threeway", "nested", "loo"}, splitter, or iterable of (train, test), default="kfold"
+    k : int, default=5
+    repeats : int, optional
+        How many partitions are made, by default 1. One shows large differences only; four show about twice as many.
+    reference : str, optional
+        Name of the estimator that the others are compared with; "all" for each with each. By default the best.
+    rope : float, optional
+        Region of practical equivalence: differences of the metric up to this much do not matter. Adds the
+        probabilities that a candidate is better, equivalent or worse (Bayesian correlated t test).
+    test : {"corrected_t", "pooled"}, default="corrected_t"
+        The corrected resampled t test on the scores of the test sets, or a t test on the losses of single rows, which
+        sees more from one partition, but too much where learners are unstable.
+    level : float, default=0.95
+        Level of the intervals; what is seen as different has an adjusted p-value of at most 1 - level.
+    metric, pos_label, groups, sample_weight, random_state, engine
+        As for :func:`assess`.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load_iris(return_X_y=True)
+    >>> models = {"dummy": DummyClassifier(), "bayes": GaussianNB(), "logistic": LogisticRegression(max_iter=500)}
+    >>> result = compare(models, X, y)
+    >>> result.best, result.ties
+    ('bayes', ['bayes', 'logistic'])
+    """
+    check_interval_choice("auto", level)
+    candidates = Candidates(estimators, y)
+    data = Data(X, y, task=candidates.task, groups=groups, weight=sample_weight)
+    chosen = _metric_for(data, metric, pos_label)
+    spelled_out = make_design(
+        data, design, chosen, k=k, repeats=repeats, interval="auto", random_state=seed_of(random_state)
+    )
+    terms = Terms(reference, rope, test, level)
+    plan = compare_plan(candidates, data, spelled_out, chosen, terms)
+    return engine_or_new(engine).run(plan, data, description="compare")
+
+
+def cross_test(
+    agghoo: Any,
+    X: Any,
+    y: Any,
+    *,
+    cv: Any = 5,
+    inner_cv: Any = None,
+    metric: str | None = None,
+    correction: Correction | None = None,
+    baseline: bool = True,
+    level: float = 0.95,
+    pos_label: Any = None,
+    groups: Any = None,
+    sample_weight: Any = None,
+    random_state: Any = None,
+    engine: Engine | None = None,
+) -> CrossTest:
+    """Say how good Agghoo is on rows that had no part in it: trained anew without each test set, and judged there.
+
+    The members' validation scores cannot say it: they are the best of many, and of single models.
+
+    Parameters
+    ----------
+    agghoo : AgghooRegressor or AgghooClassifier
+        Its candidates, its scoring and its way of aggregating are used; its own ``cv`` is for fitting it.
+    X, y : table and target
+        Whatever scikit-learn takes; pandas and polars frames included.
+    cv : int, splitter, or iterable of (train, test), default=5
+        The test sets.
+    inner_cv : int, splitter or iterable, optional
+        How the rows outside a test set are split for Agghoo. By default by the other folds of the same partition, so
+        that K(K-1)/2 fits of each candidate serve all K test sets; a number or a splitter gives each training set
+        splits of its own, as in the paper, for K times as many fits as Agghoo takes.
+    metric : str, optional
+        What is reported; by default what Agghoo chooses by.
+    correction : {"learning_curve"}, optional
+        Add what the validation score changes from inner training sets to those without one fold: the estimate is then
+        of Agghoo trained on all rows. Experimental.
+    baseline : bool, default=True
+        Fit every candidate without each single fold too, for ``mean_validation`` and ``cv_refit``: K more fits of each.
+    level, pos_label, groups, sample_weight, random_state, engine
+        As for :func:`assess`. By default the engine is that of ``agghoo``.
+
+    Returns
+    -------
+    CrossTest
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.neighbors import KNeighborsRegressor
+    >>> from truefit import AgghooRegressor, Engine, cross_test
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> engine = Engine(solvers="plain")
+    >>> agghoo = AgghooRegressor(KNeighborsRegressor(), {"n_neighbors": [5, 15, 45]}, engine=engine)
+    >>> result = cross_test(agghoo, X, y)
+    >>> result.aggregation_gain > 0, engine.stats.run == (10 + 5) * 3
+    (True, True)
+    >>> agghoo = agghoo.fit(X, y)
+    >>> engine.stats.run == (10 + 5) * 3
+    True
+    """
+    check_interval_choice("auto", level)
+    check_correction(correction, baseline)
+    if not hasattr(agghoo, "agghoo_terms"):
+        raise InvalidInput(
+            "cross_test is for an AgghooRegressor or AgghooClassifier. Got "
+            f"{type(agghoo).__name__}; use assess for other estimators, and put preprocessing into Agghoo's candidates."
+        )
+    terms = agghoo.agghoo_terms(y)
+    data = agghoo_data(X, y, terms.task, groups=groups, weight=sample_weight)
+    terms.check(data)
+    chosen = terms.metric if metric is None else _metric_for(data, metric, pos_label)
+    chosen.responses(agghoo)
+    seed = seed_of(random_state)
+    splits = splits_for(data, cv, seed)
+    inner = nested_splits(data, splits, cv, inner_cv, seed)
+    spelled_out = CrossTestTerms(
+        terms, splits, inner, is_triangle(splits, inner_cv), chosen, baseline, correction, level
+    )
+    plan = cross_test_plan(spelled_out, data)
+    shared = agghoo.engine if engine is None else engine
+    if shared is not None:
+        return engine_or_new(shared).run(plan, data, description="cross-test")
+    own = Engine(workers=1 if agghoo.n_jobs is None else agghoo.n_jobs, on_error="record")
+    try:
+        return own.run(plan, data, description="cross-test")
+    finally:
+        own.stop_workers()
+
+
+def bias_variance(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    rounds: int = 200,
+    loss: Literal["auto", "squared", "0-1"] = "auto",
+    X_test: Any = None,
+    y_test: Any = None,
+    noise: float | None = None,
+    groups: Any = None,
+    sample_weight: Any = None,
+    random_state: Any = None,
+    engine: Engine | None = None,
+) -> BiasVariance:
+    """Say how much of a learner's error is bias and how much is variance.
+
+    The learner is trained on bootstrap samples. Each model is judged on the rows that its sample left out, or on a
+    test set. For each row the loss is split up over the models that judged it, and the parts are averaged over the
+    rows, so that they sum to the expected loss.
+
+    Parameters
+    ----------
+    estimator : estimator, dict of names to estimators, or list of estimators
+    X, y : table and target
+    rounds : int, default=200
+        How many bootstrap samples.
+    loss : {"auto", "squared", "0-1"}, default="auto"
+        By default squared loss for a regression and 0-1 loss for a classification (Domingos 2000, with noise 0). The
+        squared loss of a classification is that of its probabilities, the Brier score.
+    X_test, y_test : table and target, optional
+        Rows to judge on in the place of those left out; nothing is trained on them.
+    noise : float, optional
+        The variance of the noise in y, where it is known: it is set apart from the squared bias.
+    groups, sample_weight : array-like, optional
+        Whole groups are drawn. Weights go to fit and to the mean over the rows; test rows count alike.
+    random_state : int, RandomState or None
+    engine : Engine, optional
+
+    Returns
+    -------
+    BiasVariance
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> trees = {"stump": DecisionTreeRegressor(max_depth=1), "full tree": DecisionTreeRegressor()}
+    >>> result = bias_variance(trees, X, y, rounds=50)
+    >>> result.bias["stump"] > result.bias["full tree"], result.variance["stump"] < result.variance["full tree"]
+    (True, True)
+    >>> abs(result.bias["stump"] + result.variance["stump"] - result.expected_loss["stump"]) < 1e-10
+    True
+    """
+    candidates = Candidates(estimator, y)
+    if X_test is None and y_test is None:
+        data = Data(X, y, task=candidates.task, groups=groups, weight=sample_weight)
+        trained = data.n
+    else:
+        data, trained = stacked_data(X, y, X_test, y_test, task=candidates.task, groups=groups, weight=sample_weight)
+    setup = make_setup(
+        candidates, data, trained=trained, rounds=rounds, loss=loss, noise=noise, random_state=seed_of(random_state)
+    )
+    return engine_or_new(engine).run(bias_variance_plan(candidates, setup), data, description="bias and variance")
+
+
+def perturb(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    levels: Any = None,
+    repeats: int | None = None,
+    perturbation: PerturbationKind = "auto",
+    mode: Mode = "default",
+    cv: int | None = 5,
+    bounds: bool = False,
+    level: float = 0.95,
+    groups: Any = None,
+    sample_weight: Any = None,
+    random_state: Any = None,
+    engine: Engine | None = None,
+) -> Perturbation:
+    """Say whether a learner fits: put noise into its training data, and see how much of it the learner follows.
+
+    The learner is trained anew on the table with a share r of the labels flipped, and its accuracy on these very labels
+    is measured. The decrease rate is minus the slope of the line through (r, accuracy): large where the learner fits
+    the concept, near 0 where it memorises or has learned nothing (Perturbed Model Validation, Zhang et al. 2019).
+
+    Parameters
+    ----------
+    estimator : estimator, dict of names to estimators, or list of estimators
+        All are given the same noise, so that their rates are compared in pairs.
+    X, y : table and target
+        Whatever scikit-learn takes; pandas and polars frames included.
+    levels : list of shares from 0 to 0.5, or "adaptive", optional
+        By default those of the paper: 0.05 to 0.50 in steps of 0.05. The undisturbed table is always among them.
+        "adaptive" looks at 0, 0.25 and 0.5 first, and goes on with the candidates that cannot be told apart from the
+        leader.
+    repeats : int, optional
+        How often the noise is drawn, by default 10; in paper mode once.
+    perturbation : {"auto", "label", "random", "boundary", "feature", "target"}, default="auto"
+        What is disturbed; by default labels of a classification and targets of a regression.
+
+        - "label": a share of each class's labels, each flipped to one of the other classes.
+        - "random": the same, but a share of all labels.
+        - "boundary": a share of each class's labels, most of them near the decision boundary of the first estimator, as
+          models see it that had not been trained on the rows.
+        - "feature": in a share of the rows each value comes from another row, for each column from one drawn anew.
+          Agreement is with the targets, which stay, on the rows as they were trained on.
+        - "target": a share of a regression's targets, handed on among themselves; agreement is the correlation of
+          fitted and disturbed targets.
+    mode : {"default", "paper"}, default="default"
+        "paper": one draw, rates without their sign, no cross-validation.
+    cv : int or None, default=5
+        Folds on which candidates are compared to tell overfitting from harmless memorising; None leaves that out.
+    bounds : bool, default=False
+        Measure the Rademacher complexity too, and bound the true error by it (Eq. 2 of the paper); for two classes.
+    level : float, default=0.95
+        Level of the intervals, and of telling rates apart.
+    groups, sample_weight : array-like, optional
+        Groups are kept together in folds. Weights go to fit and to accuracies.
+    random_state : int, RandomState or None
+    engine : Engine, optional
+
+    Returns
+    -------
+    Perturbation
+
+    Notes
+    -----
+    A learner *memorises* when it follows more than half of the noise (of noise in features or near the boundary, which
+    can partly be learned, more than 90%). It is *overfitted* when it memorises and a candidate that memorises less is
+    not worse on rows left out, by more than a standard error of their paired difference. It is *underfitted* when its
+    training accuracy is not above the share of the largest class by more than 0.05.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> result = perturb({"bayes": GaussianNB(), "tree": DecisionTreeClassifier()}, X, y, repeats=3)
+    >>> result.verdict
+    {'bayes': 'no flag', 'tree': 'overfitted'}
+    >>> abs(result.rate["tree"]) < 1e-12, result.memorisation["tree"]
+    (True, 1.0)
+    """
+    check_interval_choice("auto", level)
+    candidates = Candidates(estimator, y)
+    terms = make_terms(
+        candidates,
+        Data(X, y, task=candidates.task, groups=groups, weight=sample_weight),
+        levels=levels,
+        repeats=repeats,
+        perturbation=perturbation,
+        mode=mode,
+        cv=cv,
+        bounds=bounds,
+        level=level,
+        random_state=seed_of(random_state),
+    )
+    return engine_or_new(engine).run(perturb_plan(candidates, terms), terms.data, description="perturb")
+
+
+def complexity_curve(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    parameter: str,
+    values: Any,
+    design: Any = "kfold",
+    k: int = 5,
+    repeats: int | None = None,
+    metric: str | None = None,
+    interval: IntervalChoice = "auto",
+    level: float = 0.95,
+    pos_label: Any = None,
+    groups: Any = None,
+    sample_weight: Any = None,
+    random_state: Any = None,
+    engine: Engine | None = None,
+) -> Curve:
+    """Follow the error along a parameter that makes the learner simpler or richer, on training and on test rows.
+
+    Where both are high the learner is too simple; where the training error is low and the test error high it is too
+    rich. Parameters along which one fit contains the others, such as the stages of boosting, take one fit per split.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X, y : table and target
+    parameter : str
+        Name of the parameter, as ``set_params`` takes it.
+    values : list
+        What it is set to.
+    design, k, repeats, metric, interval, level, pos_label, groups, sample_weight, random_state, engine
+        As for :func:`assess`.
+
+    Returns
+    -------
+    Curve
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> curve = complexity_curve(DecisionTreeClassifier(random_state=0), X, y, parameter="max_depth", values=[1, 3, 9])
+    >>> curve.table["train"].round(2).tolist()
+    [0.07, 0.03, 0.0]
+    """
+    check_interval_choice(interval, level)
+    candidates = Candidates(estimator, y)
+    if not candidates.single:
+        raise InvalidInput(
+            f"A complexity curve is of one estimator. Got {len(candidates.names)}; ask for one at a time."
+        )
+    data = Data(X, y, task=candidates.task, groups=groups, weight=sample_weight)
+    chosen = _metric_for(data, metric, pos_label)
+    spelled_out = make_design(
+        data, design, chosen, k=k, repeats=repeats, interval=interval, random_state=seed_of(random_state)
+    )
+    points = points_along(candidates.estimators[candidates.names[0]], parameter, values, spelled_out)
+    plan = curve_plan(points, data, chosen, varied=parameter, level=level)
+    return engine_or_new(engine).run(plan, data, description="complexity curve")
+
+
+def extrapolate(
+    sizes: Any,
+    errors: Any,
+    stderr: Any = None,
+    *,
+    level: float = 0.95,
+    mode: Mode = "default",
+    tolerance: float | None = None,
+    horizon: float | None = None,
+    largest: float | None = None,
+) -> Extrapolation:
+    """Say what more rows would bring, from a learning curve that was measured elsewhere: no data, no fits.
+
+    Parameters
+    ----------
+    sizes : list of numbers
+        Rows that a learner was trained on, in any order. Errors at the same size are averaged.
+    errors : list of numbers
+        Its error on other rows: shares such as 0.139, or any loss.
+    stderr : list of numbers, optional
+        Standard errors of the errors.
+    level : float, default=0.95
+        Level of the intervals, from 0.2 to 0.99. In paper mode it is the paper's 0.999.
+    mode : {"default", "paper"}, default="default"
+        "paper": a + b·n^c through all points alike, plus and minus rσ, and the stopping rule of Brumen et al. (2007).
+    tolerance : float, optional
+        How much of an error does not matter, for ``stopped``. By default 0.02; of a loss 2% of the largest measured;
+        in paper mode 2 where errors are percent.
+    horizon : float, optional
+        Rows that could be had at most, for ``stopped`` and the plot. By default ten times the largest size.
+    largest : float, optional
+        The largest value that an error can have: 1 for shares, infinite for a loss. By default 1 where no error exceeds
+        1. What is known of error rates is applied to a loss in units of the largest error measured, and its intervals
+        have no upper end other than that.
+
+    Returns
+    -------
+    Extrapolation
+
+    Notes
+    -----
+    Power laws are fitted with more weight on later points, the more so the less the points scatter, and averaged over
+    their exponents. The intervals come from how far such extrapolations of real learning curves were off
+    (docs/reproduction/lcdb.md). A curve that has not begun to fall, or rises at its end, is refused.
+
+    Examples
+    --------
+    >>> sizes = [100, 200, 400, 800, 1600, 3200]
+    >>> result = extrapolate(sizes, [0.312, 0.251, 0.209, 0.182, 0.160, 0.148])
+    >>> value, low, high = result.predict(12_800)
+    >>> low < value < high < 0.16
+    True
+    >>> print(result.rows_for(0.05).rows, result.refused)
+    None None
+    """
+    measured = Measured.of(sizes, errors, stderr, largest=largest)
+    return extrapolated(measured, level=level, mode=mode, tolerance=tolerance, horizon=horizon)
 
 
 def study(
@@ -335,7 +827,7 @@ def study(
     seed = seed_of(random_state)
     splits = make_splits(data, "kfold", k=k, random_state=seed)
     plan = study_plan(candidates, data, splits, chosen, level=level, random_state=seed)
-    engine = _engine_or_new(engine)
+    engine = engine_or_new(engine)
     result = engine.run(plan, data, description="study")
     result.fits = engine.stats.to_dict()
     return result
@@ -352,7 +844,8 @@ def _metric_for(data: Data, metric: str | None, pos_label: Any) -> Metric:
     return chosen
 
 
-def _engine_or_new(engine: Engine | None) -> Engine:
+def engine_or_new(engine: Engine | None) -> Engine:
+    """Return the engine that was given, or one in memory."""
     if engine is None:
         return Engine()
     if isinstance(engine, Loop):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from truefit.api import Engine, _engine_or_new, seed_of
+from truefit.api import Engine, engine_or_new, seed_of
 from truefit.core.data import Data
 from truefit.core.errors import InvalidEstimator, InvalidInput
 from truefit.methods.bound import Bound, number, share, whole
@@ -398,4 +398,4 @@ def rademacher(
         )
     signs = random_signs(data.X, rounds, seed_of(random_state))
     plan = rademacher_plan(candidates, data, signs, level=level, labelled=labelled)
-    return _engine_or_new(engine).run(plan, data, description="rademacher complexity")
+    return engine_or_new(engine).run(plan, data, description="rademacher complexity")

@@ -1,13 +1,12 @@
 import numpy as np
 import pytest
+from benchmarks.coverage import learners
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.preprocessing import StandardScaler
-
-from benchmarks.coverage import learners
 
 PEERS = {
     "discriminant": (learners.Discriminant(), LinearDiscriminantAnalysis(), load_wine),

@@ -239,7 +239,7 @@ def test_weights_that_would_not_be_used_are_refused():
         ({"interval": "magic"}, "'interval' parameter"),
         ({"level": 95}, "'level' parameter"),
         ({"random_state": "x"}, "'random_state' parameter"),
-        ({"interval": "pooled", "metric": "auc"}, "pooled interval needs"),
+        ({"interval": "pooled", "metric": "auc"}, "needs a metric that is made of values"),
     ],
 )
 def test_options_that_will_not_do(options, message):

@@ -1,3 +1,7 @@
+import gc
+import pickle
+import tracemalloc
+
 import numpy as np
 import pytest
 from sklearn.model_selection import (
@@ -12,8 +16,10 @@ from sklearn.model_selection import (
 
 from truefit.core.data import Data
 from truefit.core.errors import InvalidInput
+from truefit.core.rows import Rows
+from truefit.core.shelf import SHELF_BYTES
 from truefit.methods.search import has_triangle, inner_splits
-from truefit.methods.splits import make_splits, shared_partition
+from truefit.methods.splits import Split, Splits, make_splits, shared_partition
 
 rng = np.random.default_rng(3)
 X = rng.normal(size=(53, 2))
@@ -82,6 +88,85 @@ def test_a_splitter_gives_the_rows_that_it_gives_in_scikit_learn():
     for ours, (train, test) in zip(make_splits(data, cv), cv.split(X, y), strict=True):
         assert np.array_equal(ours.train.index, train)
         assert np.array_equal(ours.test.index, test)
+
+
+# Subsets of the table, samples with repetitions, all rows for both, and no rows listed at all.
+SPLITS = [
+    Split(Rows.of([3, 900, 70_000]), Rows.of([4])),
+    Split(Rows.of([0, 0, 0, 5, 5, 300]), Rows.of([1, 2, 299])),
+    Split(Rows.all(300), Rows.all(300)),
+    Split(Rows.without(300, [7, 299]), Rows.of([7, 299])),
+    Split(Rows.without(300, [7, 299]), Rows.without(300, range(20, 290))),
+    Split(Rows.of([]), Rows.of([0])),
+]
+
+
+def test_splits_are_made_of_any_splits_and_give_them_back():
+    for splits in (Splits.of(SPLITS, "these"), Splits(iter(SPLITS), False, 1, "these")):
+        assert list(splits) == SPLITS
+        assert [splits[i] for i in range(len(splits))] == SPLITS
+        assert (splits[-2], splits[1:5:2]) == (SPLITS[-2], SPLITS[1:5:2])
+        assert [(s.train.total, s.test.total) for s in splits] == [(s.train.total, s.test.total) for s in SPLITS]
+        with pytest.raises(IndexError):
+            splits[len(SPLITS)]
+        assert list(pickle.loads(pickle.dumps(splits))) == SPLITS
+        trained, tested = sum(len(s.train) for s in SPLITS), sum(len(s.test) for s in SPLITS)
+        assert splits.share == tested / trained
+        assert splits.mean_train_rows == trained / len(SPLITS)
+
+
+@pytest.mark.parametrize("design", ["loo", "kfold", RepeatedKFold(n_splits=4, n_repeats=3, random_state=0)])
+def test_splits_are_numbered_by_their_repeat(design):
+    splits = make_splits(data, design)
+    per = len(splits) // splits.repeats
+    assert [split.repeat for split in splits] == [i // per for i in range(len(splits))]
+    assert [splits[i].repeat for i in range(-len(splits), 0)] == [i // per for i in range(len(splits))]
+    assert splits[per - 1] == list(splits)[per - 1]
+    assert splits[:2] == list(splits)[:2]
+    back = pickle.loads(pickle.dumps(splits))
+    assert list(back) == list(splits)
+    assert (back.partition, back.repeats, back.description) == (splits.partition, splits.repeats, splits.description)
+
+
+def test_runs_in_other_numbers_of_parts_are_no_repeats():
+    n = 12
+    parts = [part for k in (2, 4) for part in np.array_split(np.arange(n), k)]
+    plain = Data(X[:n], X[:n, 0], task="regression")
+    splits = make_splits(plain, [(np.setdiff1d(np.arange(n), part), part) for part in parts])
+    assert (len(splits), splits.partition, splits.repeats) == (6, False, 1)
+    again = make_splits(plain, [(np.setdiff1d(np.arange(n), part), part) for part in parts[:2] * 3])
+    assert (len(again), again.partition, again.repeats) == (6, True, 3)
+
+
+def held_by_splits(rows, design, **options):
+    table = np.arange(rows, dtype=float).reshape(-1, 1)
+    plain = Data(table, table[:, 0], task="regression")
+    gc.collect()
+    tracemalloc.start()
+    splits = make_splits(plain, design, **options)
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    return held, len(splits)
+
+
+@pytest.mark.parametrize(
+    ("design", "options"),
+    [
+        ("kfold", {"k": 5, "repeats": 2_000}),
+        (ShuffleSplit(10_000, test_size=0.5, random_state=0), {}),
+        (ShuffleSplit(10_000, train_size=0.2, test_size=0.1, random_state=0), {}),
+    ],
+)
+def test_many_splits_are_not_held_in_memory(design, options):
+    held, count = held_by_splits(200, design, **options)
+    assert count == 10_000
+    assert held < SHELF_BYTES + 20 * count
+
+
+def test_leave_one_out_is_not_held_at_all():
+    held, count = held_by_splits(20_000, "loo")
+    assert count == 20_000
+    assert held < 10_000
 
 
 def test_pairs_of_folds_make_the_triangle():

@@ -72,7 +72,7 @@ def test_it_can_be_replaced_in_part(source):
 
 
 def test_recent_lets_the_least_recent_go_first():
-    recent = Recent(limit_bytes=24)
+    recent = Recent(limit_bytes=1_100)
     for name in "abc":
         recent.add(name, np.zeros(1))
     recent.get("a")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
@@ -13,15 +13,19 @@ from truefit.core.errors import BudgetSpent, ExecutorError, Interrupted
 from truefit.core.job import Executor, Job, Plan, Solver, Store
 from truefit.core.key import Keys, is_private
 from truefit.core.outcome import Outcome
+from truefit.core.outcomes import StoredAnswers
 from truefit.core.progress import Progress
 from truefit.core.task import Fit
-from truefit.engine.run import Batch, Run, StoredAnswers, Want
+from truefit.engine.fingerprints import Fingerprints
+from truefit.engine.run import Batch, Run, Want
 from truefit.engine.stats import Stats
 
 R = TypeVar("R")
 Listener = Callable[[Progress], None]
 
 _MODELS_CACHED = 4
+#: Outcomes that go into the store together: a closed form has those of all rows, which would be there twice.
+_KEPT_AT_ONCE = 1000
 _SECONDS_BETWEEN_EVENTS = 0.1
 
 
@@ -60,7 +64,7 @@ class Loop:
         self._scratch = scratch
         self._on_error = on_error
         self._listener = listener
-        self._fitted_here: set[str] = set()
+        self._fitted_here = Fingerprints()
         self._models: OrderedDict[str, Any] = OrderedDict()
 
     def run(self, plan: Plan[R], data: Data, *, seconds: float | None = None, description: str = "") -> R:
@@ -156,11 +160,10 @@ class _Course:
         for run in runs:
             if run.doomed is not None:
                 run.fail()
-            elif any(outcome is None for outcome in run.outcomes):
+            elif run.outcomes.ready < len(run.outcomes):
                 if not self._late():
                     raise ExecutorError(f"An executor must answer every job. {self.loop._executor!r} left some out.")
-                done = sum(outcome is not None for outcome in run.outcomes)
-                message = f"The time budget was spent with {done} of {len(run.outcomes)} fits done."
+                message = f"The time budget was spent with {run.outcomes.ready} of {len(run.outcomes)} fits done."
                 run.throw(BudgetSpent(message, run.outcomes))
             else:
                 run.send()
@@ -204,9 +207,8 @@ class _Course:
         return open_wants
 
     def _execute(self, fits: Sequence[Fit], batch: Batch) -> None:
-        jobs = {fit.key: job for job in self.loop._claim(fits, batch.data) for fit in job.fits}
-        distinct = {id(job): job for job in jobs.values()}.values()
-        results = self.loop._executor.map(self._still_wanted(distinct, batch), batch.data)
+        jobs = {job.fits[0].key: job for job in self.loop._claim(fits, batch.data)}
+        results = self.loop._executor.map(self._still_wanted(jobs.values(), batch), batch.data)
         try:
             for outcomes in results:
                 self._take(outcomes, jobs[outcomes[0].key], batch)
@@ -215,7 +217,7 @@ class _Course:
         finally:
             _close(results)
 
-    def _still_wanted(self, jobs: Any, batch: Batch) -> Iterator[Job]:
+    def _still_wanted(self, jobs: Iterable[Job], batch: Batch) -> Iterator[Job]:
         # The executor takes jobs as it can start them: what nobody waits for any more is not started.
         for job in jobs:
             if self._late():
@@ -247,15 +249,16 @@ class _Course:
         self._tell()
 
     def _keep(self, outcomes: Sequence[Outcome]) -> None:
-        """Put the outcomes of a job into their store, in one go."""
+        """Put the outcomes of a job into their store."""
         loop = self.loop
         good = [outcome for outcome in outcomes if outcome.error is None]
         public = [outcome for outcome in good if not is_private(outcome.key)]
-        if public:
-            loop._store.put(public)
+        for start in range(0, len(public), _KEPT_AT_ONCE):
+            loop._store.put(public[start : start + _KEPT_AT_ONCE])
         if len(public) < len(good):
             self.scratch.put([outcome for outcome in good if is_private(outcome.key)])
-        loop._fitted_here.update(outcome.key for outcome in public)
+        for outcome in public:
+            loop._fitted_here.add(outcome.key)
         for outcome in good:
             loop.stats.seconds += outcome.fit_seconds
             if outcome.model is not None:

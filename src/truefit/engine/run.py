@@ -2,47 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, overload
+from typing import Any, cast
 
 from truefit.core.data import Data
 from truefit.core.errors import FitError
-from truefit.core.job import Plan, Store
+from truefit.core.job import Plan
 from truefit.core.key import Keys, union_of_asks
-from truefit.core.outcome import Answer, Failure, Outcome, grouped_failures
+from truefit.core.outcome import Failure, Outcome, grouped_failures
+from truefit.core.outcomes import Outcomes
 from truefit.core.task import Ask, Fit, FitTask
 from truefit.engine.leaders import Leaders
-
-
-class StoredAnswers(Sequence[Answer]):
-    """Answers that stay in the store until somebody looks at them."""
-
-    __slots__ = ("_key", "_store")
-
-    def __init__(self, store: Store, key: str) -> None:
-        self._store = store
-        self._key = key
-
-    def _load(self) -> Sequence[Answer]:
-        return self._store.get([self._key])[self._key].answers
-
-    @overload
-    def __getitem__(self, place: int) -> Answer: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Answer]: ...
-    def __getitem__(self, place: int | slice) -> Answer | Sequence[Answer]:
-        return self._load()[place]
-
-    def __iter__(self) -> Iterator[Answer]:
-        return iter(self._load())
-
-    def __len__(self) -> int:
-        return len(self._load())
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # A pickle takes the answers themselves along: the store may be in this process's memory.
-        return tuple, ([Answer(a.response, a.tokens, a.values, a.coded) for a in self._load()],)
 
 
 @dataclass(slots=True, eq=False)
@@ -53,7 +24,7 @@ class Run:
     data: Data
     tasks: Sequence[FitTask] = ()
     orders: list[int] = field(default_factory=list)
-    outcomes: list[Outcome | None] = field(default_factory=list)
+    outcomes: Outcomes = field(default_factory=Outcomes)
     leaders: Leaders = field(default_factory=Leaders)
     result: Any = None
     error: BaseException | None = None
@@ -66,7 +37,10 @@ class Run:
 
     def send(self) -> None:
         """Hand the plan the outcomes of its tasks; it asks for more, or returns."""
-        outcomes = [self._with_model(i, outcome) for i, outcome in enumerate(self.outcomes) if outcome is not None]
+        outcomes = cast(Sequence[Outcome], self.outcomes)
+        for i, task in enumerate(self.tasks):
+            if task.keep is not None:
+                self.outcomes[i] = replace(outcomes[i], model=self.leaders.model(task.keep, self.orders[i]))
         self._advance(lambda: self.plan.send(outcomes))
 
     def throw(self, error: BaseException) -> None:
@@ -79,20 +53,16 @@ class Run:
         text = grouped_failures([self.doomed])
         self.throw(FitError(f"A fit failed, and on_error is 'raise'. {text}", [self.doomed]))
 
-    def _advance(self, step: Any) -> None:
-        self.doomed = None
+    def _advance(self, step: Callable[[], Sequence[FitTask]]) -> None:
+        self.doomed, self.tasks = None, ()  # so that they are not held while the plan makes others
         try:
             self.tasks = list(step())
         except StopIteration as stop:
-            self.result, self.finished, self.tasks = stop.value, True, ()
+            self.result, self.finished = stop.value, True
         except Exception as error:
-            self.error, self.finished, self.tasks = error, True, ()
-        self.outcomes = [None] * len(self.tasks)
+            self.error, self.finished = error, True
+        self.outcomes = Outcomes([None] * len(self.tasks))
         self.orders = [self.leaders.order() if task.keep else 0 for task in self.tasks]
-
-    def _with_model(self, i: int, outcome: Outcome) -> Outcome:
-        keep = self.tasks[i].keep
-        return outcome if keep is None else replace(outcome, model=self.leaders.model(keep, self.orders[i]))
 
 
 @dataclass(slots=True, eq=False)

@@ -1,26 +1,37 @@
-"""Assessment: how good learners are, by hold-out, k-fold, repeated k-fold, leave-one-out or any splitter."""
+"""Assessment: how good learners are, by hold-out, k-fold, nesting, leave-one-out, bootstrap or any splitter."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
+from itertools import chain
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from truefit.core.data import Data
+from truefit.core.data import Data, Task
 from truefit.core.errors import BudgetSpent, FitError, InvalidInput
 from truefit.core.job import Plan
 from truefit.core.metadata import check_takes_weights
 from truefit.core.outcome import Outcome, grouped_failures
+from truefit.core.outcomes import Outcomes
 from truefit.core.task import Ask, FitTask
 from truefit.methods.candidates import Candidates, default_responses
-from truefit.methods.estimate import Estimate, IntervalChoice, RowValues, estimate_rows, estimate_scores
+from truefit.methods.designs import Design
+from truefit.methods.displays import draw
+from truefit.methods.estimate import Estimate
+from truefit.methods.estimates import estimate
+from truefit.methods.evidence import Evidence
+from truefit.methods.portions import portions
 from truefit.methods.result import Result
-from truefit.methods.splits import Splits
-from truefit.metrics.metric import Metric, get_metric
+from truefit.methods.splits import Split
+from truefit.methods.winner import winner_estimate
+from truefit.metrics.metric import Metric, get_metric, metric_names
+from truefit.metrics.ranking import positive_class, ranked
 from truefit.metrics.replay import Replay
 from truefit.plots.folds import fold_scores
 from truefit.plots.forest import forest
@@ -29,20 +40,15 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-# A plan asks in portions of about this size, so that its open tasks do not grow with the number of fits.
-_PORTION_BYTES = 8 << 20
-_TASK_BYTES = 400
-
 Scores = npt.NDArray[np.float64]
 
 
 def assess_plan(
     candidates: Candidates,
     data: Data,
-    splits: Splits,
+    design: Design,
     metric: Metric,
     *,
-    interval: IntervalChoice,
     level: float,
 ) -> Plan[Assessment]:
     """Fit every candidate on every training set and ask for its predictions on the test set."""
@@ -52,39 +58,25 @@ def assess_plan(
             check_takes_weights(estimator)
         wanted = (*default_responses(estimator, data.task), *metric.responses(estimator))
         responses[name] = tuple(dict.fromkeys(wanted))
-    pairs = [(name, split) for split in splits for name in candidates.names]
     tasks = (
         FitTask(candidates.estimators[name], split.train, tuple(Ask(split.test, r) for r in responses[name]))
-        for name, split in pairs
+        for split in chain(design.splits, design.extra)
+        for name in candidates.names
     )
-    outcomes: list[Outcome | None] = []
+    outcomes = Outcomes()
     for portion in portions(tasks):
         try:
-            outcomes += yield portion
+            outcomes.extend((yield portion))
         except BudgetSpent as spent:
-            outcomes += spent.outcomes
-            if all(outcome is None for outcome in outcomes):
+            outcomes.extend(spent.outcomes)
+            if outcomes.ready == 0:
                 raise
             break
-    outcomes += [None] * (len(pairs) - len(outcomes))
-    by_name: dict[str, list[Outcome | None]] = {name: [] for name in candidates.names}
-    for (name, _), outcome in zip(pairs, outcomes, strict=True):
-        by_name[name].append(outcome)
-    return Assessment(candidates, data, splits, metric, by_name, interval, level)
-
-
-def portions(tasks: Iterator[FitTask]) -> Iterator[list[FitTask]]:
-    """Tasks in portions of bounded size."""
-    portion: list[FitTask] = []
-    size = 0
-    for task in tasks:
-        portion.append(task)
-        size += _TASK_BYTES + task.train.nbytes + sum(ask.rows.nbytes for ask in task.asks)
-        if size > _PORTION_BYTES:
-            yield portion
-            portion, size = [], 0
-    if portion:
-        yield portion
+        del portion  # or it would be held while the next is made
+    width = len(candidates.names)
+    outcomes.extend([None] * ((len(design.splits) + len(design.extra)) * width - len(outcomes)))
+    by_name = {name: outcomes[place::width] for place, name in enumerate(candidates.names)}
+    return Assessment(candidates, data, design, metric, by_name, level)
 
 
 class Assessment(Result):
@@ -99,28 +91,31 @@ class Assessment(Result):
         self,
         candidates: Candidates,
         data: Data,
-        splits: Splits,
+        design: Design,
         metric: Metric,
-        outcomes: dict[str, list[Outcome | None]],
-        interval: IntervalChoice,
+        outcomes: Mapping[str, Sequence[Outcome | None]],
         level: float,
+        *,
+        best: str | None = None,
     ) -> None:
         self.names = candidates.names
         self.metric = metric.name
         self.level = level
+        self.splits = design.splits
         self._single = candidates.single
         self._data = data.without_table()
-        self._splits = splits
+        self._design = design
         self._metric = metric
-        self._outcomes = outcomes
-        self._interval = interval
+        self._best = best
+        self._all = outcomes  # those of the splits, then those of the design's further fits
+        self._outcomes = {name: found[: len(design.splits)] for name, found in outcomes.items()}
         self._report_failures()
 
     def _report_failures(self) -> None:
-        failures = [o.error for outcomes in self._outcomes.values() for o in outcomes if o and o.error]
+        failures = [o.error for outcomes in self._all.values() for o in outcomes if o and o.error]
         if not failures:
             return
-        total = sum(len(outcomes) for outcomes in self._outcomes.values())
+        total = sum(len(outcomes) for outcomes in self._all.values())
         text = grouped_failures(failures)
         if len(failures) == total:
             raise FitError(f"All {total} fits failed.\n\n{text}", failures)
@@ -128,11 +123,11 @@ class Assessment(Result):
 
     def failed(self, name: str) -> int:
         """Return how many fits of an estimator have no answers."""
-        return sum(o is not None and o.error is not None for o in self._outcomes[name])
+        return sum(o is not None and o.error is not None for o in self._all[name])
 
     def missing(self, name: str) -> int:
         """Return how many fits of an estimator were not run for lack of time."""
-        return sum(o is None for o in self._outcomes[name])
+        return sum(o is None for o in self._all[name])
 
     def split_scores(self, metric: str | Metric | None = None, *, pos_label: Any = None) -> dict[str, Scores]:
         """Value of a metric on each test set, by estimator; NaN where the fit failed or was not run."""
@@ -140,11 +135,17 @@ class Assessment(Result):
         return {name: self._scores_of(name, wanted) for name in self.names}
 
     def _scores_of(self, name: str, metric: Metric) -> Scores:
-        scores = np.full(len(self._splits), np.nan)
-        for i, (split, outcome) in enumerate(zip(self._splits, self._outcomes[name], strict=True)):
+        scores = np.full(len(self.splits), np.nan)
+        for i, (split, outcome) in enumerate(zip(self.splits, self._outcomes[name], strict=True)):
             if outcome is not None and outcome.error is None:
                 scores[i] = metric.value(outcome, self._data, split.test)
         return scores
+
+    def row_losses(self, name: str) -> list[npt.NDArray[Any]] | None:
+        """Values of the rows of each test set under the metric; None where it is no mean over rows, or fits failed."""
+        if self._metric.row_loss is None or self._incomplete(name):
+            return None
+        return list(self._evidence(name, self._metric).rows())
 
     @cached_property
     def estimates(self) -> dict[str, Estimate]:
@@ -152,33 +153,24 @@ class Assessment(Result):
         return {name: self._estimate(name, self._metric) for name in self.names}
 
     def _estimate(self, name: str, metric: Metric) -> Estimate:
-        outcomes = self._outcomes[name]
-        if any(outcome is None or outcome.error is not None for outcome in outcomes):
-            failed, missing = self.failed(name), self.missing(name)
-            parts = ([f"{failed} of its fits failed"] if failed else []) + (
-                [f"{missing} were not run"] if missing else []
-            )
-            return Estimate(float("nan"), None, None, f"{' and '.join(parts)}, and the rest alone would not be honest")
-        options: dict[str, Any] = {"choice": self._interval, "level": self.level}
-        if metric.row_loss is not None:
-            rows = RowValues(partial(self._row_values, name, metric), self._splits, self._data.weight)
-            independent = self._data.groups is None and self._data.weight is None
-            return estimate_rows(rows, self._splits, metric, independent=independent, **options)
-        if self._one_row_tests:
-            pooled = _pooled_value(metric, self._data, self._splits, outcomes)
-            return Estimate(pooled, None, None, f"{metric.name} of single rows has no spread to measure")
-        return estimate_scores(self._scores_of(name, metric), self._splits, metric, **options)
+        reason = self._incomplete(name)
+        if reason is not None:
+            return Estimate(float("nan"), None, None, reason)
+        return estimate(self._evidence(name, metric), level=self.level)
 
-    @property
-    def _one_row_tests(self) -> bool:
-        return all(len(split.test) == 1 for split in self._splits)
+    def _incomplete(self, name: str) -> str | None:
+        """Why an estimator has no estimate, or None."""
+        failed, missing = self.failed(name), self.missing(name)
+        if not failed and not missing:
+            return None
+        parts = ([f"{failed} of its fits failed"] if failed else []) + ([f"{missing} were not run"] if missing else [])
+        return f"{' and '.join(parts)}, and the rest alone would not be honest"
 
-    def _row_values(self, name: str, metric: Metric, place: int) -> npt.NDArray[Any]:
-        outcome = self._outcomes[name][place]
-        assert outcome is not None
-        each = metric.rows(outcome, self._data, self._splits.splits[place].test)
-        assert each is not None
-        return each
+    def _evidence(self, name: str, metric: Metric) -> Evidence:
+        count = len(self.splits)
+        found = cast("Sequence[Outcome]", self._all[name])
+        design = self._design if self._design.suits(metric) else replace(self._design, interval="auto")
+        return Evidence(found[:count], found[count:], self._data, design, metric)
 
     @property
     def estimate(self) -> Any:
@@ -203,21 +195,47 @@ class Assessment(Result):
     def _one_or_all(self, by_name: dict[str, Any]) -> Any:
         return by_name[self.names[0]] if self._single else by_name
 
-    @property
+    @cached_property
     def best(self) -> str:
-        """Name of the estimator with the best estimate; of equal ones the first."""
+        """Name of the best estimator, by the estimate or by the rows that are for choosing; of equal ones the first."""
+        if self._best is not None:
+            return self._best
         sign = -1 if self._metric.greater_is_better else 1
-        values = [sign * self.estimates[name].value for name in self.names]
-        return self.names[int(np.nanargmin(values))]
+        if self._design.kind == "threeway":
+            values = [self._validation(name) for name in self.names]
+        else:
+            values = [self.estimates[name].value for name in self.names]
+        if np.isnan(values).all():
+            return self.names[0]
+        return self.names[int(np.nanargmin(sign * np.array(values)))]
+
+    def _validation(self, name: str) -> float:
+        return np.nan if self._incomplete(name) else float(self._evidence(name, self._metric).extra_scores()[0])
+
+    @cached_property
+    def winner(self) -> Estimate:
+        """How good the best of these is, now that it was picked for being the best.
+
+        Its own estimate is the best of several and too good on average. Here the choice is made anew on bootstrap
+        samples of the rows and judged on the rest of them, from the same fits. With one estimator, or where the
+        choice was made on rows of their own, it is the plain estimate.
+        """
+        if len(self.names) == 1 or self._design.kind == "threeway":
+            return self.estimates[self.best]
+        complete = [name for name in self.names if not self._incomplete(name)]
+        evidence = [self._evidence(name, self._metric) for name in complete]
+        return winner_estimate(evidence, level=self.level)
 
     @property
     def estimand(self) -> str:
         """What the estimate is an estimate of."""
-        share = np.mean([len(split.train) for split in self._splits]) / self._data.n
-        return (
-            f"{self.metric} on new rows of the learner trained on these {self._data.n:,} rows, "
-            f"as seen by models trained on {share:.0%} of them"
-        )
+        what = f"{self.metric} on new rows of the learner trained on these {self._data.n:,} rows"
+        if self._design.kind in (".632", ".632+"):
+            return f"{what}, between that on rows left out of bootstrap samples and that on its own training rows"
+        if self._design.kind == "bootstrap":
+            return f"{what}, as seen by models trained on samples that hold about 63% of them"
+        share = self.splits.mean_train_rows / self._data.n
+        return f"{what}, as seen by models trained on {share:.0%} of them"
 
     def score(self, metric: str, *, pos_label: Any = None) -> Any:
         """Return the estimate under another metric, from the stored predictions.
@@ -228,7 +246,20 @@ class Assessment(Result):
             If the metric is unknown, or needs a response that the estimators do not have.
         """
         wanted = get_metric(metric, self._data.task, pos_label=pos_label)
+        wanted.check(self._data)
         return self._one_or_all({name: self._estimate(name, wanted).value for name in self.names})
+
+    def under(self, metric: str, *, pos_label: Any = None) -> Assessment:
+        """Return this assessment under another metric, with its intervals, from the stored predictions."""
+        wanted = get_metric(metric, self._data.task, pos_label=pos_label)
+        wanted.check(self._data)
+        other = copy(self)
+        for cached in ("estimates", "best", "winner", "table"):
+            other.__dict__.pop(cached, None)
+        other._metric, other.metric = wanted, wanted.name
+        if not self._design.suits(wanted):
+            other._design = replace(self._design, interval="auto")
+        return other
 
     @property
     def predictions(self) -> Any:
@@ -239,7 +270,7 @@ class Assessment(Result):
         import pandas as pd
 
         frames = []
-        for i, (split, outcome) in enumerate(zip(self._splits, self._outcomes[name], strict=True)):
+        for i, (split, outcome) in enumerate(zip(self.splits, self._outcomes[name], strict=True)):
             if outcome is None or outcome.error is not None:
                 continue
             rows = split.test.index
@@ -256,6 +287,72 @@ class Assessment(Result):
                 columns |= {f"p({label})": proba[:, j] for j, label in enumerate(self._data.classes)}
             frames.append(pd.DataFrame(columns))
         return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=["row", "split", "repeat", "y"])
+
+    @property
+    def task(self) -> Task:
+        """Whether this is a classification or a regression."""
+        return self._data.task
+
+    def ranked(
+        self, *, pos_label: Any = None, probabilities: bool = False
+    ) -> dict[str, list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]]:
+        """Whether rows are of the positive class, and how strongly they are taken to be, per test set, by estimator."""
+        positive = positive_class(self._data, pos_label)
+        return {
+            name: [
+                ranked(outcome, self._data, split.test, positive, probabilities=probabilities)
+                for split, outcome in self._tested(name)
+            ]
+            for name in self.names
+        }
+
+    def roc(self, *, pos_label: Any = None) -> Any:
+        """Points of the ROC curve of each test set as a frame: split, fpr, tpr, threshold; a dict with several.
+
+        Parameters
+        ----------
+        pos_label : label, optional
+            The positive class; by default the second in order.
+        """
+        import pandas as pd
+        from sklearn.metrics import roc_curve
+
+        frames = {}
+        for name, folds in self.ranked(pos_label=pos_label).items():
+            parts = []
+            for i, (y01, scores) in enumerate(folds):
+                if 0 < y01.sum() < len(y01):
+                    fpr, tpr, threshold = roc_curve(y01, scores)
+                    parts.append(pd.DataFrame({"split": i, "fpr": fpr, "tpr": tpr, "threshold": threshold}))
+            frames[name] = pd.concat(parts, ignore_index=True)
+        return self._one_or_all(frames)
+
+    def metrics(self, names: Sequence[str] | None = None, *, pos_label: Any = None) -> pd.DataFrame:
+        """Return the estimates under many metrics: one row per estimator, a column per metric.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            By default all of truefit's that suit the task and the classes, and that the estimators can answer.
+        pos_label : label, optional
+        """
+        import pandas as pd
+
+        columns = {}
+        for name in metric_names(self.task) if names is None else names:
+            try:
+                found = self.under(name, pos_label=pos_label).estimates
+            except InvalidInput:
+                if names is not None:
+                    raise
+                continue  # not for these classes, or not by these responses
+            columns[name] = {estimator: each.value for estimator, each in found.items()}
+        return pd.DataFrame(columns, index=pd.Index(self.names, name="estimator"))
+
+    def _tested(self, name: str) -> Iterator[tuple[Split, Outcome]]:
+        for split, outcome in zip(self.splits, self._outcomes[name], strict=True):
+            if outcome is not None and outcome.error is None:
+                yield split, outcome
 
     def confusion(self) -> Any:
         """Counts of true labels (lines) against predicted ones (columns), over all test sets."""
@@ -290,7 +387,7 @@ class Assessment(Result):
     @property
     def heading(self) -> str:
         """What was measured, and how."""
-        return f"{self.metric} by {self._splits.description} on {self._data.n:,} rows"
+        return f"{self.metric} by {self.splits.description} on {self._data.n:,} rows"
 
     def summary(self) -> str:
         """Return each estimate with its interval, what it estimates, and what to know about it."""
@@ -310,8 +407,19 @@ class Assessment(Result):
             notes[f"the time budget was spent before {missing} of the fits were run."] = None
         return list(notes)
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the scores on the splits of one estimator, or the estimates of several with their intervals."""
+    def plot(self, ax: Axes | None = None, *, kind: str | None = None, pos_label: Any = None) -> Axes:
+        """Draw the assessment.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        kind : {"roc", "precision_recall", "calibration", "confusion", "residuals", "predicted"}, optional
+            By default the scores on the splits of one estimator, or the estimates of several with their intervals.
+        pos_label : label, optional
+            The positive class of a curve; by default the second in order.
+        """
+        if kind is not None:
+            return draw(self, kind, pos_label=pos_label, ax=ax)
         if self._single:
             return fold_scores(self.names, [self._scores_of(self.names[0], self._metric)], xlabel=self.metric, ax=ax)
         intervals = [self.estimates[name].interval or (np.nan, np.nan) for name in self.names]
@@ -326,7 +434,7 @@ class Assessment(Result):
             "kind": "assessment",
             "version": 1,
             "metric": self.metric,
-            "design": self._splits.description,
+            "design": self.splits.description,
             "rows": self._data.n,
             "level": self.level,
             "estimand": self.estimand,
@@ -340,12 +448,3 @@ class Assessment(Result):
 
 def _plain(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
-
-
-def _pooled_value(metric: Metric, data: Data, splits: Splits, outcomes: Sequence[Outcome | None]) -> float:
-    """Metric over all test rows at once, for metrics that single rows do not have."""
-    parts = []
-    for split, outcome in zip(splits, outcomes, strict=True):
-        assert outcome is not None
-        parts.append(Replay.of(outcome, data, split.test))
-    return metric.of(Replay.joined(parts, data), data, np.concatenate([split.test.index for split in splits]))

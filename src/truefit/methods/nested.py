@@ -10,7 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from truefit.core.data import Data
-from truefit.methods.estimate import WINNER, Estimate, RowValues, estimate_rows, estimate_scores
+from truefit.methods.designs import Design
+from truefit.methods.estimate import Estimate
+from truefit.methods.estimates import WINNER, estimate
+from truefit.methods.evidence import Evidence
 from truefit.methods.result import Result
 from truefit.methods.search import Nested
 from truefit.methods.splits import Splits
@@ -118,16 +121,7 @@ def _estimate(
 ) -> Estimate:
     if np.isnan(scores).any():
         return Estimate(float("nan"), None, None, "fits that were chosen failed")
-    if metric.row_loss is None or data.weight is not None:
-        return estimate_scores(scores, splits, metric, choice="auto", level=level)
-
-    def read(place: int) -> npt.NDArray[Any]:
-        each = metric.rows(nested.outcomes[place], data, splits.splits[place].test)
-        assert each is not None
-        return each
-
-    independent = data.groups is None
+    design = Design("splits", splits, "auto")
+    evidence = Evidence(nested.outcomes, (), data, design, metric, pooled_rates=False, scores=scores)
     # One partition's nested estimate varies more than its losses show: the factor was found by simulation.
-    return estimate_rows(
-        RowValues(read, splits), splits, metric, independent=independent, choice="auto", level=level, factor=WINNER
-    )
+    return estimate(evidence, level=level, factor=WINNER)

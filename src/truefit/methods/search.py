@@ -15,12 +15,14 @@ import numpy.typing as npt
 from sklearn.model_selection import PredefinedSplit
 
 from truefit.core.data import Data
-from truefit.core.errors import FitError, InvalidInput
+from truefit.core.errors import FitError
 from truefit.core.job import Plan
 from truefit.core.outcome import Failure, Outcome, grouped_failures
 from truefit.core.rows import Rows
 from truefit.core.task import Ask, FitTask, Keep, Response
+from truefit.methods.part import Part
 from truefit.methods.splits import Split, Splits, shared_partition, splits_of
+from truefit.methods.triangle import has_triangle, pair_splits
 
 Scores = npt.NDArray[np.float64]
 
@@ -40,7 +42,7 @@ class Search:
     scores : dict of (candidates, splits) arrays
     fit_seconds : (candidates, splits) array
     outcomes : list of lists
-        For each candidate its outcome on each split.
+        For each candidate its outcome on each split, and after these on each inner split.
     best : int
         The chosen candidate.
     nested : Nested or None
@@ -100,8 +102,8 @@ def search_plan(
         if inner is None:
             raise
         # The assessment is an extra: where only its smaller training sets fail, the search itself goes on.
-        inner, wanted, without_nesting = None, list(splits), str(error)
-        tasks = [task for task in tasks if any(task.train is split.train for split in splits)]
+        tasks = [task for place, task in enumerate(tasks) if place % len(wanted) < len(splits)]
+        inner, wanted, without_nesting = None, wanted[: len(splits)], str(error)
         outcomes = yield tasks
     failures = _failures_short_of_all(outcomes)
     by_candidate = [list(outcomes[i : i + len(wanted)]) for i in range(0, len(tasks), len(wanted))]
@@ -116,9 +118,8 @@ def search_plan(
         if final.error is not None:
             raise FitError(f"The best candidate could not be fitted on all rows. {grouped_failures([final.error])}")
         model, refit_seconds = final.model, final.fit_seconds
-    chosen_only = [found[: len(splits)] for found in by_candidate]
-    seconds = np.array([[outcome.fit_seconds for outcome in found] for found in chosen_only])
-    return Search(scores, seconds, chosen_only, best, nested, failures, model, refit_seconds, without_nesting)
+    seconds = np.array([[outcome.fit_seconds for outcome in found[: len(splits)]] for found in by_candidate])
+    return Search(scores, seconds, by_candidate, best, nested, failures, model, refit_seconds, without_nesting)
 
 
 def _failures_short_of_all(outcomes: Sequence[Outcome]) -> tuple[Failure, ...]:
@@ -168,11 +169,6 @@ def _nested(
     return Nested(chosen, complete, outer, triangle=has_triangle(splits))
 
 
-def has_triangle(splits: Splits) -> bool:
-    """Whether leaving out a second fold leaves rows to train on, and the same ones from either side."""
-    return splits.partition and len(splits) >= 3 * splits.repeats
-
-
 def inner_splits(data: Data, splits: Splits, design: Any, *, random_state: int | None = None) -> list[list[Split]]:
     """For each outer split the splits of its training rows on which to choose.
 
@@ -180,29 +176,13 @@ def inner_splits(data: Data, splits: Splits, design: Any, *, random_state: int |
     is used inside the training rows, as scikit-learn's nested cross-validation does.
     """
     if has_triangle(splits):
-        return _triangle(data.n, splits)
+        return pair_splits(data.n, splits)
     return [_split_within(data, split, design, random_state) for split in splits]
-
-
-def _triangle(n: int, splits: Splits) -> list[list[Split]]:
-    pairs: dict[tuple[int, int], Rows] = {}
-    found = []
-    for a, outer in enumerate(splits):
-        group = []
-        for b, other in enumerate(splits):
-            if b == a or other.repeat != outer.repeat:
-                continue
-            pair = (min(a, b), max(a, b))
-            if pair not in pairs:
-                pairs[pair] = Rows.without(n, np.concatenate([outer.test.listed, other.test.listed]))
-            group.append(Split(pairs[pair], other.test, outer.repeat))
-        found.append(group)
-    return found
 
 
 def _split_within(data: Data, split: Split, design: Any, random_state: int | None) -> list[Split]:
     rows = split.train.index
-    part = _Part(data, rows)
+    part = Part(data, rows)
     if hasattr(design, "split") and not isinstance(design, PredefinedSplit):  # that one knows the whole table only
         within = splits_of(part, design)
     else:
@@ -211,21 +191,3 @@ def _split_within(data: Data, split: Split, design: Any, random_state: int | Non
         pairs = [(np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)) for fold in range(k)]
         within = splits_of(part, pairs)
     return [Split(Rows.train_of(data.n, rows[s.train.index]), Rows.of(rows[s.test.index])) for s in within]
-
-
-class _Part:
-    """Some rows of a table, with what splitting needs to know of them."""
-
-    def __init__(self, data: Data, rows: npt.NDArray[np.intp]) -> None:
-        self.n = len(rows)
-        self.y = data.y[rows]
-        self.tokens = data.tokens[rows]
-        self.groups = None if data.groups is None else data.groups[rows]
-        self.classes: npt.NDArray[Any] | None = None
-        self.codes: npt.NDArray[Any] | None = None
-        if data.task == "classification":
-            self.classes, self.codes = np.unique(self.y, return_inverse=True)
-            if len(self.classes) < 2:
-                raise InvalidInput(
-                    f"A training part of the splits has only rows of class {self.classes[0]!r}. Stratify the splits."
-                )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any, Protocol, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from sklearn.model_selection import GroupKFold, LeaveOneOut, StratifiedGroupKFol
 from truefit.core.errors import InvalidInput
 from truefit.core.rows import Rows
 from truefit.core.tokens import Tokens, mix
+from truefit.methods.pairs import LeaveOneOutPairs, PackedPairs
 
 Array = npt.NDArray[Any]
 
@@ -51,29 +52,76 @@ class Split:
     repeat: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Splits:
-    """A design spelled out for a table.
+class Splits(Sequence[Split]):
+    """A design spelled out for a table: splits that are made when they are looked at, and not held.
 
-    ``partition`` says that within each repeat the test sets hold every row once, each with the rest as training
-    set: only then do pairs of folds make the triangle of fits.
+    Parameters
+    ----------
+    splits : iterable of Split
+        In the order of the repeats, equally many of each; which repeat a split belongs to is told by its place.
+    partition : bool
+        Whether within each repeat the test sets hold every row once, each with the rest as training set: only then do
+        pairs of folds make the triangle of fits.
+    repeats : int
+    description : str
+        What this is, in a few words.
+
+    Examples
+    --------
+    >>> splits = Splits.of((Split(Rows.without(3, i), Rows.of([i])) for i in range(2)), "two rows")
+    >>> len(splits), splits[1].test, splits.share
+    (2, Rows.of([1]), 0.5)
     """
 
-    splits: tuple[Split, ...]
-    partition: bool
-    repeats: int
-    description: str
+    __slots__ = ("_pairs", "_per_repeat", "description", "partition", "repeats")
+
+    def __init__(
+        self, splits: Iterable[Split] | PackedPairs | LeaveOneOutPairs, partition: bool, repeats: int, description: str
+    ) -> None:
+        self._pairs = splits if isinstance(splits, PackedPairs | LeaveOneOutPairs) else _pairs_of(splits)
+        self._per_repeat = max(len(self._pairs) // repeats, 1)
+        self.partition = partition
+        self.repeats = repeats
+        self.description = description
+
+    @classmethod
+    def of(cls, splits: Iterable[Split], description: str) -> Splits:
+        """Return splits of which nothing more is known."""
+        return cls(splits, False, 1, description)
+
+    @overload
+    def __getitem__(self, place: int) -> Split: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Split]: ...
+    def __getitem__(self, place: int | slice) -> Split | list[Split]:
+        if isinstance(place, slice):
+            return [self[i] for i in range(*place.indices(len(self)))]
+        train, test = self._pairs[place]
+        return Split(train, test, (place if place >= 0 else place + len(self)) // self._per_repeat)
 
     def __iter__(self) -> Iterator[Split]:
-        return iter(self.splits)
+        for place, (train, test) in enumerate(self._pairs):
+            yield Split(train, test, place // self._per_repeat)
 
     def __len__(self) -> int:
-        return len(self.splits)
+        return len(self._pairs)
+
+    @property
+    def mean_train_rows(self) -> float:
+        """Mean size of a training set."""
+        return self._pairs.train_rows / max(len(self._pairs), 1)
 
     @property
     def share(self) -> float:
         """Mean size of a test set over the mean size of its training set."""
-        return sum(len(s.test) for s in self.splits) / max(sum(len(s.train) for s in self.splits), 1)
+        return self._pairs.test_rows / max(self._pairs.train_rows, 1)
+
+
+def _pairs_of(splits: Iterable[Split]) -> PackedPairs:
+    pairs = PackedPairs()
+    for split in splits:
+        pairs.append(split.train, split.test)
+    return pairs
 
 
 def make_splits(data: Table, design: Any, *, k: int = 5, repeats: int = 1, random_state: int | None = None) -> Splits:
@@ -88,24 +136,23 @@ def make_splits(data: Table, design: Any, *, k: int = 5, repeats: int = 1, rando
         return splits_of(data, design)
     if design not in DESIGNS:
         raise InvalidInput(_WANTED.format(design))
-    found = []
+    pairs = PackedPairs()
     for repeat in range(int(repeats)):
         folds = shared_partition(data, k, repeat=repeat, random_state=random_state)
         for fold in range(1 if design == "holdout" else k):
-            test = np.flatnonzero(folds == fold)
-            found.append(Split(Rows.without(data.n, test), Rows.of(test), repeat))
+            test = Rows.of(np.flatnonzero(folds == fold))
+            pairs.append(Rows(test.listed, data.n), test)
     times = f"{repeats} times " if repeats > 1 else ""
     if design == "holdout":
-        return Splits(tuple(found), False, int(repeats), f"{times}hold-out of {100 / k:.0f}% of the rows")
-    return Splits(tuple(found), True, int(repeats), f"{times}{k}-fold cross-validation")
+        return Splits(pairs, False, int(repeats), f"{times}hold-out of {100 / k:.0f}% of the rows")
+    return Splits(pairs, True, int(repeats), f"{times}{k}-fold cross-validation")
 
 
 def leave_one_out(data: Table) -> Splits:
     """Leave out each row once; the training sets stay lazy."""
     if data.n < 2:
         raise InvalidInput(f"Leave-one-out needs at least 2 rows. Got {data.n} sample.")
-    splits = tuple(Split(Rows.without(data.n, i), Rows.of(np.array([i]))) for i in range(data.n))
-    return Splits(splits, True, 1, "leave-one-out cross-validation")
+    return Splits(LeaveOneOutPairs(data.n), True, 1, "leave-one-out cross-validation")
 
 
 def shared_partition(data: Table, k: int, *, repeat: int = 0, random_state: int | None = None) -> npt.NDArray[np.intp]:
@@ -168,8 +215,9 @@ def _check_k(data: Table, k: Any) -> None:
 def splits_of(data: Table, design: Any) -> Splits:
     """Consume a splitter, or an iterable of (train, test) pairs, once."""
     name = type(design).__name__
-    found = []
-    for train, test in _pairs(data, design, name):
+    pairs = PackedPairs()
+    runs = _Runs(data.n)
+    for train, test in _given_pairs(data, design, name):
         train, test = (_positions(part, data.n, name) for part in (train, test))
         used = np.zeros(data.n, dtype=bool)
         used[train] = True
@@ -180,19 +228,16 @@ def splits_of(data: Table, design: Any) -> Splits:
         used[test] = True
         rows = Rows.of(test)
         # The rest of the table is known by what it leaves out: the same list of rows serves for both.
-        rest = len(train) + len(test) == data.n and used.all()
-        found.append(Split(Rows(rows.listed, data.n) if rest else Rows.train_of(data.n, train), rows))
-    if not found:
+        rest = len(train) + len(test) == data.n and bool(used.all())
+        pairs.append(Rows(rows.listed, data.n) if rest else Rows.train_of(data.n, train), rows)
+        runs.add(test, rest)
+    if not pairs:
         raise InvalidInput(f"A design must have at least one split. {name} gave none.")
-    repeats, partition = _repeats_of(data.n, found)
-    if repeats > 1:
-        per = len(found) // repeats
-        found = [Split(s.train, s.test, i // per) for i, s in enumerate(found)]
     label = name if hasattr(design, "split") else "given"
-    return Splits(tuple(found), partition, repeats, f"{len(found)} splits ({label})")
+    return Splits(pairs, runs.partition, runs.repeats, f"{len(pairs)} splits ({label})")
 
 
-def _pairs(data: Table, design: Any, name: str) -> Iterator[tuple[Any, Any]]:
+def _given_pairs(data: Table, design: Any, name: str) -> Iterator[tuple[Any, Any]]:
     if hasattr(design, "split"):
         target = data.y if data.codes is None else data.codes
         try:
@@ -222,18 +267,36 @@ def _positions(part: Any, n: int, name: str) -> npt.NDArray[np.intp]:
     return positions.astype(np.intp)
 
 
-def _repeats_of(n: int, splits: list[Split]) -> tuple[int, bool]:
-    """Return how often the splits in their order go through all rows exactly once, and whether they do."""
-    seen = np.zeros(n, dtype=bool)
-    count = repeats = 0
-    for split in splits:
-        test = split.test.index
-        if len(split.train) + len(test) != n or seen[test].any() or len(np.unique(test)) != len(test):
-            return 1, False
-        seen[test] = True
-        count += len(test)
-        if count == n:
-            repeats, count = repeats + 1, 0
-            seen[:] = False
-    whole = count == 0 and len(splits) % repeats == 0
-    return (repeats, True) if whole else (1, False)
+class _Runs:
+    """Counts how often the splits in their order go through all rows exactly once, each time in as many parts."""
+
+    def __init__(self, n: int) -> None:
+        self._seen = np.zeros(n, dtype=bool)
+        self._left = n
+        self._parts = 0
+        self._lengths: set[int] = set()  # in how many parts the runs went
+        self._count = 0
+        self._broken = False
+
+    def add(self, test: npt.NDArray[np.intp], rest: bool) -> None:
+        """Go on with a test set; ``rest`` says that it trains on all other rows, and names each row once."""
+        if self._broken or not rest or self._seen[test].any():
+            self._broken = True
+            return
+        self._seen[test] = True
+        self._left -= len(test)
+        self._parts += 1
+        if self._left == 0:
+            self._count += 1
+            self._lengths.add(self._parts)
+            self._seen[:], self._left, self._parts = False, len(self._seen), 0
+
+    @property
+    def partition(self) -> bool:
+        """Whether all splits are such runs."""
+        return not self._broken and self._parts == 0 and len(self._lengths) == 1
+
+    @property
+    def repeats(self) -> int:
+        """How many there are; 1 where the splits are no partition."""
+        return self._count if self.partition else 1

@@ -17,10 +17,12 @@ from truefit.core.outcome import Outcome
 from truefit.core.rows import Rows
 from truefit.methods.assess import Assessment
 from truefit.methods.candidates import Candidates, default_responses
+from truefit.methods.designs import Design, made_of_rows
 from truefit.methods.nested import NestedAssessment
 from truefit.methods.result import Result
 from truefit.methods.search import Search, inner_splits, search_plan
 from truefit.methods.splits import Splits
+from truefit.methods.triangle import has_triangle
 from truefit.metrics.metric import Metric
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ def study_plan(
         means = sign * scores[metric.name].mean(axis=1)
         return int(np.argmax(np.where(np.isnan(means), -np.inf, means)))
 
+    inner = inner_splits(data, splits, len(splits), random_state=random_state)
     search = yield from search_plan(
         list(candidates.estimators.values()),
         data,
@@ -61,11 +64,14 @@ def study_plan(
         responses=responses,
         judge=judge,
         choose=choose,
-        inner=inner_splits(data, splits, len(splits), random_state=random_state),
+        inner=inner,
     )
     if search.nested is None:  # a study without its honest number is none
         raise FitError(f"The choice could not be assessed. {search.without_nesting}")
-    return Study(candidates, data, splits, metric, search, level)
+    further = tuple(split for group in inner for split in group)
+    by_pairs = has_triangle(splits) and made_of_rows(metric, data)
+    design = Design("nested", splits, "triangle" if by_pairs else "auto", further)
+    return Study(candidates, data, design, metric, search, level)
 
 
 class Study(Result):
@@ -74,15 +80,15 @@ class Study(Result):
     title = "Study"
 
     def __init__(
-        self, candidates: Candidates, data: Data, splits: Splits, metric: Metric, search: Search, level: float
+        self, candidates: Candidates, data: Data, design: Design, metric: Metric, search: Search, level: float
     ) -> None:
         names = candidates.names
-        by_name: dict[str, list[Outcome | None]] = {n: list(o) for n, o in zip(names, search.outcomes, strict=True)}
         candidates.single = False
-        self.assessment = Assessment(candidates, data, splits, metric, by_name, "auto", level)
-        assert search.nested is not None
-        self.honest = NestedAssessment(search.nested, data, splits, metric, names=names, level=level)
         self.best = names[search.best]
+        by_name = dict(zip(names, search.outcomes, strict=True))
+        self.assessment = Assessment(candidates, data, design, metric, by_name, level, best=self.best)
+        assert search.nested is not None
+        self.honest = NestedAssessment(search.nested, data, design.splits, metric, names=names, level=level)
         self.model = search.model
         #: How many fits this took, by kind; filled in by the engine that ran it.
         self.fits: dict[str, float] = {}

@@ -28,8 +28,8 @@ def encodable(array: Array) -> bool:
     return array.dtype.kind in _KINDS and array.dtype.isbuiltin != 2
 
 
-def encode(array: Array) -> bytes:
-    """Pack an array into compressed ``.npy`` bytes.
+def encode(array: Array, *, compress: bool = True) -> bytes:
+    """Pack an array into compressed ``.npy`` bytes, or as fast as can be.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def encode(array: Array) -> bytes:
     # Sums depend on the layout in their last bit, so it is kept, and a replayed score is the same number.
     fortran = array.flags.f_contiguous and not array.flags.c_contiguous
     data = _header(array.dtype, array.shape, fortran) + array.tobytes("F" if fortran else "C")
-    return zlib.compress(data, _level(data))
+    return zlib.compress(data, _level(data) if compress else 0)
 
 
 def decode(packed: bytes, where: object = "the store") -> Array:

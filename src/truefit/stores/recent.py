@@ -9,7 +9,10 @@ from typing import Any
 import numpy.typing as npt
 
 #: Several metrics look at the same answer in turn, and many answers share their rows.
-RECENT_BYTES = 8 << 20
+RECENT_BYTES = 1 << 20
+
+#: About what Python takes for an array and its place here, beyond the numbers in it.
+_ARRAY_BYTES = 350
 
 
 class Recent:
@@ -18,7 +21,7 @@ class Recent:
     Examples
     --------
     >>> import numpy as np
-    >>> recent = Recent(limit_bytes=16)
+    >>> recent = Recent(limit_bytes=800)
     >>> for name in "abc":
     ...     recent.add(name, np.zeros(1))
     >>> recent.get("a") is None, recent.get("c")
@@ -40,9 +43,9 @@ class Recent:
     def add(self, key: Hashable, array: npt.NDArray[Any]) -> None:
         """Hold an array that is not held yet."""
         self._arrays[key] = array
-        self._bytes += array.nbytes
+        self._bytes += _ARRAY_BYTES + array.nbytes
         while self._bytes > self.limit_bytes and len(self._arrays) > 1:
-            self._bytes -= self._arrays.popitem(last=False)[1].nbytes
+            self._bytes -= _ARRAY_BYTES + self._arrays.popitem(last=False)[1].nbytes
 
     def clear(self) -> None:
         """Let go of everything."""

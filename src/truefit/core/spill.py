@@ -9,6 +9,7 @@ import weakref
 from truefit.core.errors import StoreDamaged, StoreUnusable
 
 _LENGTH = 8
+_AHEAD = 4096  # read at once with the length: most blobs are smaller
 
 
 class Spill:
@@ -53,13 +54,15 @@ class Spill:
         self._end = place
         return offset
 
-    def read(self, offset: int) -> bytes:
-        """Return the blob at an offset that ``append`` gave."""
-        length = int.from_bytes(os.pread(self._fd, _LENGTH, offset), "little")
-        start, end = offset + _LENGTH, offset + _LENGTH + length
-        blob = os.pread(self._fd, length, start)
+    def read(self, offset: int, *, most: int | None = None) -> bytes:
+        """Return the blob at an offset that ``append`` gave, or its first bytes, ``most`` of them."""
+        ahead = os.pread(self._fd, _AHEAD if most is None else _LENGTH + most, offset)
+        length = int.from_bytes(ahead[:_LENGTH], "little")
+        if most is not None:
+            length = min(length, most)
+        blob = ahead[_LENGTH : _LENGTH + length]
         while len(blob) < length:  # one call reads 2 GiB at most
-            more = os.pread(self._fd, end - start - len(blob), start + len(blob))
+            more = os.pread(self._fd, length - len(blob), offset + _LENGTH + len(blob))
             if not more:
                 raise StoreDamaged("A temporary file must read back as written. Got less of it; run again.")
             blob += more
@@ -72,7 +75,7 @@ class Spill:
 
 def _no_room(error: OSError) -> StoreUnusable:
     return StoreUnusable(
-        "A MemoryStore past its limit must be able to write to the temporary folder. "
+        "A run too large to be held in memory must be able to write to the temporary folder. "
         f"Got for {tempfile.gettempdir()}: {error.strerror or error}. What is finished is kept in memory; "
-        "free space there, set TMPDIR to a folder with more, or give a larger limit_bytes."
+        "free space there, set TMPDIR to a folder with more, or give a MemoryStore a larger limit_bytes."
     )

@@ -1,0 +1,29 @@
+"""Portions: the tasks of a plan a part at a time, so that those under way do not grow with the number of fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from truefit.core.task import FitTask
+
+#: What fills a portion: so many tasks, or so many bytes in their lists of rows.
+_TASKS = 2_000
+_ROW_BYTES = 8 << 20
+#: Leave-one-out may have larger ones: closed forms answer a portion with one factorisation.
+_ONE_ROW_TASKS = 21_000
+
+
+def portions(tasks: Iterable[FitTask]) -> Iterator[list[FitTask]]:
+    """Tasks in portions of bounded size."""
+    portion: list[FitTask] = []
+    filled = 0.0
+    for task in tasks:
+        portion.append(task)
+        one_row = all(len(ask.rows) == 1 for ask in task.asks)
+        row_bytes = task.train.nbytes + sum(ask.rows.nbytes for ask in task.asks)
+        filled += 1 / (_ONE_ROW_TASKS if one_row else _TASKS) + row_bytes / _ROW_BYTES
+        if filled >= 1:
+            yield portion
+            portion, filled = [], 0.0
+    if portion:
+        yield portion
