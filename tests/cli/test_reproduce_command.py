@@ -1,0 +1,47 @@
+import subprocess
+import sys
+
+import pytest
+
+
+def truefit(*arguments, cwd=None):
+    command = [sys.executable, "-m", "truefit.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=300)
+
+
+def test_without_a_name_the_experiments_are_listed():
+    done = truefit("reproduce")
+    assert done.returncode == 0, done.stderr
+    assert "pmv-table1\n  Perturbed Model Validation, Table 1" in done.stdout
+    assert "Needs: mnist01.npz" in done.stdout
+
+
+def test_the_example_in_the_help_works_and_writes_a_section(tmp_path):
+    helped = " ".join(truefit("reproduce", "--help").stdout.replace("│", " ").split())
+    assert "Example: truefit reproduce pmv-unlimited-tree --quick" in helped
+    (tmp_path / "page.md").write_text("# By hand\n")
+    command = ("reproduce", "pmv-unlimited-tree", "--quick", "--out", "page.md", "--store", "runs.db")
+    done = truefit(*command, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "| rate on breast cancer | 0 | 0 | yes |" in done.stdout
+    page = (tmp_path / "page.md").read_text()
+    assert page.startswith("# By hand\n\n<!-- reproduced: pmv-unlimited-tree -->\n\n## pmv-unlimited-tree: ")
+    again = truefit(*command, cwd=tmp_path)
+    assert " 0 run, 0 shared," in again.stderr
+    assert (tmp_path / "page.md").read_text() == page
+
+
+BAD = {
+    "name": (("pmv-tabel1",), "Did you mean 'pmv-table1'"),
+    "page": (("pmv-table1", "--out", "page.html"), "must end in .md"),
+    "folder": (("pmv-table1", "--data", "nowhere"), "There is no nowhere"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_a_sentence_and_exit_code_2(case, tmp_path):
+    arguments, message = BAD[case]
+    done = truefit("reproduce", *arguments, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
