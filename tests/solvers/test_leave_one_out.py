@@ -113,7 +113,7 @@ def test_trusted_rows_equal_refits(table, estimator):
 
 @pytest.mark.slow
 @given(tables(), estimators)
-@settings(max_examples=8000)
+@settings(max_examples=1000, derandomize=True)
 def test_trusted_rows_equal_refits_at_depth(table, estimator):
     assert_trusted_rows_equal_refits(*table, estimator)
 
