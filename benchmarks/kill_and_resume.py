@@ -86,7 +86,7 @@ def names_by_key(log, repeats):
     from truefit.core.key import Keys
     from truefit.core.task import FitTask
     from truefit.methods.candidates import Candidates
-    from truefit.methods.splits import make_splits
+    from truefit.methods.splitting.splits import make_splits
 
     X, y = table()
     chosen = Candidates(candidates(log), y)

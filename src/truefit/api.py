@@ -13,13 +13,8 @@ from truefit.core.stacked import stacked_data
 from truefit.engine.loop import Listener, Loop
 from truefit.executors.serial import SerialExecutor
 from truefit.executors.surroundings import inside_worker
-from truefit.methods.agghoo import agghoo_data, splits_for
-from truefit.methods.assess import Assessment, assess_plan
-from truefit.methods.bias_variance import BiasVariance, bias_variance_plan, make_setup
-from truefit.methods.candidates import Candidates
-from truefit.methods.compare import Comparison, compare_plan
-from truefit.methods.compare_terms import Terms, TestChoice
-from truefit.methods.cross_test import (
+from truefit.methods.aggregation.agghoo import agghoo_data, splits_for
+from truefit.methods.aggregation.cross_test import (
     Correction,
     CrossTest,
     CrossTestTerms,
@@ -28,16 +23,21 @@ from truefit.methods.cross_test import (
     is_triangle,
     nested_splits,
 )
-from truefit.methods.curve import Curve, curve_plan, points_along
-from truefit.methods.default_candidates import default_candidates
-from truefit.methods.designs import make_design
-from truefit.methods.estimate import IntervalChoice, check_interval_choice
-from truefit.methods.extrapolate import Extrapolation, extrapolated
-from truefit.methods.measured import Measured
-from truefit.methods.perturb import perturb_plan
-from truefit.methods.perturb_terms import Mode, PerturbationKind, make_terms
-from truefit.methods.perturbation import Perturbation
-from truefit.methods.splits import make_splits
+from truefit.methods.assessment.assess import Assessment, assess_plan
+from truefit.methods.assessment.complexity_curve import Curve, curve_plan, points_along
+from truefit.methods.assessment.estimate import IntervalChoice, check_interval_choice
+from truefit.methods.candidates import Candidates
+from truefit.methods.capacity.bias_variance import BiasVariance, bias_variance_plan, make_setup
+from truefit.methods.comparison.compare import Comparison, compare_plan
+from truefit.methods.comparison.terms import Terms, TestChoice
+from truefit.methods.curves.extrapolate import Extrapolation, extrapolated
+from truefit.methods.curves.measured import Measured
+from truefit.methods.perturbation.perturb import perturb_plan
+from truefit.methods.perturbation.perturbation import Perturbation
+from truefit.methods.perturbation.terms import Mode, PerturbationKind, make_terms
+from truefit.methods.selection.default_candidates import default_candidates
+from truefit.methods.splitting.designs import make_design
+from truefit.methods.splitting.splits import make_splits
 from truefit.methods.study import Study, study_plan
 from truefit.metrics.metric import Metric, get_metric
 from truefit.solvers import all_solvers

@@ -15,11 +15,11 @@ from sklearn.base import is_classifier
 from truefit.api import Engine, engine_or_new, seed_of
 from truefit.core.data import Data
 from truefit.core.errors import InvalidEstimator, InvalidInput
-from truefit.methods.bound import Bound, number, share, whole
+from truefit.methods.assessment.estimate import check_interval_choice
 from truefit.methods.candidates import Candidates
-from truefit.methods.estimate import check_interval_choice
-from truefit.methods.known_dimension import known_dimension
-from truefit.methods.rademacher import RademacherComplexity, check_rounds, rademacher_plan, random_signs
+from truefit.methods.capacity.bound import Bound, number, share, whole
+from truefit.methods.capacity.known_dimension import known_dimension
+from truefit.methods.capacity.rademacher import RademacherComplexity, check_rounds, rademacher_plan, random_signs
 from truefit.stats.bounds import pac_finite, pac_vc, rademacher_slack, vc_gap, vc_gap_realizable
 
 __all__ = [

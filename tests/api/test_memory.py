@@ -41,7 +41,8 @@ def memory_of(design):
 
 
 def test_a_fit_leaves_few_bytes_behind(monkeypatch):
-    monkeypatch.setattr("truefit.methods.portions._TASKS", 100)  # so that both runs have as many under way at once
+    # So that both runs have as many tasks under way at once.
+    monkeypatch.setattr("truefit.methods.splitting.portions._TASKS", 100)
 
     def run(fits):
         return memory_of(RepeatedKFold(n_splits=5, n_repeats=fits // 5, random_state=0))

@@ -159,7 +159,7 @@ def test_several_metrics_and_a_refit_of_ones_own():
 
 def _splits(k):
     from truefit.core.data import Data
-    from truefit.methods.splits import make_splits
+    from truefit.methods.splitting.splits import make_splits
 
     return make_splits(Data(X, y, task="classification"), "kfold", k=k)
 

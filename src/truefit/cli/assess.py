@@ -28,8 +28,8 @@ from truefit.cli.options import (
 from truefit.cli.outputs import check_picture, check_place, write_picture
 
 if TYPE_CHECKING:
-    from truefit.methods.assess import Assessment
-    from truefit.methods.estimate import IntervalChoice
+    from truefit.methods.assessment.assess import Assessment
+    from truefit.methods.assessment.estimate import IntervalChoice
 
 
 @app.command()

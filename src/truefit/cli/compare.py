@@ -27,8 +27,8 @@ from truefit.cli.options import (
 from truefit.cli.outputs import check_picture, write_picture
 
 if TYPE_CHECKING:
-    from truefit.methods.compare import Comparison
-    from truefit.methods.compare_terms import TestChoice
+    from truefit.methods.comparison.compare import Comparison
+    from truefit.methods.comparison.terms import TestChoice
 
 
 @app.command()
@@ -60,7 +60,7 @@ def compare(
     """
     from truefit.api import Engine
     from truefit.api import compare as run
-    from truefit.methods.default_candidates import default_candidates
+    from truefit.methods.selection.default_candidates import default_candidates
 
     check_picture(plot, (data, store))
     table = load_table(data, target)

@@ -45,7 +45,7 @@ def label_of(text: str | None, table: Table) -> Any:
 
 def candidates_of(names: list[str], table: Table, task: Task) -> dict[str, Any]:
     """Return the models of these names, truefit's or one's own."""
-    from truefit.methods.default_candidates import default_candidates
+    from truefit.methods.selection.default_candidates import default_candidates
 
     known = default_candidates(table.X, task)
     candidates: dict[str, Any] = {}

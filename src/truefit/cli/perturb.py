@@ -25,8 +25,8 @@ from truefit.cli.outputs import check_picture, write_picture
 from truefit.core.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from truefit.methods.perturb_terms import Mode, PerturbationKind
-    from truefit.methods.perturbation import Perturbation
+    from truefit.methods.perturbation.perturbation import Perturbation
+    from truefit.methods.perturbation.terms import Mode, PerturbationKind
 
 _PICTURES = ("rate", "errors")
 
@@ -68,7 +68,7 @@ def perturb(
     """
     from truefit.api import Engine
     from truefit.api import perturb as run
-    from truefit.methods.default_candidates import default_candidates
+    from truefit.methods.selection.default_candidates import default_candidates
 
     check_picture(plot, (data, store))
     if kind is not None and kind not in _PICTURES:

@@ -21,9 +21,9 @@ from truefit.core.errors import InvalidInput
 from truefit.core.outcome import grouped_failures
 from truefit.core.stages import AtStage
 from truefit.estimators.agghoo_candidates import make_candidates, named_estimators
-from truefit.methods.agghoo import Agghoo, AgghooTerms, agghoo_data, agghoo_plan, splits_for
-from truefit.methods.aggregation import aligned, mean_of, vote_of
-from truefit.methods.splits import Splits
+from truefit.methods.aggregation.agghoo import Agghoo, AgghooTerms, agghoo_data, agghoo_plan, splits_for
+from truefit.methods.aggregation.aggregation import aligned, mean_of, vote_of
+from truefit.methods.splitting.splits import Splits
 from truefit.metrics.metric import Metric, get_metric, metric_of_scorer
 
 Array = npt.NDArray[Any]

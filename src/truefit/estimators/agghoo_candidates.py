@@ -14,9 +14,9 @@ from sklearn.pipeline import Pipeline
 
 from truefit.core.errors import InvalidInput
 from truefit.core.stages import AtStage, last_step, offers_stages
-from truefit.methods.agghoo import Candidate
+from truefit.methods.aggregation.agghoo import Candidate
 from truefit.methods.candidates import Candidates, names_of
-from truefit.methods.splits import is_whole
+from truefit.methods.splitting.splits import is_whole
 from truefit.solvers.boosting_stages import HISTOGRAM, STAGES, booster_of, family_of
 
 #: Trained by epoch unless that is turned off; other learners with partial_fit only where a number of stages is given.

@@ -22,11 +22,11 @@ from truefit.core.metadata import check_takes_weights
 from truefit.core.outcome import Outcome, grouped_failures
 from truefit.core.rows import Rows
 from truefit.core.task import RESPONSES, Response
+from truefit.methods.assessment.estimate import check_interval_choice
 from truefit.methods.candidates import Candidates
-from truefit.methods.estimate import check_interval_choice
-from truefit.methods.nested import NestedAssessment
-from truefit.methods.search import Search, inner_splits, search_plan
-from truefit.methods.splits import Split, Splits, is_whole, make_splits
+from truefit.methods.selection.nested import NestedAssessment
+from truefit.methods.selection.search import Search, inner_splits, search_plan
+from truefit.methods.splitting.splits import Split, Splits, is_whole, make_splits
 from truefit.metrics.metric import Metric, metric_of_scorer
 from truefit.metrics.replay import Replay
 

@@ -18,11 +18,11 @@ from truefit.core.job import Plan
 from truefit.core.outcome import grouped_failures
 from truefit.core.rows import Rows
 from truefit.core.task import FitTask, Keep
+from truefit.methods.assessment.estimate import check_interval_choice
 from truefit.methods.candidates import Candidates
-from truefit.methods.estimate import check_interval_choice
-from truefit.methods.perturb import perturb_plan
-from truefit.methods.perturb_terms import PerturbTerms, make_terms
-from truefit.methods.perturbation import Perturbation
+from truefit.methods.perturbation.perturb import perturb_plan
+from truefit.methods.perturbation.perturbation import Perturbation
+from truefit.methods.perturbation.terms import PerturbTerms, make_terms
 
 TieBreaker = Literal["cv", "first", "rate"]
 

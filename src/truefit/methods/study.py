@@ -15,14 +15,14 @@ from truefit.core.job import Plan
 from truefit.core.metadata import check_takes_weights
 from truefit.core.outcome import Outcome
 from truefit.core.rows import Rows
-from truefit.methods.assess import Assessment
+from truefit.methods.assessment.assess import Assessment
 from truefit.methods.candidates import Candidates, default_responses
-from truefit.methods.designs import Design, made_of_rows
-from truefit.methods.nested import NestedAssessment
 from truefit.methods.result import Result
-from truefit.methods.search import Search, inner_splits, search_plan
-from truefit.methods.splits import Splits
-from truefit.methods.triangle import has_triangle
+from truefit.methods.selection.nested import NestedAssessment
+from truefit.methods.selection.search import Search, inner_splits, search_plan
+from truefit.methods.splitting.designs import Design, made_of_rows
+from truefit.methods.splitting.splits import Splits
+from truefit.methods.splitting.triangle import has_triangle
 from truefit.metrics.metric import Metric
 
 if TYPE_CHECKING:

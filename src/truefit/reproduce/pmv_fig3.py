@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from truefit.api import perturb
-from truefit.methods.perturbation import Perturbation
+from truefit.methods.perturbation.perturbation import Perturbation
 from truefit.reproduce.experiment import Experiment, Setting
 from truefit.reproduce.folds import accuracies
 from truefit.reproduce.page import Claim, Page, Table

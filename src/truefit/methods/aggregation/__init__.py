@@ -1,0 +1,1 @@
+"""Aggregated hold-outs, and their cross-test."""

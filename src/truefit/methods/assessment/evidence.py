@@ -1,0 +1,148 @@
+"""Evidence: what the fits of one candidate say under one metric, read as it is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from truefit.core.data import Data
+from truefit.core.outcome import Outcome
+from truefit.methods.splitting.designs import Design
+from truefit.methods.splitting.splits import Split
+from truefit.metrics.metric import Metric
+from truefit.metrics.ranking import positive_class, ranked
+from truefit.metrics.replay import Replay
+
+Array = npt.NDArray[Any]
+#: Values of each fold by the fit without it, and by each fit without it and another fold.
+Triangle = tuple[list[Array], list[list[Array | None]]]
+
+
+class Evidence:
+    """Values of single rows and scores of whole test sets, from outcomes of which none failed.
+
+    Nothing is held: a run of many fits is read through one fit at a time.
+    """
+
+    def __init__(
+        self,
+        outcomes: Sequence[Outcome],
+        extra: Sequence[Outcome],
+        data: Data,
+        design: Design,
+        metric: Metric,
+        *,
+        pooled_rates: bool = True,
+        scores: npt.NDArray[np.float64] | None = None,
+    ) -> None:
+        self.data = data
+        self.design = design
+        self.splits = design.splits
+        self.metric = metric
+        #: Whether rates such as F1 are told by the counts of all test rows; otherwise as the mean over the test sets.
+        self.pooled_rates = pooled_rates
+        self._outcomes = outcomes
+        self.extra_outcomes = extra
+        self._scores = np.full(len(design.splits), np.nan) if scores is None else scores
+
+    def _tested(self) -> Iterator[tuple[Split, Outcome]]:
+        return zip(self.splits, self._outcomes, strict=True)
+
+    @property
+    def independent(self) -> bool:
+        """Whether rows count alike and are independent: no groups, no weights."""
+        return self.data.groups is None and self.data.weight is None
+
+    @property
+    def one_row_tests(self) -> bool:
+        """Whether each test set is a single row, as in leave-one-out."""
+        return self.splits.partition and len(self.splits) == self.data.n * self.splits.repeats
+
+    @property
+    def scores(self) -> npt.NDArray[np.float64]:
+        """Score of each test set."""
+        if np.isnan(self._scores).any():
+            for place, (split, outcome) in enumerate(self._tested()):
+                self._scores[place] = self.metric.value(outcome, self.data, split.test)
+        return self._scores
+
+    def extra_scores(self) -> npt.NDArray[np.float64]:
+        """Score of each further fit on its test rows."""
+        pairs = zip(self.design.extra, self.extra_outcomes, strict=True)
+        return np.array([self.metric.value(outcome, self.data, split.test) for split, outcome in pairs])
+
+    def rows(self) -> Iterator[Array]:
+        """Values of the test rows of each split; with several columns where the metric is made of several means."""
+        for place, (split, outcome) in enumerate(self._tested()):
+            each = self._of(split, outcome)
+            if self.data.weight is None:  # the score, for nothing
+                smooth = self.metric.smooth
+                self._scores[place] = each.mean() if smooth is None else smooth.value(each.mean(axis=0))
+            yield each
+
+    def extra_rows(self) -> Iterator[Array]:
+        """Values of the test rows of each further fit."""
+        for split, outcome in zip(self.design.extra, self.extra_outcomes, strict=True):
+            yield self._of(split, outcome)
+
+    def _of(self, split: Split, outcome: Outcome) -> Array:
+        made_of = self.metric.smooth
+        if made_of is not None:
+            return made_of.rows(outcome, self.data, split.test)
+        each = self.metric.rows(outcome, self.data, split.test)
+        assert each is not None
+        return each
+
+    def runs(self) -> Iterator[Array]:
+        """Values of each run through all rows; of each split, where the splits are no partition."""
+        per_run = len(self.splits) // self.splits.repeats if self.splits.partition else 1
+        run = []
+        for each in self.rows():
+            run.append(each)
+            if len(run) == per_run:
+                yield np.concatenate(run)
+                run = []
+
+    def runs_by_row(self) -> Iterator[Array]:
+        """Values of each run, in the order of the rows, so that candidates can be set side by side."""
+        per_run = len(self.splits) // self.splits.repeats if self.splits.partition else 1
+        tested = [split.test.index for split in self.splits]
+        for place, run in enumerate(self.runs()):
+            yield run[np.argsort(np.concatenate(tested[place * per_run : (place + 1) * per_run]), kind="stable")]
+
+    def pooled_value(self) -> float:
+        """Metric over all test rows at once, for metrics that single rows do not have."""
+        parts = [Replay.of(outcome, self.data, split.test) for split, outcome in self._tested()]
+        index = np.concatenate([split.test.index for split in self.splits])
+        return self.metric.of(Replay.joined(parts, self.data), self.data, index)
+
+    def ranked_runs(self) -> Iterator[list[tuple[Array, Array]]]:
+        """For each run, per test set whether rows are of the positive class, and how high the model ranks them."""
+        per_run = len(self.splits) // self.splits.repeats if self.splits.partition else 1
+        run = []
+        for split, outcome in self._tested():
+            run.append(ranked(outcome, self.data, split.test, positive_class(self.data)))
+            if len(run) == per_run:
+                yield run
+                run = []
+
+    def tested_codes(self) -> Array:
+        """Classes of the rows of the first run, as codes."""
+        codes = self.data.codes
+        assert codes is not None
+        return codes if self.splits.partition else codes[self.splits[0].test.index]
+
+    def triangles(self) -> Iterator[Triangle]:
+        """For each repeat: values of each fold by the fit without it, and by each fit without it and another fold."""
+        k = len(self.splits) // self.splits.repeats
+        singles, further = self.rows(), self.extra_rows()
+        for _ in range(self.splits.repeats):
+            pairs: list[list[Array | None]] = [[None] * k for _ in range(k)]
+            for a in range(k):
+                for b in range(k):
+                    if b != a:
+                        pairs[b][a] = next(further)
+            yield [next(singles) for _ in range(k)], pairs

@@ -1,0 +1,1 @@
+"""How rich a learner is: bounds, complexity, bias and variance."""

@@ -1,0 +1,1 @@
+"""Which of several is better: paired on the same splits."""

@@ -1,0 +1,1 @@
+"""Would more data help: learning curves, measured and extrapolated."""

@@ -1,0 +1,253 @@
+"""Extrapolation: what a learning curve that somebody has measured says about more rows."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, get_args, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from truefit.core.errors import InvalidInput
+from truefit.methods.capacity.bound import number
+from truefit.methods.curves.forecast import MULTIPLES, CalibratedForecast, Forecast, PaperForecast
+from truefit.methods.curves.measured import Measured
+from truefit.methods.curves.rows_needed import RowsNeeded, rows_needed
+from truefit.methods.result import Result
+from truefit.plots.extrapolation import extrapolation
+from truefit.stats.curve_families import FAMILIES
+from truefit.stats.curve_interval import shipped
+from truefit.stats.curve_noise import SLOWEST
+from truefit.stats.curves import fit
+from truefit.stats.paper_curve import well_behaved
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+Floats = npt.NDArray[np.float64]
+Mode = Literal["default", "paper"]
+
+#: How much of an error does not matter unless said otherwise: of a share, and as a share of a loss.
+TOLERANCE = 0.02
+
+
+def extrapolated(
+    measured: Measured,
+    *,
+    level: float = 0.95,
+    mode: Mode = "default",
+    tolerance: float | None = None,
+    horizon: float | None = None,
+    metric: str = "error",
+) -> Extrapolation:
+    """Extrapolate a measured curve; the arguments are those of :func:`truefit.extrapolate`."""
+    if mode not in get_args(Mode):
+        raise InvalidInput(f"The 'mode' parameter must be 'default' or 'paper'. Got {mode!r} instead.")
+    far = MULTIPLES[-1] * measured.last if horizon is None else number("horizon", horizon, at_least=measured.last)
+    if mode == "paper":
+        # The paper counts in percent: errors above 1 are no shares.
+        unit = 1.0 if measured.errors.max() <= 1 else 100.0
+        enough = TOLERANCE * unit if tolerance is None else number("tolerance", tolerance, above=0.0)
+        return Extrapolation(measured, PaperForecast(measured, enough), mode=mode, horizon=far, metric=metric)
+    shipped().check(level)
+    enough = TOLERANCE * measured.unit if tolerance is None else number("tolerance", tolerance, above=0.0)
+    forecast = CalibratedForecast(measured, level, enough, far)
+    return Extrapolation(measured, forecast, mode=mode, horizon=far, metric=metric)
+
+
+class Extrapolation(Result):
+    """What more rows would bring, with intervals; or why that cannot be said.
+
+    Attributes
+    ----------
+    sizes, errors : array of shape (points,)
+        What was measured, by size.
+    stderr : array of shape (points,) or None
+    mode : {"default", "paper"}
+    level : float
+        Level of the intervals; in paper mode the paper's, 0.999.
+    horizon : float
+        The size up to which it is asked what more rows would bring.
+    """
+
+    title = "Extrapolation"
+
+    def __init__(self, measured: Measured, forecast: Forecast, *, mode: Mode, horizon: float, metric: str) -> None:
+        self.sizes = measured.sizes
+        self.errors = measured.errors
+        self.stderr = measured.stderr
+        self.mode = mode
+        self.level = forecast.level
+        self.horizon = horizon
+        self.metric = metric
+        self._measured = measured
+        self._forecast = forecast
+
+    @property
+    def _percent(self) -> str:
+        return f"{100 * self.level:.4g}%"
+
+    @property
+    def refused(self) -> str | None:
+        """Why no extrapolation is given; None where one is."""
+        return self._forecast.refused
+
+    @property
+    def warnings(self) -> list[str]:
+        """What to know about the extrapolation."""
+        return self._forecast.warnings
+
+    @property
+    def well_behaved(self) -> bool:
+        """Whether the last three points fall, ever more slowly (the paper's Eqs. 38 and 39)."""
+        return bool(len(self.sizes) > 2 and well_behaved(self.sizes, self.errors)[-1])
+
+    @property
+    def stopped(self) -> bool:
+        """Whether enough has been measured; ``reason`` says why."""
+        return self._forecast.stop[0]
+
+    @property
+    def reason(self) -> str:
+        """Why enough has been measured, or why not."""
+        return self._forecast.stop[1]
+
+    @property
+    def end(self) -> float:
+        """What the curve falls to in the end, for any number of rows."""
+        return self._forecast.end
+
+    @overload
+    def predict(self, n: float) -> tuple[float, float, float]: ...
+
+    @overload
+    def predict(self, n: npt.NDArray[Any] | list[float]) -> tuple[Floats, Floats, Floats]: ...
+
+    def predict(self, n: Any) -> Any:
+        """Return the error expected with n rows, and the low and high end of its interval.
+
+        Parameters
+        ----------
+        n : int or array of int
+            Rows, counted as in ``sizes``.
+
+        Returns
+        -------
+        (value, low, high)
+            Floats for one n, arrays for several. NaN where the extrapolation is refused.
+        """
+        sizes = np.asarray(n, dtype=np.float64)
+        if sizes.ndim > 1 or not (np.isfinite(sizes) & (sizes > 0)).all():
+            raise InvalidInput(f"The 'n' parameter must be a positive number of rows, or a list of them. Got {n!r}.")
+        found = self._forecast.predict(np.atleast_1d(sizes))
+        return tuple(float(each[0]) for each in found) if sizes.ndim == 0 else found
+
+    def rows_for(self, error: float) -> RowsNeeded:
+        """Say how many rows it takes to reach an error.
+
+        Parameters
+        ----------
+        error : float
+
+        Returns
+        -------
+        RowsNeeded
+            ``rows`` is None where the curve does not come down to the error; ``reading`` says so in words.
+        """
+        wanted = number("error", error, at_least=0.0)
+        if self.refused is not None:
+            return RowsNeeded(wanted, None, None, None, f"No answer. {self.refused}")
+        return rows_needed(
+            wanted,
+            self._forecast.predict,
+            first=float(self.sizes[0]),
+            last=self._measured.last,
+            end=self.end,
+            level=self.level,
+        )
+
+    @cached_property
+    def families(self) -> pd.DataFrame:
+        """One row per family of curves: how far it is off the points, and what it expects at the horizon.
+
+        Later points count more, as in the extrapolation itself; in paper mode all alike.
+        """
+        import pandas as pd
+
+        weights = (self.sizes / self.sizes[-1]) ** (SLOWEST if self.mode == "default" else 0.0)
+        rows = []
+        for name, family in FAMILIES.items():
+            curve = fit(family, self.sizes, self.errors[None], weights)
+            expected = float(curve.predict([self.horizon])[0, 0])
+            off = float(np.sqrt(curve.loss[0] / weights.sum()))
+            rows.append(
+                {"family": name, "formula": family.formula, "off": off, "at_horizon": expected, "end": curve.a[0]}
+            )
+        return pd.DataFrame(rows).set_index("family")
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """What more rows bring; in paper mode the columns of the paper's Table 1."""
+        return self._forecast.table
+
+    def summary(self) -> str:
+        """Return what more rows would bring, in a few lines."""
+        count, last = len(self.sizes), self._measured.last
+        lines = [
+            f"{self.metric} with {last:,.0f} rows: {self.errors[-1]:.4g} ({count} sizes from {self.sizes[0]:,.0f})"
+        ]
+        if self.refused is not None:
+            return "\n".join([*lines, f"No extrapolation: {self.refused}"])
+        for n in np.unique([*(multiple * last for multiple in MULTIPLES[1:]), self.horizon]):
+            value, low, high = self.predict(float(n))
+            lines.append(f"  {n:>12,.0f} rows  {value:.4g}  ({self._percent} interval {low:.4g} to {high:.4g})")
+        lines.append(("Enough has been measured. " if self.stopped else "") + self.reason)
+        return "\n".join(lines + [f"Note: {warning}" for warning in self.warnings])
+
+    def plot(self, ax: Axes | None = None, *, target: float | None = None) -> Axes:
+        """Draw the measured points, and the curve in its band up to the horizon.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        target : float, optional
+            An error to be reached, drawn as a line.
+        """
+        sizes = np.geomspace(self.sizes[0], max(self.horizon, self._measured.last * 1.001), 121)
+        curve = None if self.refused is not None else (sizes, *self._forecast.predict(sizes))
+        return extrapolation(
+            self.sizes,
+            self.errors,
+            self.stderr,
+            curve=curve,
+            target=target,
+            ylabel=f"{self.metric} ({self._percent} interval)" if curve else self.metric,
+            ax=ax,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        ahead = [multiple * self._measured.last for multiple in MULTIPLES]
+        return {
+            "kind": "extrapolation",
+            "version": 1,
+            "mode": self.mode,
+            "metric": self.metric,
+            "level": self.level,
+            "sizes": self.sizes.tolist(),
+            "errors": self.errors.tolist(),
+            "stderr": None if self.stderr is None else self.stderr.tolist(),
+            "refused": self.refused,
+            "warnings": self.warnings,
+            "well_behaved": self.well_behaved,
+            "stopped": self.stopped,
+            "reason": self.reason,
+            "horizon": self.horizon,
+            "end": None if self.refused is not None else self.end,
+            "outlook": [
+                dict(zip(("rows", "estimate", "low", "high"), (n, *self.predict(n)), strict=True))
+                for n in ahead
+                if self.refused is None
+            ],
+        }

@@ -1,0 +1,206 @@
+"""Terms of a perturbation: which noise, at which levels, how often, and what is looked at beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from truefit.core.data import Data
+from truefit.core.errors import InvalidInput
+from truefit.core.metadata import check_takes_weights
+from truefit.core.rows import Rows
+from truefit.methods.candidates import Candidates
+from truefit.methods.perturbation.boundary import ranking_response
+from truefit.methods.perturbation.feature_noise import DisturbedFeatures, with_disturbed_rows
+from truefit.methods.perturbation.noise import FlippedLabels, Noise, PermutedTargets, count
+from truefit.methods.splitting.part import Part
+from truefit.methods.splitting.splits import Split, Splits, is_whole, make_splits
+
+PerturbationKind = Literal["auto", "label", "random", "boundary", "feature", "target"]
+Mode = Literal["default", "paper"]
+
+#: Kinds of noise by task; the first is what "auto" stands for.
+_KINDS = {"classification": ("label", "random", "boundary", "feature"), "regression": ("target", "feature")}
+
+#: Noise degrees of the paper, with the table itself.
+PAPER_LEVELS = tuple(round(0.05 * step, 2) for step in range(11))
+#: What the cheap first looks are taken at, and how often the very first.
+CHEAP_LEVELS = (0.0, 0.25, 0.5)
+CHEAP_REPEATS = 5
+REPEATS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Noise levels and how often each is drawn."""
+
+    levels: tuple[float, ...]
+    repeats: int
+
+
+@dataclass(frozen=True)
+class PerturbTerms:
+    """What is done to which rows, and what is looked at beside it.
+
+    ``rows`` of the table are the learner's; where there are more below, they are disturbed copies. ``noise`` is None
+    for flips near the boundary, which has to be found first.
+    """
+
+    data: Data
+    rows: int
+    kind: str
+    noise: Noise | None
+    stages: tuple[Grid, ...]
+    folds: int | None
+    bounds: bool
+    mode: Mode
+    level: float
+    random_state: int | None
+
+    def splits(self) -> Splits | None:
+        """Return the folds that other methods share for these rows."""
+        if self.folds is None:
+            return None
+        if self.rows == self.data.n:
+            return make_splits(self.data, "kfold", k=self.folds, random_state=self.random_state)
+        part = Part(self.data, np.arange(self.rows))
+        folds = make_splits(part, "kfold", k=self.folds, random_state=self.random_state)
+        return Splits.of((Split(Rows.of(s.train.index), s.test) for s in folds), folds.description)
+
+
+def make_terms(
+    candidates: Candidates,
+    data: Data,
+    *,
+    levels: Any,
+    repeats: Any,
+    perturbation: Any,
+    mode: Any,
+    cv: Any,
+    bounds: bool,
+    level: float,
+    random_state: int | None,
+) -> PerturbTerms:
+    """Check what was asked for, and spell it out for a table."""
+    if mode not in get_args(Mode):
+        raise InvalidInput(f"The 'mode' parameter must be 'default' or 'paper'. Got {mode!r} instead.")
+    kind = _checked_kind(candidates, data, perturbation)
+    _check_rows(data)
+    for _, estimator in candidates:
+        if data.weight is not None:
+            check_takes_weights(estimator)
+    stages = _stages(levels, _checked_repeats(repeats, mode))
+    # The paper sets cross-validation beside its numbers, and takes no verdict from it.
+    folds = None if mode == "paper" and kind != "boundary" else _checked_folds(cv, data)
+    if kind == "boundary":
+        ranking_response(*next(iter(candidates)))
+        if folds is None:
+            raise InvalidInput("Labels near the boundary are found by cross-validation. Got cv=None; pass cv=5.")
+    if bounds and (data.classes is None or len(data.classes) != 2 or kind == "feature"):
+        raise InvalidInput(
+            "With bounds=True the labels of two classes must be flipped. Got "
+            f"{'a regression' if data.classes is None else f'{len(data.classes)} classes'} and perturbation={kind!r}; "
+            "leave bounds out."
+        )
+    rows = data.n
+    noise: Noise | None = None
+    if kind in ("label", "random"):
+        noise = FlippedLabels(data, within_classes=kind == "label", random_state=random_state)
+    elif kind == "target":
+        noise = PermutedTargets(data, random_state)
+    elif kind == "feature":
+        data = with_disturbed_rows(data, stages[-1].repeats, random_state)
+        noise = DisturbedFeatures(data, rows, random_state)
+    _check_reach(stages[0].levels, rows, kind, data)
+    return PerturbTerms(data, rows, kind, noise, stages, folds, bounds, mode, level, random_state)
+
+
+def _checked_kind(candidates: Candidates, data: Data, perturbation: Any) -> str:
+    if perturbation not in get_args(PerturbationKind):
+        offered = ", ".join(map(repr, get_args(PerturbationKind)))
+        raise InvalidInput(f"The 'perturbation' parameter must be one of {offered}. Got {perturbation!r} instead.")
+    offered_here = _KINDS[data.task]
+    kind = offered_here[0] if perturbation == "auto" else perturbation
+    if kind not in offered_here:
+        what = "labels of a classification" if data.task == "regression" else "targets of a regression"
+        raise InvalidInput(
+            f"perturbation={kind!r} is for {what}. {candidates.names[0]!r} is for a {data.task}; use "
+            f"{' or '.join(map(repr, offered_here))}."
+        )
+    return str(kind)
+
+
+def _check_rows(data: Data) -> None:
+    if data.classes is not None and data.codes is not None:
+        counts = np.bincount(data.codes)
+        if counts.min() < 2:
+            rarest = data.classes[counts.argmin()].item()
+            raise InvalidInput(
+                f"Each class must have at least 2 rows, so that one is left when another is flipped. Class {rarest!r} "
+                "has 1 row; leave it out, or merge rare classes."
+            )
+    elif data.n < 2:
+        raise InvalidInput("Targets are permuted among at least 2 rows. Got 1 sample; pass more rows.")
+    elif not np.ptp(data.y, axis=0).any():
+        raise InvalidInput(f"The target y must vary. All its values are {data.y.flat[0].item()!r}; check the column.")
+
+
+def _checked_repeats(repeats: Any, mode: str) -> int:
+    if repeats is None:
+        return 1 if mode == "paper" else REPEATS
+    if not is_whole(repeats) or repeats < 1:
+        raise InvalidInput(f"The 'repeats' parameter must be a whole number of at least 1. Got {repeats!r} instead.")
+    return int(repeats)
+
+
+def _stages(levels: Any, repeats: int) -> tuple[Grid, ...]:
+    if levels is None:
+        return (Grid(PAPER_LEVELS, repeats),)
+    if not isinstance(levels, str):
+        return (Grid(_checked_levels(levels), repeats),)
+    if levels != "adaptive":
+        raise InvalidInput(f"The 'levels' parameter must be None, 'adaptive' or a list of shares. Got {levels!r}.")
+    few = min(repeats, CHEAP_REPEATS)
+    stages = (Grid(CHEAP_LEVELS, few), Grid(CHEAP_LEVELS, repeats), Grid(PAPER_LEVELS, repeats))
+    return tuple(dict.fromkeys(stages))
+
+
+def _checked_levels(levels: Any) -> tuple[float, ...]:
+    listed = list(levels) if isinstance(levels, Iterable) else [levels]
+    for each in listed:
+        number = isinstance(each, int | float | np.number) and not isinstance(each, bool)
+        if not number or not 0 <= float(each) <= 0.5:  # NaN is in no range
+            raise InvalidInput(
+                f"The 'levels' parameter must be shares from 0 to 0.5. Got {each!r}: with more than half flipped the "
+                "noise is the better part of the labels; pass levels such as [0.1, 0.3, 0.5]."
+            )
+    found = tuple(sorted({0.0, *(round(float(each), 12) for each in listed)}))
+    if len(found) < 2:
+        raise InvalidInput(f"The 'levels' parameter must have a share above 0. Got {levels!r}; pass [0.25, 0.5].")
+    return found
+
+
+def _check_reach(levels: tuple[float, ...], rows: int, kind: str, data: Data) -> None:
+    """Refuse levels at which not one row would be disturbed."""
+    largest = rows if data.codes is None or kind in ("random", "feature") else int(np.bincount(data.codes).max())
+    least = 2 if kind == "target" else 1
+    if count(max(levels), largest) < least:
+        raise InvalidInput(
+            f"At the largest noise level at least {least} row{'s' * (least > 1)} must be disturbed. Of {rows} rows "
+            f"{max(levels):g} is less; pass larger levels, or more rows."
+        )
+
+
+def _checked_folds(cv: Any, data: Data) -> int | None:
+    if cv is None:
+        return None
+    if not is_whole(cv) or cv < 2:
+        raise InvalidInput(f"The 'cv' parameter must be a whole number of at least 2, or None. Got {cv!r} instead.")
+    most = data.n if data.codes is None else int(np.bincount(data.codes).min())
+    if data.groups is not None:
+        most = min(most, len(np.unique(data.groups)))
+    # An extra beside the rates: where rows are too few for all folds, fewer will do.
+    return min(int(cv), most) if most >= 2 else None

@@ -1,0 +1,1 @@
+"""Which model: search by cross-validation, and how good the choice is."""

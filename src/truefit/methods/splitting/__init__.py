@@ -1,0 +1,1 @@
+"""Which rows train and which are tested on: designs, splits, resamples, the triangle of folds."""

@@ -1,0 +1,76 @@
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+from truefit.core.data import Data
+from truefit.core.errors import FitError, InvalidInput
+from truefit.core.outcome import Answer, Failure, Outcome
+from truefit.core.rows import Rows
+from truefit.methods.aggregation.agghoo import (
+    AgghooTerms,
+    Candidate,
+    ValidationLoss,
+    agghoo_data,
+    checked_failures,
+    splits_for,
+)
+from truefit.metrics.metric import get_metric
+
+X = np.arange(40.0).reshape(20, 2)
+DATA = Data(X, X[:, 0], task="regression")
+
+
+def terms(metric):
+    candidates = [Candidate("ridge", {"alpha": alpha}, Ridge(alpha)) for alpha in (1.0, 2.0, 3.0)]
+    return AgghooTerms(candidates, "regression", get_metric(metric, "regression"), "mean")
+
+
+def test_the_best_is_the_first_of_equals_and_never_one_that_failed():
+    assert terms("mse").best(np.array([np.nan, 2.0, 2.0])) == 1
+    assert terms("mse").best(np.array([3.0, 1.0, 2.0])) == 1
+    assert terms("r2").best(np.array([0.3, 0.1, 0.3])) == 0
+
+
+def test_a_candidate_says_what_it_is():
+    assert Candidate("ridge", {"alpha": 2.0}, Ridge()).label == "ridge(alpha=2.0)"
+    assert Candidate("network", {}, Ridge(), stage=7).label == "network at 7"
+
+
+def test_the_loss_of_a_fit_is_worked_out_without_the_table_and_travels():
+    rows = Rows.of([1, 3])
+    outcome = Outcome("a fit", (Answer("predict", DATA.tokens[[1, 3]], np.array([2.0, 9.0])),))
+    loss = ValidationLoss(get_metric("mse", "regression"), DATA, rows)
+    assert loss(outcome) == 4.5
+    assert pickle.loads(pickle.dumps(loss))(outcome) == 4.5
+    assert ValidationLoss(get_metric("r2", "regression"), DATA, rows)(outcome) == -(1 - 9 / 8)
+    wide = Data(np.zeros((20, 5000)), X[:, 0], task="regression")
+    assert len(pickle.dumps(ValidationLoss(get_metric("mse", "regression"), wide, rows))) < 10_000
+
+
+def test_a_split_without_any_candidate_is_an_error():
+    good, bad = Outcome("good"), Outcome("bad", error=Failure("raised", "ValueError: no"))
+    assert [failure.message for failure in checked_failures([[good, bad], [good, good]])] == ["ValueError: no"]
+    with pytest.raises(FitError, match="All the 2 fits of split 1 failed"):
+        checked_failures([[good, bad], [bad, bad]])
+
+
+def test_whole_numbers_are_the_same_rows_as_others():
+    whole = agghoo_data(X, np.arange(20), "regression")
+    others = agghoo_data(X, np.arange(20.0), "regression")
+    assert np.array_equal(whole.tokens, others.tokens)
+    assert [split.test for split in splits_for(whole, 4, None)] == [split.test for split in splits_for(others, 4, None)]
+
+
+def test_folds_of_rare_classes_are_those_of_the_shared_partition():
+    labels = np.array(["a"] * 12 + ["b"] * 6 + ["c"] * 2)
+    data = Data(X, labels, task="classification")
+    splits = splits_for(data, 4, None)
+    assert splits.partition
+    assert sorted(len(split.test) for split in splits) == [5, 5, 5, 5]
+    assert [len(split.test) for split in splits_for(data, None, None)] == [4] * 5
+    with pytest.raises(InvalidInput, match="number of folds k"):
+        splits_for(data, 1, None)
+    with pytest.raises(InvalidInput, match="number of rows"):
+        splits_for(data, 21, None)
