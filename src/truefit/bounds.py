@@ -20,6 +20,7 @@ from truefit.methods.candidates import Candidates
 from truefit.methods.capacity.bound import Bound, number, share, whole
 from truefit.methods.capacity.known_dimension import known_dimension
 from truefit.methods.capacity.rademacher import RademacherComplexity, check_rounds, rademacher_plan, random_signs
+from truefit.stats import decrease_rate
 from truefit.stats.bounds import pac_finite, pac_vc, rademacher_slack, vc_gap, vc_gap_realizable
 
 __all__ = [
@@ -217,7 +218,7 @@ def srm_risk(k: float, m: int, delta: float = 0.05) -> Bound:
     0.7288
     """
     k, m, delta = number("k", k), whole("m", m), share("delta", delta)
-    value = 1 - 0.5 * abs(k) + rademacher_slack(m, delta)
+    value = decrease_rate.srm_risk(k, m, delta)
     reading = (
         f"An index of {value:.3g} to compare learners by, smaller is better; it is no bound of the error, and the best "
         f"there can be on these rows is {0.5 + rademacher_slack(m, delta):.3g}."

@@ -326,7 +326,7 @@ def test_metadata_are_routed():
     ("agghoo", "message"),
     [
         (AgghooRegressor(Ridge(), {}), "list of values|dict"),
-        (AgghooRegressor(Ridge(), []), "not an empty one"),
+        (AgghooRegressor(Ridge(), []), "not an empty list"),
         (AgghooRegressor(Ridge(), {"alpha": []}), "'alpha' has"),
         (AgghooRegressor([]), "list of \\(name, estimator\\)"),
         (AgghooRegressor([("a", Ridge()), ("a", Ridge())]), "different names"),

@@ -230,7 +230,7 @@ def test_workers_give_the_same_search():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"param_grid": {"n_neighbors": []}}, "must have values"),
+        ({"param_grid": {"n_neighbors": []}}, "must have a list of values"),
         ({"param_grid": 3}, "must be a dict"),
         ({"cv": "5"}, "'cv' parameter"),
         ({"cv": 240}, "smallest class"),

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 
 from truefit.core.errors import InvalidInput
 from truefit.core.stages import AtStage, last_step, offers_stages
+from truefit.estimators.grid import grid_points
 from truefit.methods.aggregation.agghoo import Candidate
 from truefit.methods.candidates import Candidates, names_of
 from truefit.methods.splitting.splits import is_whole
@@ -69,27 +69,13 @@ def _grids(given: Any, names: Sequence[str], *, several: bool) -> dict[str, list
     if given is None:
         return {name: [{}] for name in names}
     if not several:
-        return {names[0]: _points(given)}
+        return {names[0]: grid_points(given)}
     if not isinstance(given, Mapping) or not set(given) <= set(names):
         raise InvalidInput(
             "With several estimators 'param_grid' must be a dict from their names to grids. "
             f"Got {given!r}; the names are {', '.join(map(repr, names))}."
         )
-    return {name: _points(given[name]) if name in given else [{}] for name in names}
-
-
-def _points(grid: Any) -> list[dict[str, Any]]:
-    maps = [grid] if isinstance(grid, Mapping) else grid
-    if not isinstance(maps, Sequence) or not maps or not all(isinstance(each, Mapping) for each in maps):
-        raise InvalidInput(
-            f"The 'param_grid' parameter must be a dict or a list of dicts, not an empty one. Got {grid!r} instead."
-        )
-    for name, values in ((name, values) for each in maps for name, values in each.items()):
-        if isinstance(values, str) or not hasattr(values, "__len__") or len(values) == 0:
-            raise InvalidInput(
-                f"Each parameter of 'param_grid' must have a list of values to try. {name!r} has {values!r}."
-            )
-    return list(ParameterGrid(grid))
+    return {name: grid_points(given[name]) if name in given else [{}] for name in names}
 
 
 def _with_stages(name: str, params: dict[str, Any], made: Any, path: Any) -> Iterator[Candidate]:

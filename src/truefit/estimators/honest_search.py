@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
-from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 
@@ -22,6 +21,7 @@ from truefit.core.metadata import check_takes_weights
 from truefit.core.outcome import Outcome, grouped_failures
 from truefit.core.rows import Rows
 from truefit.core.task import RESPONSES, Response
+from truefit.estimators.grid import grid_points
 from truefit.methods.assessment.estimate import check_interval_choice
 from truefit.methods.candidates import Candidates
 from truefit.methods.selection.nested import NestedAssessment
@@ -130,7 +130,7 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
         if weight is not None:
             check_takes_weights(self.estimator)
         seed = seed_of(self.random_state)
-        candidates = self._candidates(seed)
+        candidates = grid_points(self.param_grid, n_iter=self.n_iter, seed=seed)
         estimators = [clone(base.estimators["estimator"]).set_params(**clone(p, safe=False)) for p in candidates]
         splits = _splits(data, 5 if self.cv is None else self.cv, seed)
         inner, reason = self._inner(data, splits, seed)
@@ -195,20 +195,6 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
         finally:
             engine.stop_workers()
         return found
-
-    def _candidates(self, seed: int | None) -> list[dict[str, Any]]:
-        grid = self.param_grid
-        maps = [grid] if isinstance(grid, Mapping) else grid
-        if not isinstance(maps, Sequence) or not maps or not all(isinstance(each, Mapping) for each in maps):
-            raise InvalidInput(f"The 'param_grid' parameter must be a dict or a list of dicts. Got {grid!r} instead.")
-        for name, values in ((name, values) for each in maps for name, values in each.items()):
-            if hasattr(values, "__len__") and not isinstance(values, str) and len(values) == 0:
-                raise InvalidInput(f"Each parameter of 'param_grid' must have values to try. {name!r} has none.")
-        if self.n_iter is None:
-            return list(ParameterGrid(grid))
-        if not is_whole(self.n_iter) or self.n_iter < 1:
-            raise InvalidInput(f"The 'n_iter' parameter must be a positive whole number. Got {self.n_iter!r} instead.")
-        return list(ParameterSampler(grid, int(self.n_iter), random_state=seed))
 
     def _chooser(self, candidates: list[dict[str, Any]], refit_metric: str) -> Callable[[Scores], int]:
         def choose(scores: Scores) -> int:

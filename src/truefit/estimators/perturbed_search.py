@@ -8,7 +8,6 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import ParameterGrid
 from sklearn.model_selection._search import BaseSearchCV
 
 from truefit.api import Engine, seed_of
@@ -18,6 +17,7 @@ from truefit.core.job import Plan
 from truefit.core.outcome import grouped_failures
 from truefit.core.rows import Rows
 from truefit.core.task import FitTask, Keep
+from truefit.estimators.grid import grid_points
 from truefit.methods.assessment.estimate import check_interval_choice
 from truefit.methods.candidates import Candidates
 from truefit.methods.perturbation.perturb import perturb_plan
@@ -134,7 +134,7 @@ class PerturbedSearch(BaseSearchCV):  # type: ignore[misc]
         """
         check_interval_choice("auto", self.level)
         self._check_choices(params)
-        grid = _grid(self.param_grid)
+        grid = grid_points(self.param_grid)
         base = Candidates({"estimator": self.estimator}, y)
         estimators = [clone(base.estimators["estimator"]).set_params(**clone(each, safe=False)) for each in grid]
         candidates = Candidates(dict(zip(_names(grid), estimators, strict=True)), y)
@@ -238,18 +238,6 @@ class PerturbedSearch(BaseSearchCV):  # type: ignore[misc]
             raise AttributeError("results_ is there once the search is fitted")
         params = pd.DataFrame(self.cv_results_["params"]).add_prefix("param_")
         return pd.concat([params, self.perturbation_.table.reset_index(drop=True)], axis=1)
-
-
-def _grid(given: Any) -> list[dict[str, Any]]:
-    maps = [given] if isinstance(given, Mapping) else given
-    if not isinstance(maps, Sequence) or not maps or not all(isinstance(each, Mapping) for each in maps):
-        raise InvalidInput(f"The 'param_grid' parameter must be a dict or a list of dicts. Got {given!r} instead.")
-    for name, values in ((name, values) for each in maps for name, values in each.items()):
-        if isinstance(values, str) or not hasattr(values, "__len__") or len(values) == 0:
-            raise InvalidInput(
-                f"Each parameter of 'param_grid' must have a list of values to try. {name!r} has {values!r}."
-            )
-    return list(ParameterGrid(given))
 
 
 def _names(grid: Sequence[Mapping[str, Any]]) -> list[str]:

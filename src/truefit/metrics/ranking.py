@@ -13,6 +13,7 @@ from truefit.core.errors import InvalidInput
 from truefit.core.outcome import Outcome
 from truefit.core.rows import Rows
 from truefit.metrics.metric import Metric
+from truefit.metrics.positive import positive_label
 from truefit.metrics.replay import Replay
 
 Array = npt.NDArray[Any]
@@ -29,14 +30,7 @@ def positive_class(data: Data, pos_label: Any = None) -> Any:
     if data.classes is None or len(data.classes) != 2:
         found = "a regression" if data.classes is None else f"{len(data.classes)} classes"
         raise InvalidInput(f"A ROC curve is of 2 classes. This is {found}. See .confusion() or .predictions.")
-    if pos_label is None:
-        return data.classes[1]
-    if pos_label not in data.classes.tolist():
-        known = ", ".join(map(repr, data.classes.tolist()))
-        raise InvalidInput(
-            f"The 'pos_label' parameter must be a class of y. Got {pos_label!r}; the classes are {known}."
-        )
-    return pos_label
+    return positive_label(data, data.classes[1] if pos_label is None else pos_label)
 
 
 def ranked(

@@ -16,6 +16,7 @@ from sklearn.model_selection import (
     RepeatedStratifiedKFold,
     ShuffleSplit,
     StratifiedKFold,
+    TimeSeriesSplit,
     cross_val_score,
 )
 from sklearn.naive_bayes import GaussianNB
@@ -329,3 +330,10 @@ def test_a_result_can_be_pickled():
     result = assess(GaussianNB(), X, y)
     again = pickle.loads(pickle.dumps(result))
     pd.testing.assert_frame_equal(again.predictions, result.predictions)
+
+
+def test_splits_over_time_get_a_word_of_caution():
+    over_time = assess(Ridge(), XD, yd, design=TimeSeriesSplit(5))
+    assert any("depend on one another" in note for note in over_time.notes)
+    at_random = assess(Ridge(), XD, yd, design=ShuffleSplit(5, random_state=0))
+    assert not any("depend on one another" in note for note in at_random.notes)

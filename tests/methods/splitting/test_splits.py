@@ -215,3 +215,9 @@ def test_bad_designs_get_one_clear_sentence(case):
     make, message = BAD[case]
     with pytest.raises(InvalidInput, match=message):
         make()
+
+
+def test_splits_that_go_forward_in_time_are_known():
+    assert make_splits(data, TimeSeriesSplit(4)).forward
+    assert not make_splits(data, ShuffleSplit(4, random_state=0)).forward
+    assert not make_splits(data, "kfold", k=3).forward

@@ -184,8 +184,10 @@ def _corrected_t(evidence: Evidence, level: float) -> Estimate:
     if sd == 0:
         return Estimate(value, None, None, f"{metric.name} is the same on all splits", sd=sd)
     interval = corrected_t(scores, evidence.splits.share, level=level)
-    note = f"the interval rests on the spread of {len(scores)} scores." if len(scores) < 10 else None
-    return _finished(evidence, value, interval, "corrected t", note=note)
+    notes = [f"the interval rests on the spread of {len(scores)} scores."] if len(scores) < 10 else []
+    if evidence.splits.forward:
+        notes.append("it is too narrow where neighbouring rows depend on one another, as they do over time.")
+    return _finished(evidence, value, interval, "corrected t", note=" ".join(notes) or None)
 
 
 def _finished(

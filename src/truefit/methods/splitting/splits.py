@@ -116,6 +116,13 @@ class Splits(Sequence[Split]):
         """Mean size of a test set over the mean size of its training set."""
         return self._pairs.test_rows / max(self._pairs.train_rows, 1)
 
+    @property
+    def forward(self) -> bool:
+        """Whether every test set comes after its training set, as in a series over time."""
+        return not self.partition and all(
+            split.train.index[-1] < split.test.index[0] for split in self if len(split.train) and len(split.test)
+        )
+
 
 def _pairs_of(splits: Iterable[Split]) -> PackedPairs:
     pairs = PackedPairs()
