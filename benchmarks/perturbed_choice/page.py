@@ -33,9 +33,9 @@ def _regret(trials):
         "",
         f"A choice is made on {ROWS} rows, and judged by the error on up to {TEST_ROWS:,} others of the chosen "
         f"candidate trained on all {ROWS}. Regret is that error less the smallest one of the grid, in points, mean ± "
-        f"standard error over {repetitions} samples. PMV has {REPEATS} draws of noise and the default levels; *PMV, ties "
-        f"by CV* takes, among the candidates whose rate cannot be told apart from the largest, that with the least "
-        f"{FOLDS}-fold error, as `PerturbedSearch` does. **Bold**: smallest mean of the row. "
+        f"standard error over {repetitions} samples. PMV has {REPEATS} draws of noise and the default levels; *PMV, "
+        f"ties by CV* takes, among the candidates whose rate cannot be told apart from the largest, that with the "
+        f"least {FOLDS}-fold error, as `PerturbedSearch` does. **Bold**: smallest mean of the row. "
         "The one-SE rule takes the simplest candidate within one standard error of the best.",
         "",
         "| table | grid | best | " + " | ".join(RULES.values()) + " |",
