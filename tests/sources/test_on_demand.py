@@ -61,7 +61,7 @@ def folder(tmp_path_factory):
         connection.executemany(
             "INSERT INTO texts VALUES (?, ?, ?)", [(f"c'{i}", i, ["no", "yes"][i % 2]) for i in range(300)]
         )
-        connection.execute("CREATE TABLE pairs (a INTEGER, b INTEGER, y TEXT, PRIMARY KEY (a, b))")
+        connection.execute("CREATE TABLE pairs (a INTEGER, b INTEGER, y TEXT, PRIMARY KEY (a, b)) WITHOUT ROWID")
         connection.execute("CREATE VIEW young AS SELECT id, age, income FROM people WHERE age < 30")
     connection.close()
     return folder
@@ -191,6 +191,13 @@ def test_sqlite_by_text_and_by_a_named_key(folder):
     later = open_rows(folder / "rows.db", "y", table="texts", first=[*rows.keys(50), "gone"])
     assert later.missing == 1
     assert later.keys(300).tolist()[:50] == rows.keys(50).tolist()
+    frame = pd.DataFrame({"a": np.arange(50.0), "y": ["no", "yes"] * 25})
+    with sqlite3.connect(folder / "plain.db") as connection:
+        frame.to_sql("plain", connection, index=False)
+    connection.close()
+    plain = open_rows(folder / "plain.db", "y")
+    assert plain.take(50)[0]["a"].tolist() == (plain.keys(50) - 1).tolist()
+    assert plain.table(50).notes == ()
     view = open_rows(folder / "rows.db", "income", table="young", key="id")
     assert (view.take(10**6)[0]["age"] < 30).all()
 

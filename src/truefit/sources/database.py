@@ -56,6 +56,10 @@ class Database(Protocol):
         """Columns of a table, in their order; none where there is no such table."""
         ...
 
+    def row_number(self, table: str) -> Column | None:
+        """A column that tells rows apart although nobody declared one; None where there is none that stays."""
+        ...
+
     def selected(self, column: Column) -> str:
         """How a column is written in a query, so that it comes as numbers, dates or text."""
         ...
@@ -129,6 +133,13 @@ class Sqlite:
         # An integer that is the only primary key is the row's number, and so never missing.
         return [Column(row["name"], row["type"].lower(), not (row["full"] or row["pk"]), row["pk"] > 0) for row in rows]
 
+    def row_number(self, table: str) -> Column | None:
+        """Return the number that SQLite gives every row of a table; views and some tables have none."""
+        query = "SELECT type, wr FROM pragma_table_list(?)"
+        rows = [row for batch in self.stretches(query, [table]) for row in batch.to_pylist()]
+        has = any(row["type"] == "table" and not row["wr"] for row in rows)
+        return Column("rowid", "integer", nullable=False, in_key=True) if has else None
+
     def selected(self, column: Column) -> str:
         """How a column is written in a query."""
         return quoted_column(column.name)
@@ -177,6 +188,10 @@ class Postgres:
         """
         rows = [row for batch in self.stretches(query, [quoted(table)]) for row in batch.to_pylist()]
         return [Column(row["name"], row["type"], row["nullable"], row["in_key"]) for row in rows]
+
+    def row_number(self, table: str) -> Column | None:
+        """Return None: where PostgreSQL has put a row changes whenever the row does."""
+        return None
 
     def selected(self, column: Column) -> str:
         """How a column is written in a query; what Arrow has no type for comes as text."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: Rows that are fetched at least: finding them costs a look through the table, whatever their number.
-AHEAD = 1000
+AHEAD = 10_000
 
 
 class RowsOnDemand:

@@ -28,7 +28,8 @@ class SqlReader:
     table : str or None
         None where the database has one table only.
     key : str, optional
-        A column that tells the rows apart; the primary key by default. It is not among the inputs.
+        A column that tells the rows apart; the primary key by default, or what SQLite numbers its rows by. It is
+        not among the inputs.
     target : str, optional
         Checked to be there, and to be no key.
     """
@@ -45,11 +46,12 @@ class SqlReader:
             near = nearest(self.name, known)
             meant = f" Did you mean {near}?" if near else ""
             raise InvalidInput(f"The database has no table {self.name!r}.{meant} Tables: {', '.join(known)}.")
-        self._key = _key_column(columns, key, self.name)
+        self._key = _key_column(columns, key, self.name, database.row_number(self.name))
         self._columns = [column for column in columns if column != self._key]
         names = [column.name for column in self._columns]
         self._target = find_column(names, target, self.name)
-        self.notes = (f"The column {self._key.name!r} tells the rows apart; it is not among the inputs.",)
+        apart = f"The column {self._key.name!r} tells the rows apart; it is not among the inputs."
+        self.notes = (apart,) if self._key in columns else ()
         (counted,) = self._database.stretches(f"SELECT count(*) AS total FROM {quoted(self.name)}")
         self.total = int(counted.column(0)[0].as_py())
 
@@ -128,12 +130,14 @@ def _chosen_table(database: Database, table: str | None) -> str:
     return known[0]
 
 
-def _key_column(columns: list[Column], key: str | None, name: str) -> Column:
+def _key_column(columns: list[Column], key: str | None, name: str, row_number: Column | None) -> Column:
     if key is not None:
         wanted = find_column([column.name for column in columns], key, name)
         chosen = [column for column in columns if column.name == wanted]
     else:
         chosen = [column for column in columns if column.in_key]
+        if len(chosen) != 1 and row_number is not None:
+            return row_number
         if len(chosen) != 1:
             got = "none" if not chosen else f"one of {len(chosen)} columns"
             raise InvalidInput(
