@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,17 @@ Triple = tuple[Floats, Floats, Floats]
 
 #: Multiples of the rows measured that people ask about.
 MULTIPLES = (1, 2, 5, 10)
+
+
+#: Why enough is known: more rows bring too little, what they bring is known well enough, or the paper's rule holds.
+Rule = Literal["gain", "width", "paper"]
+
+
+class Stop(NamedTuple):
+    """Whether enough has been measured: by which rule, None where not; and the reason in words."""
+
+    rule: Rule | None
+    reason: str
 
 
 class Forecast(Protocol):
@@ -49,7 +60,7 @@ class Forecast(Protocol):
         ...
 
     @property
-    def stop(self) -> tuple[bool, str]:
+    def stop(self) -> Stop:
         """Whether enough has been measured, and why."""
         ...
 
@@ -144,10 +155,10 @@ class CalibratedForecast:
         return value[0] * unit, low[0] * unit, high[0] * unit
 
     @cached_property
-    def stop(self) -> tuple[bool, str]:
+    def stop(self) -> Stop:
         """Stop where the rows up to the horizon cannot bring what matters, or it is well known what they bring."""
         if self.refused is not None:
-            return False, self.refused
+            return Stop(None, self.refused)
         at = np.array([self.measured.last, self.horizon])
         value, low, high = self.predict(at)
         # The most that is to be gained is one end alone: an interval with both tails at that end is enough.
@@ -155,10 +166,10 @@ class CalibratedForecast:
         gain, most, width = value[0] - value[1], value[0] - least[1], high[1] - low[1]
         more = f"More rows, up to {self.horizon:,.0f}, would lower the error"
         if most <= self.tolerance:
-            return True, f"{more} by at most {most:.2g}, and less than {self.tolerance:.3g} does not matter."
+            return Stop("gain", f"{more} by at most {most:.2g}, and less than {self.tolerance:.3g} does not matter.")
         if width <= self.tolerance:
-            return True, f"{more} by {gain:.2g}; what they bring is known to within {width:.2g}."
-        return False, f"{more} by about {gain:.2g}, and perhaps by {most:.2g}."
+            return Stop("width", f"{more} by {gain:.2g}; what they bring is known to within {width:.2g}.")
+        return Stop(None, f"{more} by about {gain:.2g}, and perhaps by {most:.2g}.")
 
     @property
     def table(self) -> pd.DataFrame:
@@ -235,26 +246,28 @@ class PaperForecast:
         return value, value - reach, value + reach
 
     @cached_property
-    def stop(self) -> tuple[bool, str]:
+    def stop(self) -> Stop:
         """The paper's rule: well-behaved (Eqs. 38 and 39), and the three errors agree (Eq. 40)."""
         if self.procedure is None:
-            return False, str(self.refused)
+            return Stop(None, str(self.refused))
         at = self.procedure.stops_at(self.tolerance)
         if at is not None:
-            return True, (
+            return Stop(
+                "paper",
                 f"At {self.measured.sizes[at]:,.0f} rows the curve is well-behaved, and the error, the next one and "
                 f"that at {LARGE:,} rows differ by {self.procedure.disagreement[at]:.4g}, less than "
-                f"{self.tolerance:g} (Eq. 40)."
+                f"{self.tolerance:g} (Eq. 40).",
             )
         if not self.procedure.well_behaved.any():
-            return (
-                False,
+            return Stop(
+                None,
                 "The curve is nowhere well-behaved: never three points that fall ever more slowly (Eqs. 38, 39).",
             )
         least = float(self.procedure.disagreement[self.procedure.well_behaved].min())
-        return False, (
+        return Stop(
+            None,
             f"Where the curve is well-behaved, the error, the next one and that at {LARGE:,} rows still differ by "
-            f"{least:.4g} or more, not less than {self.tolerance:g} (Eq. 40)."
+            f"{least:.4g} or more, not less than {self.tolerance:g} (Eq. 40).",
         )
 
     @property
