@@ -66,14 +66,14 @@ def main():
             path = Path(folder, name)
             whole, parts = measured(path, "whole"), measured(path, "parts")
             same = "the same rows" if whole[2] == parts[2] else "OTHER ROWS"
-            print(
-                f"  {path.suffix[1:]:8} {path.stat().st_size / 2**20:.0f} MB; whole: {whole[0]:.1f} s, {whole[1]:.0f} MB; "
-                f"on demand: {parts[0]:.1f} s, {parts[1]:.0f} MB; memory {whole[1] / parts[1]:.1f} times less; {same}"
-            )
+            print(f"  {path.suffix[1:]:8} {path.stat().st_size / 2**20:.0f} MB on disk")
+            print(f"    whole: {whole[0]:.1f} s, {whole[1]:.0f} MB")
+            print(f"    on demand: {parts[0]:.1f} s, {parts[1]:.0f} MB, {whole[1] / parts[1]:.1f} times less; {same}")
         path = Path(folder, "million.db")
         seconds, megabytes, _ = measured(path, "parts")
         size = path.stat().st_size / 2**20
-        print(f"  sqlite   {size:.0f} MB; on demand: {seconds:.1f} s, {megabytes:.0f} MB")
+        print(f"  sqlite   {size:.0f} MB on disk")
+        print(f"    on demand: {seconds:.1f} s, {megabytes:.0f} MB")
 
 
 if __name__ == "__main__":

@@ -785,7 +785,8 @@ def learning_curve(
         Whether to measure the error on the training rows too. Fits that were made without it are made again.
     batches : list of int, optional
         Where rows came one batch after the other: the number of rows after each batch. Rows that were there before keep
-        their places in the samples, so that with the same store only what is new is fitted.
+        their places in the samples, so that with the same store only what is new is fitted. Of rows on demand, which
+        keep their places by themselves: how many there were at earlier calls.
     pos_label, groups, sample_weight, random_state, engine
         As for :func:`assess`.
 
@@ -819,7 +820,7 @@ def learning_curve(
             if candidates.task == "classification" and len(taken[1]) == wanted and len(np.unique(taken[1])) < 2:
                 wanted *= 2  # the first rows may well be of one class
                 continue
-            sampled = sampled_source(source, wanted, Data(*taken, task=candidates.task))
+            sampled = sampled_source(source, wanted, Data(*taken, task=candidates.task), batches=batches)
         chosen = _metric_for(sampled.data, metric, pos_label)
         terms = curve_terms(
             sampled,

@@ -220,14 +220,14 @@ def test_a_growing_database_keeps_its_sample(tmp_path):
 def test_rows_that_vanish_while_they_are_read(tmp_path):
     for reader, write in ((ParquetReader, "to_parquet"), (lambda path: DelimitedReader(path, "kind"), "to_csv")):
         path = tmp_path / ("rows" + (".csv" if write == "to_csv" else ".parquet"))
-        frame = made(4000)
+        frame = made(15_000)
         options = {"index": False} if write == "to_csv" else {"row_group_size": 500}
         getattr(frame, write)(path, **options)
         rows = RowsOnDemand(reader(path), "kind")
         rows.take(10)
         getattr(frame[:600], write)(path, **options)
         with pytest.raises(InvalidInput, match=r"'rows' must keep its rows|does not read as Parquet"):
-            rows.take(4000)
+            rows.take(15_000)
 
 
 BAD = {

@@ -65,6 +65,10 @@ class RowsOnDemand:
         self._frame: pd.DataFrame | None = None
         self._table: Table | None = None
 
+    def beginning_with(self, first: Sequence[Any] | Keys) -> RowsOnDemand:
+        """Return the same rows in a sequence that begins with those of these keys, as far as they are there."""
+        return RowsOnDemand(self._reader, self._target, seed=self._seed, first=first, unlabelled=self.unlabelled)
+
     @property
     def name(self) -> str:
         """What messages call it."""
@@ -104,9 +108,15 @@ class RowsOnDemand:
         """Return what the first n rows hold together, whatever their order: it changes when one of them does."""
         self._held(n)
         assert self._frame is not None
-        blocks, schema = table_blocks(self._frame.iloc[:n])
-        lanes = add_tokens(row_tokens(blocks))
-        return f"{lanes[0]:016x}{lanes[1]:016x} {schema}"
+        lanes = add_tokens(row_tokens(table_blocks(self._frame.iloc[:n])[0]))
+        return f"{lanes[0]:016x}{lanes[1]:016x}"
+
+    @property
+    def schema(self) -> str:
+        """Names and types of the columns."""
+        self._held(1)
+        assert self._frame is not None
+        return table_blocks(self._frame.iloc[:1])[1]
 
     def _held(self, n: int) -> Table:
         if self._table is None or (n > len(self._keys) and len(self._keys) < self.total):

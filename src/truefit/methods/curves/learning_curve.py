@@ -83,10 +83,11 @@ def sampled_table(data: Data, *, batches: Any = None, random_state: int | None =
     return Sampled(data, sequence, data.n, stations[0] if stations else data.n, stations)
 
 
-def sampled_source(source: RowSource, asked: int, data: Data) -> Sampled:
+def sampled_source(source: RowSource, asked: int, data: Data, *, batches: Any = None) -> Sampled:
     """Return the first rows of a source, of which so many were asked for; a source that gives fewer has no more."""
     total = data.n if data.n < asked else source.total
-    return Sampled(data, np.arange(data.n), total, source.total)
+    stations = tuple(int(end) for end in batches or ())
+    return Sampled(data, np.arange(data.n), total, stations[0] if stations else source.total, stations)
 
 
 @dataclass(frozen=True, eq=False)
