@@ -115,7 +115,7 @@ def curve(
         curves = result.curves if isinstance(result, LearningCurves) else {result.name: result}
         advice = {name: labelling(each, rows.total, unlabelled=left) for name, each in curves.items()}
         if as_json:
-            found = {"rows": rows.total, "unlabelled": left, "fits": engine.stats.to_dict()}
+            found: dict[str, Any] = {"rows": rows.total, "unlabelled": left, "fits": engine.stats.to_dict()}
             found["curves"] = [each.to_dict() | {"label": advice[name].to_dict()} for name, each in curves.items()]
             typer.echo(json.dumps(found, indent=2))
         else:

@@ -66,14 +66,10 @@ class RememberedRows:
     def _change(self, known: _Sample) -> str | None:
         again = "the fits that they were part of are run again."
         if _short(self._rows.schema) != known.schema:
-            return (
-                f"The columns of {self.name!r} or their types have changed since the last call; every fit is run again."
-            )
+            return f"The columns of {self.name!r} or their types have changed since; every fit is run again."
         if self._rows.missing:
-            sampled = (
-                f"{self._rows.missing:,} of the {len(known.keys):,} rows of {self.name!r} that were sampled before"
-            )
-            return f"{sampled} have been edited or removed since; {again}"
+            lost = f"{self._rows.missing:,} of the {len(known.keys):,} rows"
+            return f"{lost} of {self.name!r} that were sampled before have been edited or removed since; {again}"
         if self._rows.digest(len(known.keys)) != known.digest:
             return f"Rows of {self.name!r} that were sampled before have been edited or moved since; {again}"
         return None
