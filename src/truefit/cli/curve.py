@@ -24,7 +24,7 @@ from truefit.cli.options import (
     WorkersOption,
 )
 from truefit.cli.outputs import check_picture, write_picture
-from truefit.cli.remembered import remembered_rows
+from truefit.cli.remembered import NotingStore, remembered_rows
 from truefit.core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -106,12 +106,13 @@ def curve(
     candidates = candidates_of(model or ["linear"], sample, task_of(task, sample))
     left = unlabelled if unlabelled is not None else rows.unlabelled or None
     far = horizon if horizon is not None or not left else rows.total + left
-    with Engine(kept, workers=workers) as engine:
+    with Engine(None if kept is None else NotingStore(kept, rows), workers=workers) as engine:
         result = learning_curve(
             candidates, rows, schedule=sizes, k=k, tolerance=tolerance, horizon=far, budget=allowed,
             target=target_error, mode=cast("Mode", mode), metric=metric, level=level, batches=rows.totals or None,
             pos_label=label_of(pos_label, sample), random_state=seed, engine=engine,
         )  # fmt: skip
+        rows.write_down()
         curves = result.curves if isinstance(result, LearningCurves) else {result.name: result}
         advice = {name: labelling(each, rows.total, unlabelled=left) for name, each in curves.items()}
         if as_json:

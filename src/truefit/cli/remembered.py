@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from truefit.core.outcome import Outcome
     from truefit.sources.on_demand import RowsOnDemand
     from truefit.sources.table import Table
     from truefit.stores.sqlite import SqliteStore
@@ -61,18 +64,20 @@ class RememberedRows:
         # Where nothing is left of the sample, nothing was measured that could be gone on from.
         kept = known is not None and self._rows.missing < len(known.keys)
         self.totals = [total for total in known.totals if total < rows.total] if known is not None and kept else []
+        self._taken = 0
         self._written = len(known.keys) if known is not None and self.change is None else 0
 
     def _change(self, known: _Sample) -> str | None:
-        again = "the fits that they were part of are run again."
         if _short(self._rows.schema) != known.schema:
             return f"The columns of {self.name!r} or their types have changed since; every fit is run again."
-        if self._rows.missing:
-            lost = f"{self._rows.missing:,} of the {len(known.keys):,} rows"
-            return f"{lost} of {self.name!r} that were sampled before have been edited or removed since; {again}"
-        if self._rows.digest(len(known.keys)) != known.digest:
-            return f"Rows of {self.name!r} that were sampled before have been edited or moved since; {again}"
-        return None
+        edited = self._rows.digest(len(known.keys)) != known.digest
+        if not self._rows.missing and not edited:
+            return None
+        some = f"{self._rows.missing:,}" if self._rows.missing else "some"
+        return (
+            f"Edited or removed since the last call: {some} of the {len(known.keys):,} rows of {self.name!r} that were "
+            "sampled then. The fits that they were part of are run again."
+        )
 
     @property
     def name(self) -> str:
@@ -94,20 +99,50 @@ class RememberedRows:
         return self._rows.table(n)
 
     def take(self, n: int) -> tuple[Any, Any]:
-        """Return X and y of the first n rows, and write down which they are."""
+        """Return X and y of the first n rows."""
         taken = self._rows.take(n)
-        count = len(taken[1])
-        if self._store is not None and count > self._written:
-            sample = _Sample(
-                kind=self._rows.kind,
-                keys=self._rows.keys(count).tolist(),
-                totals=[*self.totals, self.total],
-                digest=self._rows.digest(count),
-                schema=_short(self._rows.schema),
-            )
-            self._store.write_note(self._note, json.dumps(asdict(sample)))
-            self._written = count
+        self._taken = len(taken[1])
         return taken
+
+    def write_down(self) -> None:
+        """Remember the rows that were taken, if they are more than is written down already."""
+        if self._store is None or self._taken <= self._written:
+            return
+        sample = _Sample(
+            kind=self._rows.kind,
+            keys=self._rows.keys(self._taken).tolist(),
+            totals=[*self.totals, self.total],
+            digest=self._rows.digest(self._taken),
+            schema=_short(self._rows.schema),
+        )
+        self._store.write_note(self._note, json.dumps(asdict(sample)))
+        self._written = self._taken
+
+
+class NotingStore:
+    """A store that remembers the rows with the first fit on them: a run that is killed goes on from both."""
+
+    def __init__(self, store: SqliteStore, rows: RememberedRows) -> None:
+        self._store = store
+        self._rows = rows
+
+    @property
+    def path(self) -> Path:
+        """Where the store is."""
+        return self._store.path
+
+    def get(self, keys: Sequence[str]) -> dict[str, Outcome]:
+        """Outcomes of those keys that are in the store."""
+        return self._store.get(keys)
+
+    def put(self, outcomes: Sequence[Outcome]) -> None:
+        """Keep these outcomes, and which rows were sampled."""
+        self._store.put(outcomes)
+        self._rows.write_down()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._store.close()
 
 
 def _short(text: str) -> str:
