@@ -33,15 +33,16 @@ pytestmark = [
 TABLE = f"""
     CREATE TABLE people (
         id bigint PRIMARY KEY, age integer, height double precision, paid numeric(12, 2), city text NOT NULL,
-        code varchar(9), born date, seen timestamp, member boolean NOT NULL, keen boolean, token uuid, income integer NOT NULL
+        code varchar(9), born date, seen timestamp, member boolean NOT NULL, keen boolean, token uuid,
+        income integer NOT NULL
     );
     INSERT INTO people SELECT 3 * i, NULLIF(i % 80, 7), i / 8.0, i * 1.25, 'city ' || i % 5, 'c' || i % 3,
         date '2000-01-01' + i % 1000, timestamp '2020-01-01' + i * interval '1 minute', i % 2 = 0, NULLIF(i % 3, 2) = 0,
         CAST(md5(i::text) AS uuid), i % 3
     FROM generate_series(0, {ROWS - 1}) i;
     CREATE SCHEMA lab;
-    CREATE TABLE lab."By ""uuid""" AS SELECT token, height, income FROM people WHERE id < 3000;
-    ALTER TABLE lab."By ""uuid""" ADD PRIMARY KEY (token);
+    CREATE TABLE lab."By ""token"" " AS SELECT token, height, income FROM people WHERE id < 3000;
+    ALTER TABLE lab."By ""token"" " ADD PRIMARY KEY (token);
     CREATE VIEW young AS SELECT id, age, income FROM people WHERE age < 30;
 """
 
@@ -117,7 +118,7 @@ def test_the_same_keys_make_the_same_sample_in_any_database(address, tmp_path):
 
 
 def test_text_keys_schemas_and_views(address):
-    rows = open_rows(address, "income", table='lab.By "uuid"')
+    rows = open_rows(address, "income", table='lab.By "token" ')
     X, _ = rows.take(400)
     assert (X.columns.tolist(), rows.total) == (["height"], 1000)
     assert all(len(key) == 36 for key in rows.keys(400))
