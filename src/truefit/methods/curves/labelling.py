@@ -52,7 +52,7 @@ def labelling(curve: LearningCurve, labelled: int, *, unlabelled: int | None = N
     if unlabelled is None or unlabelled >= more:
         return Labelling(more, f"Label {more:,} more {_rows(more)}, then look again.")
     if unlabelled:
-        return Labelling(unlabelled, f"Label the {unlabelled:,} {_rows(unlabelled)} that are left, then look again.")
+        return Labelling(unlabelled, f"Label what is left, {unlabelled:,} {_rows(unlabelled)}, then look again.")
     return Labelling(0, "Stop labelling: no rows are left to label.")
 
 
