@@ -48,9 +48,15 @@ def extrapolated(
 
 
 def forecast_of(
-    measured: Measured, *, level: float, mode: Mode, tolerance: float | None, horizon: float
+    measured: Measured,
+    *,
+    level: float,
+    mode: Mode,
+    tolerance: float | None,
+    horizon: float,
+    single_runs: bool = False,
 ) -> CalibratedForecast | PaperForecast:
-    """Return the forecast of a mode."""
+    """Return the forecast of a mode; with ``single_runs`` each point is one cross-validation."""
     if mode not in get_args(Mode):
         raise InvalidInput(f"The 'mode' parameter must be 'default' or 'paper'. Got {mode!r} instead.")
     if mode == "paper":
@@ -60,7 +66,7 @@ def forecast_of(
         return PaperForecast(measured, enough)
     shipped().check(level)
     enough = TOLERANCE * measured.unit if tolerance is None else number("tolerance", tolerance, above=0.0)
-    return CalibratedForecast(measured, level, enough, horizon)
+    return CalibratedForecast(measured, level, enough, horizon, single_runs)
 
 
 class Extrapolation(Result):

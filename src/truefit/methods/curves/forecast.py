@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from truefit.methods.curves.measured import Measured
+from truefit.stats.curve_gain import shipped_gain
 from truefit.stats.curve_interval import shipped
 from truefit.stats.curve_outlook import LEAST_POINTS, LEAST_SPAN, Outlook
 from truefit.stats.paper_curve import LARGE, P, Procedure, fit_paper
@@ -73,15 +74,24 @@ class Forecast(Protocol):
         """Value, low and high end at sizes."""
         ...
 
+    def enough_at(self, sizes: Floats) -> float | None:
+        """Return the first of some sizes at which enough will be known if all goes as expected; None if at none."""
+        ...
+
 
 @dataclass(frozen=True)
 class CalibratedForecast:
-    """A power law, averaged over its exponents; intervals by how far such forecasts were off on reference curves."""
+    """A power law, averaged over its exponents; intervals by how far such forecasts were off on reference curves.
+
+    With ``single_runs`` each point is known to be one cross-validation: what is to be gained at most then comes from
+    how much such curves still fell.
+    """
 
     measured: Measured
     level: float
     tolerance: float
     horizon: float
+    single_runs: bool = False
 
     @cached_property
     def _outlook(self) -> Outlook | None:
@@ -161,15 +171,29 @@ class CalibratedForecast:
             return Stop(None, self.refused)
         at = np.array([self.measured.last, self.horizon])
         value, low, high = self.predict(at)
-        # The most that is to be gained is one end alone: an interval with both tails at that end is enough.
-        least = self._predict(at, max(2 * self.level - 1, shipped().levels[0]))[1]
-        gain, most, width = value[0] - value[1], value[0] - least[1], high[1] - low[1]
+        gain, most, width = value[0] - value[1], self.most_gain(at[:1])[0], high[1] - low[1]
         more = f"More rows, up to {self.horizon:,.0f}, would lower the error"
         if most <= self.tolerance:
             return Stop("gain", f"{more} by at most {most:.2g}, and less than {self.tolerance:.3g} does not matter.")
         if width <= self.tolerance:
             return Stop("width", f"{more} by {gain:.2g}; what they bring is known to within {width:.2g}.")
         return Stop(None, f"{more} by about {gain:.2g}, and perhaps by {most:.2g}.")
+
+    def most_gain(self, start: Floats) -> Floats:
+        """Return what the error falls by at most from sizes on up to the horizon."""
+        if self._outlook is None or self.refused is not None:
+            return np.full(start.shape, np.inf)
+        if self.single_runs:
+            most = shipped_gain().most(self._outlook, start[None], self.horizon, self.level)[0]
+            return np.asarray(most * self.measured.unit)
+        # The most that is to be gained is one end alone: an interval with both tails at that end is enough.
+        least = self._predict(np.array([self.horizon]), max(2 * self.level - 1, shipped().levels[0]))[1]
+        return self.predict(start)[0] - least
+
+    def enough_at(self, sizes: Floats) -> float | None:
+        """Return the first of some sizes at which enough will be known if all goes as expected; None if at none."""
+        enough = np.flatnonzero(self.most_gain(sizes) <= self.tolerance)
+        return float(sizes[enough[0]]) if enough.size else None
 
     @property
     def table(self) -> pd.DataFrame:
@@ -244,6 +268,10 @@ class PaperForecast:
             return nothing, nothing, nothing
         value, reach = self._fitted.predict(sizes)[0], self.procedure.r_sigma[-1]
         return value, value - reach, value + reach
+
+    def enough_at(self, sizes: Floats) -> float | None:
+        """Return None: the paper has sizes of its own."""
+        return None
 
     @cached_property
     def stop(self) -> Stop:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -269,14 +269,18 @@ class Course:
         if not self.points:
             raise FitError(f"All fits of {self.name} failed.\n\n{grouped_failures(self.failures)}", self.failures)
         terms = self.terms
+        covariance = covariance_of(self.points, self._clusters)
         measured = Measured.of(
             [point.size for point in self.points],
             [point.error for point in self.points],
-            stderr_of(self.points, self._clusters),
+            np.sqrt(np.diag(covariance)),
             largest=float(terms.metric.bounds[1]),
         )
+        measured = replace(measured, covariance=covariance)
         horizon = max(self._horizon(measured.last), measured.last)
-        forecast = forecast_of(measured, level=terms.level, mode=terms.mode, tolerance=terms.tolerance, horizon=horizon)
+        forecast = forecast_of(
+            measured, level=terms.level, mode=terms.mode, tolerance=terms.tolerance, horizon=horizon, single_runs=True
+        )
         return measured, forecast, horizon
 
     @property
@@ -321,13 +325,16 @@ class Course:
     def _wanted(self, measured: Measured, forecast: Forecast) -> float:
         if forecast.refused is not None or measured.stderr is None or measured.last < self.last:
             return LONGEST_STEP * self.last
-        return lemma_4_size(
+        wanted = lemma_4_size(
             measured.last,
             lambda sizes: forecast.predict(sizes)[0],
             float(measured.stderr[-1]),
             shortest=SHORTEST_STEP,
             longest=LONGEST_STEP,
         )
+        # No further than where the curve is expected to end: the rows beyond would be read in vain.
+        enough = forecast.enough_at(measured.last * np.geomspace(SHORTEST_STEP, LONGEST_STEP, 13))
+        return wanted if enough is None else min(wanted, enough)
 
     def _target(self, measured: Measured, forecast: Forecast, horizon: float) -> Verdict | None:
         target, now = self.terms.target, measured.errors[-1]
@@ -369,13 +376,12 @@ class Course:
         return LearningCurve(self, measured, forecast, horizon, verdict)
 
 
-def stderr_of(points: Sequence[SamplePoint], clusters: Positions | None = None) -> Floats:
-    """Return the standard errors of points: from their rows, or where there are none from their folds."""
+def covariance_of(points: Sequence[SamplePoint], clusters: Positions | None = None) -> Floats:
+    """Return the covariance of points: from their rows, or where there are none from their folds."""
     shares = [point.shares for point in points if point.shares is not None]
     if len(shares) < len(points):
-        return np.array([point.folds.std(ddof=1) / np.sqrt(len(point.folds)) for point in points])
-    found: Floats = np.sqrt(np.diag(nested_covariance(shares, clusters)))
-    return found
+        return np.diag([point.folds.var(ddof=1) / len(point.folds) for point in points])
+    return nested_covariance(shares, clusters)
 
 
 class LearningCurve(Extrapolation):
