@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import re
 import signal
@@ -120,6 +121,31 @@ def test_rows_that_were_edited_are_said_and_fitted_again(tmp_path):
     frame.to_csv(tmp_path / "rows.csv", index=False)
     other = truefit("curve", "rows.csv", "--target", "label", "--model", "dummy", "--store", "runs.db", cwd=tmp_path)
     assert "The columns of 'rows' or their types have changed since" in other.stderr
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_growing_file_that_is_read_in_parts(tmp_path, monkeypatch, ending):
+    frame, command = table(), ("curve", f"rows.{ending}", *CURVE[2:], "--store", "runs.db")
+
+    def write(rows):
+        path = tmp_path / f"rows.{ending}"
+        rows.to_csv(path, index=False) if ending == "csv" else rows.to_parquet(path)
+
+    with monkeypatch.context() as small:
+        small.setattr(importlib.import_module("truefit.sources.open_rows"), "WHOLE_BYTES", 1000)
+        write(frame[:300])
+        run, _ = fits(truefit(*command, cwd=tmp_path))
+        assert run > 30
+    # By its size it would now be read whole, but its rows are known by their positions.
+    write(frame[:400])
+    done = truefit(*command, cwd=tmp_path)
+    assert fits(done)[0] == 5
+    assert "Note" not in done.stderr
+    frame.loc[3, "x1"] += 1
+    write(frame[:400])
+    assert "some of the 400 rows of 'rows' that were sampled then" in truefit(*command, cwd=tmp_path).stderr
+    write(frame[:390])
+    assert "10 of the 400 rows of 'rows' that were sampled then" in truefit(*command, cwd=tmp_path).stderr
 
 
 def test_a_growing_database(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sqlite3
 import sys
 
@@ -90,7 +91,7 @@ def test_row_numbers_are_left_out_of_a_sample_too(folder):
 
 def test_a_file_is_read_whole_when_it_is_small_or_was_before(folder, monkeypatch):
     assert open_rows(folder / "rows.csv", "kind").kind == "content"
-    monkeypatch.setattr(sys.modules["truefit.sources.open_rows"], "WHOLE_BYTES", 1000)
+    monkeypatch.setattr(importlib.import_module("truefit.sources.open_rows"), "WHOLE_BYTES", 1000)
     assert open_rows(folder / "rows.csv", "kind").kind == "position"
     assert open_rows(folder / "rows.csv", "kind", whole=True).kind == "content"
     assert open_rows("iris").total == 150
