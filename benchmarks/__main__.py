@@ -6,14 +6,8 @@ import importlib
 import sys
 
 NAMES = (
-    "overhead",
-    "all_metrics",
-    "triangle",
-    "workers",
-    "loo_ridge",
-    "memory_of_fits",
-    "memory_of_workers",
-    "rows_on_demand",
+    *("overhead", "all_metrics", "triangle", "workers", "loo_ridge", "memory_of_fits", "memory_of_workers"),
+    *("curve_coverage", "curve_adult", "curve_cost", "rows_on_demand"),
 )
 
 
