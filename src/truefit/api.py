@@ -801,7 +801,7 @@ def learning_curve(
     >>> X, y = load_digits(return_X_y=True)
     >>> curve = learning_curve(GaussianNB(), X, y, k=5)
     >>> curve.stopped, curve.rule, curve.refused
-    (True, 'rows', None)
+    (True, 'gain', None)
     >>> value, low, high = curve.predict(10_000)
     >>> bool(low < value < curve.errors[-1])
     True
