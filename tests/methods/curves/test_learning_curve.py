@@ -13,8 +13,11 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from truefit import Engine, assess, compare, learning_curve
-from truefit.core.errors import InvalidInput
+from truefit.core.data import Data
+from truefit.core.errors import BudgetSpent, FitError, InvalidInput
+from truefit.methods.curves.learning_curve import curve_terms, learning_curve_plan, sampled_table
 from truefit.methods.curves.learning_curves import LearningCurves
+from truefit.metrics.metric import get_metric
 
 CANCER = load_breast_cancer(return_X_y=True)
 MANY = make_classification(4000, 10, n_informative=5, flip_y=0.1, random_state=0)
@@ -204,6 +207,19 @@ def test_bad_input_is_one_sentence() -> None:
         learning_curve(GaussianNB(), X, y, schedule=[200, 1000])
     with pytest.raises(InvalidInput, match="'batches' parameter"):
         learning_curve(GaussianNB(), X, y, batches=[300, 200])
+    engine = Engine()
+    for wrong, message in (
+        ({"k": 1}, "at least 2"),
+        ({"level": 0.9999}, "'level'"),
+        ({"tolerance": 0}, "'tolerance'"),
+        ({"horizon": -1}, "'horizon'"),
+        ({"schedule": "adaptiv"}, "'schedule' parameter"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            learning_curve(GaussianNB(), X, y, engine=engine, **wrong)
+    assert engine.stats.run == 0
+    with pytest.raises(InvalidInput, match="in memory"):
+        learning_curve(GaussianNB(), Growing(X, y), batches=[100])
     with pytest.raises(InvalidInput, match="'mode' parameter"):
         learning_curve(GaussianNB(), X, y, mode="papper")
 
@@ -227,3 +243,52 @@ def test_paper_mode_follows_the_paper() -> None:
         assert "Eq. 40" in curve.reason
     full = learning_curve(DecisionTreeClassifier(max_depth=4), *MANY, k=5, mode="paper", schedule=[80, 90, 100, 200])
     assert full.rule == "sizes"
+
+
+class FailsBelow(GaussianNB):
+    """Cannot be trained on few rows."""
+
+    def fit(self, X, y, sample_weight=None):
+        if len(X) < 100:
+            raise RuntimeError("too few rows for me")
+        return super().fit(X, y, sample_weight)
+
+
+def test_sizes_with_failed_fits_are_left_out_and_said() -> None:
+    with pytest.warns(UserWarning, match="too few rows for me"):
+        curve = learning_curve(FailsBelow(), *MANY, k=3, engine=Engine(on_error="record"))
+    assert curve.sizes[0] > 100
+    with pytest.raises(FitError, match="too few rows for me"):
+        learning_curve(FailsBelow(), *MANY, k=3, schedule=[60, 90], engine=Engine(on_error="record"))
+
+
+def test_a_deadline_leaves_what_was_measured() -> None:
+    data = Data(*MANY, task="classification")
+    sampled = sampled_table(data)
+    terms = curve_terms(
+        sampled,
+        get_metric("error", "classification"),
+        schedule=[100, 200, 400],
+        k=3,
+        budget=None,
+        mode="default",
+        level=0.95,
+        tolerance=None,
+        horizon=None,
+        target=None,
+        train=False,
+        random_state=None,
+    )
+    plan = learning_curve_plan("bayes", GaussianNB(), sampled, terms)
+    tasks = next(plan)
+    assert len(tasks) == 9
+    done = Engine().run(asked(tasks[:3]), data)
+    with pytest.raises(StopIteration) as ended:
+        plan.throw(BudgetSpent("late", [*done, *[None] * 6]))
+    curve = ended.value.value
+    assert curve.rule == "time"
+    assert curve.sizes.tolist() == [100]
+
+
+def asked(tasks):
+    return (yield tasks)

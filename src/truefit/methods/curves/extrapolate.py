@@ -57,16 +57,23 @@ def forecast_of(
     single_runs: bool = False,
 ) -> CalibratedForecast | PaperForecast:
     """Return the forecast of a mode; with ``single_runs`` each point is one cross-validation."""
-    if mode not in get_args(Mode):
-        raise InvalidInput(f"The 'mode' parameter must be 'default' or 'paper'. Got {mode!r} instead.")
+    check_forecast(mode, level, tolerance)
     if mode == "paper":
         # The paper counts in percent: errors above 1 are no shares.
         unit = 1.0 if measured.errors.max() <= 1 else 100.0
-        enough = TOLERANCE * unit if tolerance is None else number("tolerance", tolerance, above=0.0)
-        return PaperForecast(measured, enough)
-    shipped().check(level)
-    enough = TOLERANCE * measured.unit if tolerance is None else number("tolerance", tolerance, above=0.0)
+        return PaperForecast(measured, TOLERANCE * unit if tolerance is None else float(tolerance))
+    enough = TOLERANCE * measured.unit if tolerance is None else float(tolerance)
     return CalibratedForecast(measured, level, enough, horizon, single_runs)
+
+
+def check_forecast(mode: Any, level: Any, tolerance: Any) -> None:
+    """Refuse what no forecast can be made with, before anything is measured."""
+    if mode not in get_args(Mode):
+        raise InvalidInput(f"The 'mode' parameter must be 'default' or 'paper'. Got {mode!r} instead.")
+    if tolerance is not None:
+        number("tolerance", tolerance, above=0.0)
+    if mode == "default":
+        shipped().check(level)
 
 
 class Extrapolation(Result):

@@ -21,13 +21,14 @@ from truefit.core.row_source import RowSource
 from truefit.methods.candidates import default_responses
 from truefit.methods.capacity.bound import number
 from truefit.methods.curves.budget import Budget
-from truefit.methods.curves.extrapolate import Extrapolation, Mode, forecast_of
+from truefit.methods.curves.extrapolate import Extrapolation, Mode, check_forecast, forecast_of
 from truefit.methods.curves.forecast import MULTIPLES, Forecast
 from truefit.methods.curves.measured import Measured
 from truefit.methods.curves.sample_point import SamplePoint, sample_point, sample_splits, sample_tasks
 from truefit.methods.curves.schedule import LONGEST_STEP, SHORTEST_STEP, Schedule, least_size, make_schedule
 from truefit.methods.curves.sequence import row_sequence
 from truefit.methods.splitting.portions import portions
+from truefit.methods.splitting.splits import is_whole
 from truefit.metrics.metric import Metric
 from truefit.plots.learning_curve import learning_curve
 from truefit.stats.curve_outlook import LEAST_POINTS
@@ -123,6 +124,9 @@ def curve_terms(
     random_state: int | None,
 ) -> CurveTerms | None:
     """Check the terms; None where more rows have to be read before a first sample can be made."""
+    check_forecast(mode, level, tolerance)
+    if not is_whole(k) or k < 2:
+        raise InvalidInput(f"The number of folds k must be a whole number of at least 2. Got {k!r} instead.")
     _check_loss(metric)
     spend = Budget.of(budget)
     wanted = None if target is None else number("target", target, at_least=0.0)

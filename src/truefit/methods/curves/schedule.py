@@ -114,12 +114,13 @@ def paper_schedule(most: float) -> tuple[int, ...]:
     --------
     >>> paper_schedule(48_842)[-6:]
     (9000, 10000, 20000, 30000, 40000, 48842)
-    >>> len(paper_schedule(48_842))
-    25
+    >>> len(paper_schedule(48_842)), paper_schedule(60)
+    (25, (60,))
     """
-    sizes = [PAPER_START]
-    while next_size(sizes[-1]) < most:
-        sizes.append(next_size(sizes[-1]))
+    sizes, size = [], PAPER_START
+    while size < most:
+        sizes.append(size)
+        size = next_size(size)
     return (*sizes, int(most))
 
 

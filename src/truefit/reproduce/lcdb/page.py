@@ -248,7 +248,8 @@ def _stopping(curves: Sequence[Curve], bounds: Mapping[bool, GainBound]) -> Tabl
         "cross-validation in samples that contain one another, and ends where the bound of what all rows would bring "
         "is within the tolerance for the first time. *Wrongly*: of the curves that ended, those whose error would "
         "still have fallen by more than the tolerance; 5% is meant. *Rows used*: median share of all rows. The more "
-        "often a curve is looked at, the more often it ends wrongly; an adaptive curve mostly doubles its rows."
+        "often a curve is looked at, the more often it ends wrongly; an adaptive curve mostly doubles its rows. What "
+        "the bound looks at was chosen by how it does on both halves, each with constants from the other."
     )
     return Table("Stopping: curves followed step by step", head, lines, note)
 
