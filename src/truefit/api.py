@@ -808,10 +808,8 @@ def learning_curve(
     """
     engine, seed = engine_or_new(engine), seed_of(random_state)
     source = X if y is None and isinstance(X, RowSource) else None
-    if source is not None and not (groups is None and sample_weight is None and batches is None):
-        raise InvalidInput(
-            "Groups, weights and batches must come with a table in memory. Got rows on demand; leave them out."
-        )
+    if source is not None and not (groups is None and sample_weight is None):
+        raise InvalidInput("Groups and weights must come with a table in memory. Got rows on demand; leave them out.")
     wanted = rows_to_begin(schedule)
     while True:
         if source is None:

@@ -219,7 +219,7 @@ def test_bad_input_is_one_sentence() -> None:
             learning_curve(GaussianNB(), X, y, engine=engine, **wrong)
     assert engine.stats.run == 0
     with pytest.raises(InvalidInput, match="in memory"):
-        learning_curve(GaussianNB(), Growing(X, y), batches=[100])
+        learning_curve(GaussianNB(), Growing(X, y), sample_weight=[1.0] * len(y))
     with pytest.raises(InvalidInput, match="'mode' parameter"):
         learning_curve(GaussianNB(), X, y, mode="papper")
 
