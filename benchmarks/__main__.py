@@ -5,7 +5,10 @@ from __future__ import annotations
 import importlib
 import sys
 
-NAMES = ("overhead", "all_metrics", "triangle", "workers", "loo_ridge", "memory_of_fits", "memory_of_workers")
+NAMES = (
+    *("overhead", "all_metrics", "triangle", "workers", "loo_ridge", "memory_of_fits", "memory_of_workers"),
+    *("curve_coverage", "curve_adult", "curve_cost", "rows_on_demand"),
+)
 
 
 def main():

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         complexity_curve,
         cross_test,
         extrapolate,
+        learning_curve,
         perturb,
         study,
     )
@@ -35,6 +36,7 @@ _HOMES = {
     "complexity_curve": "truefit.api",
     "cross_test": "truefit.api",
     "extrapolate": "truefit.api",
+    "learning_curve": "truefit.api",
     "perturb": "truefit.api",
     "study": "truefit.api",
     "AgghooClassifier": "truefit.estimators.agghoo",
@@ -57,6 +59,7 @@ __all__ = [
     "complexity_curve",
     "cross_test",
     "extrapolate",
+    "learning_curve",
     "perturb",
     "study",
 ]

@@ -5,7 +5,7 @@ from truefit.reproduce.registry import EXPERIMENTS, find_experiment
 
 
 def test_experiments_are_known_by_their_own_names():
-    assert set(EXPERIMENTS) >= {"pmv-table1", "pmv-unlimited-tree", "pmv-fig3", "pmv-fig4"}
+    assert set(EXPERIMENTS) >= {"pmv-table1", "pmv-unlimited-tree", "pmv-fig3", "pmv-fig4", "brumen-table1", "lcdb"}
     for name, experiment in EXPERIMENTS.items():
         assert experiment.name == name
         assert experiment.title

@@ -278,3 +278,25 @@ def test_any_sequence_of_puts(tmp_path_factory, sequence):
         assert set(got) == set(expected)
         for key, answers in expected.items():
             assert_same_outcome(got[key], Outcome(key, tuple(answers.values())))
+
+
+def test_notes_are_kept_and_replaced_beside_the_outcomes(tmp_path):
+    path = tmp_path / "fits.db"
+    store = SqliteStore(path)
+    assert store.note("rows") is None
+    assert not path.exists()
+    store.write_note("rows", "1, 2")
+    store.write_note("rows", "1, 2, 3")
+    store.write_note("schema_version", "ü")
+    store.close()
+    again = SqliteStore(path)
+    assert (again.note("rows"), again.note("schema_version"), again.note("row")) == ("1, 2, 3", "ü", None)
+    again.close()
+
+
+def test_a_note_goes_into_a_store_that_has_outcomes(tmp_path):
+    store = SqliteStore(tmp_path / "fits.db")
+    store.put([some_outcome("a")])
+    store.write_note("rows", "x")
+    assert set(store.get(["a"])) == {"a"}
+    store.close()

@@ -23,9 +23,14 @@ def load_table(data: str, target: str | None) -> Table:
     from truefit.sources.load import load
 
     table = load(data, target)
-    for note in table.notes:
-        typer.echo(f"Note: {note}", err=True)
+    say_notes(table.notes)
     return table
+
+
+def say_notes(notes: tuple[str, ...]) -> None:
+    """Say what was done to a table on the way in."""
+    for note in notes:
+        typer.echo(f"Note: {note}", err=True)
 
 
 def task_of(task: str | None, table: Table) -> Task:

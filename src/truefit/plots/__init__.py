@@ -9,8 +9,10 @@ from truefit.plots.calibration import calibration
 from truefit.plots.confusion import confusion
 from truefit.plots.curve import bands
 from truefit.plots.differences import differences
+from truefit.plots.extrapolation import extrapolation
 from truefit.plots.folds import fold_scores
 from truefit.plots.forest import forest
+from truefit.plots.learning_curve import learning_curve
 from truefit.plots.precision_recall import precision_recall
 from truefit.plots.predicted import predicted_vs_true
 from truefit.plots.residuals import residuals
@@ -23,8 +25,10 @@ __all__ = [
     "calibration",
     "confusion",
     "differences",
+    "extrapolation",
     "fold_scores",
     "forest",
+    "learning_curve",
     "precision_recall",
     "predicted_vs_true",
     "residuals",

@@ -36,12 +36,16 @@ class Table:
 
 @dataclass(frozen=True)
 class Page:
-    """How an experiment was run, what of the paper it shows again and what not, and the numbers."""
+    """How an experiment was run, what of the paper it shows again and what not, and the numbers.
+
+    ``beside`` names what the numbers are set beside: the paper's, or what is wanted of them.
+    """
 
     method: str
     claims: Sequence[Claim] = field(default_factory=list)
     tables: Sequence[Table] = field(default_factory=list)
     notes: Sequence[str] = field(default_factory=list)
+    beside: str = "paper"
 
     @property
     def verdict(self) -> str:
@@ -49,7 +53,7 @@ class Page:
         judged = [claim for claim in self.claims if claim.holds is not None]
         failed = [claim.what for claim in judged if not claim.holds]
         if not failed:
-            return f"All {len(judged)} comparisons agree with the paper."
+            return f"All {len(judged)} comparisons agree with {_WHOM.get(self.beside, self.beside)}."
         return f"{len(judged) - len(failed)} of {len(judged)} comparisons agree. Not reproduced: {'; '.join(failed)}."
 
     def to_markdown(self, name: str, title: str, made: str) -> str:
@@ -81,13 +85,14 @@ class Page:
         parts = [f"## {name}: {title}", self.method, made]
         if self.claims:
             lines = [(claim.what, claim.paper, claim.here, _AGREES[claim.holds]) for claim in self.claims]
-            parts += [f"**{self.verdict}**", markdown_table(("what", "paper", "here", "agrees"), lines)]
+            parts += [f"**{self.verdict}**", markdown_table(("what", self.beside, "here", "agrees"), lines)]
         parts += [table.to_markdown() for table in self.tables]
         if self.notes:
             parts.append("\n".join(f"- {note}" for note in self.notes))
         return "\n\n".join(parts)
 
 
+_WHOM = {"paper": "the paper", "wanted": "what is wanted"}
 _AGREES = {True: "yes", False: "**no**", None: "not judged"}
 
 

@@ -36,7 +36,7 @@ def breast_cancer() -> tuple[Array, Array]:
 
 def adult(folder: Path | None) -> tuple[Array, Array]:
     """Return the training file of Adult, categories as numbers, a missing value as a category of its own."""
-    frame, target = _frame("adult", folder)
+    frame, target = frame_of("adult", folder)
     age, weight = _ADULT_FIRST
     starts = np.flatnonzero((frame["age"] == age) & (frame["fnlwgt"] == weight))
     if not len(starts) or len(frame) < starts[0] + _ADULT_ROWS:
@@ -50,7 +50,7 @@ def adult(folder: Path | None) -> tuple[Array, Array]:
 
 def connect4(folder: Path | None) -> tuple[Array, Array]:
     """Return Connect-4 without the draws, categories as numbers."""
-    frame, target = _frame("connect4", folder)
+    frame, target = frame_of("connect4", folder)
     # Copies name the classes differently; the draws are the fewest.
     names, sizes = np.unique(target, return_counts=True)
     decided = target != names[sizes.argmin()]
@@ -63,7 +63,7 @@ def mnist01(folder: Path | None) -> tuple[Array, Array]:
         with np.load(folder / "mnist01.npz") as found:
             X, y = found["x"], found["y"]
     else:
-        frame, target = _frame("mnist", folder)
+        frame, target = frame_of("mnist", folder)
         wanted = np.isin(target, ["0", "1"])
         X, y = frame[wanted].to_numpy(), target[wanted].astype(np.uint8)
     return X.reshape(len(X), -1) / 255.0, y
@@ -92,7 +92,7 @@ def as_ordinal(frame: pd.DataFrame) -> Array:
     return np.column_stack(columns)
 
 
-def _frame(name: str, folder: Path | None) -> tuple[pd.DataFrame, Array]:
+def frame_of(name: str, folder: Path | None) -> tuple[pd.DataFrame, Array]:
     """Return features and labels, from the folder if it has the table."""
     import pandas as pd
 

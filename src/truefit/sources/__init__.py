@@ -1,7 +1,9 @@
-"""Where rows come from: built-in sets and files."""
+"""Where rows come from, and where more of them come from: built-in sets, files and databases."""
 
 from truefit.sources.load import load
+from truefit.sources.on_demand import RowsOnDemand
+from truefit.sources.open_rows import open_rows
 from truefit.sources.table import Table
 from truefit.sources.task import TaskHint, infer_task
 
-__all__ = ["Table", "TaskHint", "infer_task", "load"]
+__all__ = ["RowsOnDemand", "Table", "TaskHint", "infer_task", "load", "open_rows"]

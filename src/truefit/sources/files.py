@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
+from functools import partial
 from gzip import BadGzipFile
 from lzma import LZMAError
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 from zipfile import BadZipFile
 
 from truefit.core.errors import InvalidInput, MissingDependency
+from truefit.sources.delimited import read_delimited
 
 if TYPE_CHECKING:
     import pandas as pd
 
+T = TypeVar("T")
+
 _COMPRESSED: Final = frozenset({".gz", ".bz2", ".xz", ".zip"})
-#: Separators that other programs write, with the name to call them by.
-_SEPARATORS: Final = {";": "semicolons", "\t": "tabs", "|": "vertical bars", ",": "commas"}
+#: Endings of text with a separator between its columns, and that separator.
+DELIMITED: Final = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+PARQUET: Final = (".parquet", ".pq")
 
 
 def read_frame(path: Path, target: str | None = None) -> pd.DataFrame:
@@ -39,7 +44,24 @@ def read_frame(path: Path, target: str | None = None) -> pd.DataFrame:
     ...     read_frame(path).shape
     (2, 2)
     """
-    ending = _ending(path)
+    reader = _READERS[ending_of(path)]
+    with file_errors(path):
+        return reader(path, target)
+
+
+def ending_of(path: Path) -> str:
+    """Return the ending that says what a file is, refused if it is none of a table or the file is empty.
+
+    Examples
+    --------
+    >>> ending_of(Path("shells.xls"))
+    Traceback (most recent call last):
+        ...
+    truefit.core.errors.InvalidInput: 'shells.xls' must end in one of .arrow, .csv, .feather, .jsonl, .ndjson,
+    .parquet, .pq, .tab, .tsv. Got '.xls'. Save the table in one of these formats.
+    """
+    plain = Path(path.stem) if path.suffix.lower() in _COMPRESSED else path
+    ending = plain.suffix.lower()
     if ending not in _READERS:
         raise InvalidInput(
             f"{path.name!r} must end in one of {', '.join(sorted(_READERS))}. Got {ending or 'no ending'!r}. "
@@ -47,8 +69,14 @@ def read_frame(path: Path, target: str | None = None) -> pd.DataFrame:
         )
     if path.stat().st_size == 0:
         raise InvalidInput(f"{path.name!r} is empty: it has 0 bytes. Pass a file with a header and rows.")
+    return ending
+
+
+@contextlib.contextmanager
+def file_errors(path: Path) -> Iterator[None]:
+    """Say what an error of the system or of a decoder means for whoever reads the file."""
     try:
-        return _READERS[ending](path, target)
+        yield
     except UnicodeDecodeError as error:
         raise InvalidInput(_encoding(path, error)) from error
     except (EOFError, BadZipFile, LZMAError, BadGzipFile) as error:
@@ -66,63 +94,6 @@ def stem(path: Path) -> str:
     ('shells', 'shells.v2')
     """
     return Path(path.stem).stem if path.suffix.lower() in _COMPRESSED else path.stem
-
-
-def _ending(path: Path) -> str:
-    plain = Path(path.stem) if path.suffix.lower() in _COMPRESSED else path
-    return plain.suffix.lower()
-
-
-def _read_csv(path: Path, target: str | None) -> pd.DataFrame:
-    return _read_delimited(path, ",", target)
-
-
-def _read_tsv(path: Path, target: str | None) -> pd.DataFrame:
-    return _read_delimited(path, "\t", target)
-
-
-def _read_delimited(path: Path, separator: str, target: str | None) -> pd.DataFrame:
-    import pandas as pd
-
-    try:
-        first = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str, keep_default_na=False)
-        _check_header(first.iloc[0].tolist(), path, separator, target)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)
-            # Without index_col=False the first value of a line longer than the header would become its label,
-            # and every column be one off; with it, values that have no name are a warning, here an error.
-            # In chunks a column could be numbers here and text there; read whole, its type is settled once.
-            return pd.read_csv(path, sep=separator, index_col=False, low_memory=False)
-    except pd.errors.EmptyDataError as error:
-        raise InvalidInput(f"{path.name!r} is empty. Pass a file with a header and rows.") from error
-    except pd.errors.ParserWarning as error:
-        raise InvalidInput(
-            f"{path.name!r} must have a name in its header for every value of a line. Got lines with more values "
-            "than there are names. Add the missing names, or remove the values."
-        ) from error
-    except pd.errors.ParserError as error:
-        reason = str(error).removeprefix("Error tokenizing data. C error: ").strip()
-        raise InvalidInput(
-            f"{path.name!r} must have as many values in each line as its header has names, separated by "
-            f"{_SEPARATORS[separator]}. The reader says: {reason}. Mend these lines, or the header."
-        ) from error
-
-
-def _check_header(names: list[str], path: Path, separator: str, target: str | None) -> None:
-    other = next((mark for mark in _SEPARATORS if mark != separator and mark in names[0]), None)
-    if len(names) == 1 and other is not None:
-        expected = _SEPARATORS[separator]
-        renamed = ", or give it the ending .tsv" if other == "\t" else ""
-        raise InvalidInput(
-            f"{path.name!r} must have {expected} between its columns. Got one column only, whose name "
-            f"contains {_SEPARATORS[other]}: {names[0]!r}. Save it with {expected}{renamed}."
-        )
-    if target is not None and names.count(target) > 1:
-        # pandas would rename the second one and leave it among the inputs.
-        raise InvalidInput(
-            f"{path.name!r} must have one column {target!r}. Got {names.count(target)}: all but the first would be "
-            "inputs that give the target away. Rename or remove them."
-        )
 
 
 def _read_json_lines(path: Path, target: str | None) -> pd.DataFrame:
@@ -143,7 +114,7 @@ def _read_json_lines(path: Path, target: str | None) -> pd.DataFrame:
 def _read_parquet(path: Path, target: str | None) -> pd.DataFrame:
     import pandas as pd
 
-    return _with_arrow(lambda: pd.read_parquet(path), path, "Parquet")
+    return with_arrow(lambda: pd.read_parquet(path), path, "Parquet")
 
 
 def _read_arrow(path: Path, target: str | None) -> pd.DataFrame:
@@ -159,10 +130,11 @@ def _read_arrow(path: Path, target: str | None) -> pd.DataFrame:
                 frame: pd.DataFrame = stream.read_pandas()
                 return frame
 
-    return _with_arrow(read, path, "Arrow")
+    return with_arrow(read, path, "Arrow")
 
 
-def _with_arrow(read: Callable[[], pd.DataFrame], path: Path, format_name: str) -> pd.DataFrame:
+def with_arrow(read: Callable[[], T], path: Path, format_name: str) -> T:
+    """Return what is read with pyarrow, or say what is missing or wrong."""
     try:
         return read()
     except ImportError as error:
@@ -177,13 +149,10 @@ def _with_arrow(read: Callable[[], pd.DataFrame], path: Path, format_name: str) 
 
 
 _READERS: Final[dict[str, Callable[[Path, str | None], pd.DataFrame]]] = {
-    ".csv": _read_csv,
-    ".tsv": _read_tsv,
-    ".tab": _read_tsv,
+    **{ending: partial(read_delimited, separator=separator) for ending, separator in DELIMITED.items()},
     ".jsonl": _read_json_lines,
     ".ndjson": _read_json_lines,
-    ".parquet": _read_parquet,
-    ".pq": _read_parquet,
+    **dict.fromkeys(PARQUET, _read_parquet),
     ".feather": _read_arrow,
     ".arrow": _read_arrow,
 }

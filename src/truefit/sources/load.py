@@ -48,6 +48,12 @@ def load(name_or_path: str | os.PathLike[str], target: str | None = None) -> Tab
     name = os.fspath(name_or_path)
     if name in BUILTIN:
         return load_builtin(name, target)
+    path = existing_file(name)
+    return Table.of(read_frame(path, target), name=stem(path), target=target)
+
+
+def existing_file(name: str) -> Path:
+    """Return the path of a file that is there, or say which one may have been meant."""
     path = Path(name).expanduser()
     if "://" in name:
         raise InvalidInput(f"Files are read from this computer. Got {name!r}: download it first, then pass its path.")
@@ -55,7 +61,7 @@ def load(name_or_path: str | os.PathLike[str], target: str | None = None) -> Tab
         raise InvalidInput(_missing(path, name))
     if path.is_dir():
         raise InvalidInput(f"{name!r} is a folder. Pass the path of a file in it.")
-    return Table.of(read_frame(path, target), name=stem(path), target=target)
+    return path
 
 
 def _missing(path: Path, name: str) -> str:

@@ -48,8 +48,15 @@ class Table:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, frame: pd.DataFrame, *, name: str, target: str | None) -> Table:
+    def of(cls, frame: pd.DataFrame, *, name: str, target: str | None, positions: Sequence[int] | None = None) -> Table:
         """Split a frame into columns and target, with every check that can be made before a fit.
+
+        Parameters
+        ----------
+        frame : pandas DataFrame
+        name, target : str
+        positions : sequence of int, optional
+            Where its rows stand in the source, if it is a sample; by default it is the whole.
 
         Examples
         --------
@@ -63,7 +70,9 @@ class Table:
             got = "no columns" if not len(frame.columns) else ("columns but no rows", "one row only")[len(frame)]
             raise InvalidInput(f"{name!r} must have rows to learn from and rows to test on. Got {got}.")
         # A file's index is no column: rows are known by their position from here on.
-        frame, notes = _without_row_numbers(frame.reset_index(drop=True), target)
+        frame, notes = _without_row_numbers(
+            frame.reset_index(drop=True), target, range(len(frame)) if positions is None else positions
+        )
         column = find_column([str(c) for c in frame.columns], target, name)
         position = [str(c) for c in frame.columns].index(column)
         y = frame.iloc[:, position]
@@ -109,7 +118,9 @@ def nearest(word: str, choices: Sequence[str]) -> str:
     return " or ".join(repr(by_lower[hit]) for hit in hits)
 
 
-def _without_row_numbers(frame: pd.DataFrame, target: str | None) -> tuple[pd.DataFrame, tuple[str, ...]]:
+def _without_row_numbers(
+    frame: pd.DataFrame, target: str | None, positions: Sequence[int]
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Leave out the row numbers that writing a frame with its index puts first.
 
     In a file that is sorted by its target they would give the answer away.
@@ -118,7 +129,7 @@ def _without_row_numbers(frame: pd.DataFrame, target: str | None) -> tuple[pd.Da
     if first == target or not str(first).startswith("Unnamed: 0"):
         return frame, ()
     numbers = frame[first].tolist()
-    if numbers not in (list(range(len(frame))), list(range(1, len(frame) + 1))):
+    if numbers not in (list(positions), [position + 1 for position in positions]):
         return frame, ()
     return frame.drop(columns=first), ("The first column has no name and counts the rows; it was left out.",)
 

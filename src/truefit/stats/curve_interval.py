@@ -116,7 +116,7 @@ class Calibration:
 
     @classmethod
     def from_dict(cls, kept: Mapping[str, Mapping[str, list[float]]]) -> Calibration:
-        """Read what ``benchmarks.lcdb`` writes."""
+        """Read what ``benchmarks.curve_constants`` writes."""
         sides = [
             Side(np.array(kept[side]["weights"]), np.array(kept[side]["quantiles"])) for side in ("below", "above")
         ]

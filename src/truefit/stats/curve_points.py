@@ -20,11 +20,14 @@ class Points:
     sizes, errors : array of shape (curves, points)
     stderr : array of shape (curves, points) or None
         Standard errors of the errors, None where they are not known.
+    covariance : array of shape (curves, points, points) or None
+        Of the errors, where samples share rows; 0 where there is no point. None where that is not known.
     """
 
     sizes: Floats
     errors: Floats
     stderr: Floats | None = None
+    covariance: Floats | None = None
 
     @classmethod
     def of(

@@ -26,6 +26,8 @@ from truefit.stores.storefile import StoreFile, transaction
 
 _KEYS_AT_ONCE = 900  # SQLite before 3.32 takes 999 parameters
 _INTERNED_CLASSES = 256
+#: Names of notes begin so: the table that says what the file is has room for them, in stores of any age.
+_NOTE = "note: "
 
 _GET = """
     SELECT outcomes.key, solver, fit_seconds, classes, response, rowset, coded
@@ -128,6 +130,24 @@ class SqliteStore:
                 connection.executemany("INSERT OR IGNORE INTO rowsets VALUES (?, ?)", rowsets)
                 for record in records:
                     self._merge(connection, record)
+
+    def note(self, name: str) -> str | None:
+        """Return what was written down under a name; None where nothing was."""
+        with self._lock, self._file.errors("reading"):
+            connection = self._existing()
+            if connection is None:
+                return None
+            row = connection.execute("SELECT value FROM meta WHERE name = ?", (_NOTE + name,)).fetchone()
+            return None if row is None else str(row[0])
+
+    def write_note(self, name: str, text: str) -> None:
+        """Write something down for later runs, in place of what was there under that name."""
+        with self._lock, self._file.errors("writing"):
+            self._leave_fork()
+            connection = self._connect()
+            self._file.check_same()
+            with transaction(connection):
+                connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_NOTE + name, text))
 
     def close(self) -> None:
         """Let go of the file; what was put stays in it, and a later use opens it again."""

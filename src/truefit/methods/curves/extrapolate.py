@@ -42,18 +42,38 @@ def extrapolated(
     metric: str = "error",
 ) -> Extrapolation:
     """Extrapolate a measured curve; the arguments are those of :func:`truefit.extrapolate`."""
-    if mode not in get_args(Mode):
-        raise InvalidInput(f"The 'mode' parameter must be 'default' or 'paper'. Got {mode!r} instead.")
     far = MULTIPLES[-1] * measured.last if horizon is None else number("horizon", horizon, at_least=measured.last)
+    forecast = forecast_of(measured, level=level, mode=mode, tolerance=tolerance, horizon=far)
+    return Extrapolation(measured, forecast, mode=mode, horizon=far, metric=metric)
+
+
+def forecast_of(
+    measured: Measured,
+    *,
+    level: float,
+    mode: Mode,
+    tolerance: float | None,
+    horizon: float,
+    single_runs: bool = False,
+) -> CalibratedForecast | PaperForecast:
+    """Return the forecast of a mode; with ``single_runs`` each point is one cross-validation."""
+    check_forecast(mode, level, tolerance)
     if mode == "paper":
         # The paper counts in percent: errors above 1 are no shares.
         unit = 1.0 if measured.errors.max() <= 1 else 100.0
-        enough = TOLERANCE * unit if tolerance is None else number("tolerance", tolerance, above=0.0)
-        return Extrapolation(measured, PaperForecast(measured, enough), mode=mode, horizon=far, metric=metric)
-    shipped().check(level)
-    enough = TOLERANCE * measured.unit if tolerance is None else number("tolerance", tolerance, above=0.0)
-    forecast = CalibratedForecast(measured, level, enough, far)
-    return Extrapolation(measured, forecast, mode=mode, horizon=far, metric=metric)
+        return PaperForecast(measured, TOLERANCE * unit if tolerance is None else float(tolerance))
+    enough = TOLERANCE * measured.unit if tolerance is None else float(tolerance)
+    return CalibratedForecast(measured, level, enough, horizon, single_runs)
+
+
+def check_forecast(mode: Any, level: Any, tolerance: Any) -> None:
+    """Refuse what no forecast can be made with, before anything is measured."""
+    if mode not in get_args(Mode):
+        raise InvalidInput(f"The 'mode' parameter must be 'default' or 'paper'. Got {mode!r} instead.")
+    if tolerance is not None:
+        number("tolerance", tolerance, above=0.0)
+    if mode == "default":
+        shipped().check(level)
 
 
 class Extrapolation(Result):
@@ -106,12 +126,12 @@ class Extrapolation(Result):
     @property
     def stopped(self) -> bool:
         """Whether enough has been measured; ``reason`` says why."""
-        return self._forecast.stop[0]
+        return self._forecast.stop.rule is not None
 
     @property
     def reason(self) -> str:
         """Why enough has been measured, or why not."""
-        return self._forecast.stop[1]
+        return self._forecast.stop.reason
 
     @property
     def end(self) -> float:
@@ -214,8 +234,7 @@ class Extrapolation(Result):
         target : float, optional
             An error to be reached, drawn as a line.
         """
-        sizes = np.geomspace(self.sizes[0], max(self.horizon, self._measured.last * 1.001), 121)
-        curve = None if self.refused is not None else (sizes, *self._forecast.predict(sizes))
+        curve = self._drawn()
         return extrapolation(
             self.sizes,
             self.errors,
@@ -225,6 +244,13 @@ class Extrapolation(Result):
             ylabel=f"{self.metric} ({self._percent} interval)" if curve else self.metric,
             ax=ax,
         )
+
+    def _drawn(self) -> tuple[Floats, Floats, Floats, Floats] | None:
+        """Return the curve in its band up to the horizon; None where it is refused."""
+        if self.refused is not None:
+            return None
+        sizes = np.geomspace(self.sizes[0], max(self.horizon, self._measured.last * 1.001), 121)
+        return sizes, *self._forecast.predict(sizes)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""

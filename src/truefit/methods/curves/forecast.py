@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from truefit.methods.curves.measured import Measured
+from truefit.stats.curve_gain import shipped_gain
 from truefit.stats.curve_interval import shipped
 from truefit.stats.curve_outlook import LEAST_POINTS, LEAST_SPAN, Outlook
 from truefit.stats.paper_curve import LARGE, P, Procedure, fit_paper
@@ -23,6 +24,17 @@ Triple = tuple[Floats, Floats, Floats]
 
 #: Multiples of the rows measured that people ask about.
 MULTIPLES = (1, 2, 5, 10)
+
+
+#: Why enough is known: more rows bring too little, what they bring is known well enough, or the paper's rule holds.
+Rule = Literal["gain", "width", "paper"]
+
+
+class Stop(NamedTuple):
+    """Whether enough has been measured: by which rule, None where not; and the reason in words."""
+
+    rule: Rule | None
+    reason: str
 
 
 class Forecast(Protocol):
@@ -49,7 +61,7 @@ class Forecast(Protocol):
         ...
 
     @property
-    def stop(self) -> tuple[bool, str]:
+    def stop(self) -> Stop:
         """Whether enough has been measured, and why."""
         ...
 
@@ -62,15 +74,24 @@ class Forecast(Protocol):
         """Value, low and high end at sizes."""
         ...
 
+    def enough_at(self, sizes: Floats) -> float | None:
+        """Return the first of some sizes at which enough will be known if all goes as expected; None if at none."""
+        ...
+
 
 @dataclass(frozen=True)
 class CalibratedForecast:
-    """A power law, averaged over its exponents; intervals by how far such forecasts were off on reference curves."""
+    """A power law, averaged over its exponents; intervals by how far such forecasts were off on reference curves.
+
+    With ``single_runs`` each point is known to be one cross-validation: what is to be gained at most then comes from
+    how much such curves still fell.
+    """
 
     measured: Measured
     level: float
     tolerance: float
     horizon: float
+    single_runs: bool = False
 
     @cached_property
     def _outlook(self) -> Outlook | None:
@@ -144,21 +165,35 @@ class CalibratedForecast:
         return value[0] * unit, low[0] * unit, high[0] * unit
 
     @cached_property
-    def stop(self) -> tuple[bool, str]:
+    def stop(self) -> Stop:
         """Stop where the rows up to the horizon cannot bring what matters, or it is well known what they bring."""
         if self.refused is not None:
-            return False, self.refused
+            return Stop(None, self.refused)
         at = np.array([self.measured.last, self.horizon])
         value, low, high = self.predict(at)
-        # The most that is to be gained is one end alone: an interval with both tails at that end is enough.
-        least = self._predict(at, max(2 * self.level - 1, shipped().levels[0]))[1]
-        gain, most, width = value[0] - value[1], value[0] - least[1], high[1] - low[1]
+        gain, most, width = value[0] - value[1], self.most_gain(at[:1])[0], high[1] - low[1]
         more = f"More rows, up to {self.horizon:,.0f}, would lower the error"
         if most <= self.tolerance:
-            return True, f"{more} by at most {most:.2g}, and less than {self.tolerance:.3g} does not matter."
+            return Stop("gain", f"{more} by at most {most:.2g}, and less than {self.tolerance:.3g} does not matter.")
         if width <= self.tolerance:
-            return True, f"{more} by {gain:.2g}; what they bring is known to within {width:.2g}."
-        return False, f"{more} by about {gain:.2g}, and perhaps by {most:.2g}."
+            return Stop("width", f"{more} by {gain:.2g}; what they bring is known to within {width:.2g}.")
+        return Stop(None, f"{more} by about {gain:.2g}, and perhaps by {most:.2g}.")
+
+    def most_gain(self, start: Floats) -> Floats:
+        """Return what the error falls by at most from sizes on up to the horizon."""
+        if self._outlook is None or self.refused is not None:
+            return np.full(start.shape, np.inf)
+        if self.single_runs:
+            most = shipped_gain().most(self._outlook, start[None], self.horizon, self.level)[0]
+            return np.asarray(most * self.measured.unit)
+        # The most that is to be gained is one end alone: an interval with both tails at that end is enough.
+        least = self._predict(np.array([self.horizon]), max(2 * self.level - 1, shipped().levels[0]))[1]
+        return self.predict(start)[0] - least
+
+    def enough_at(self, sizes: Floats) -> float | None:
+        """Return the first of some sizes at which enough will be known if all goes as expected; None if at none."""
+        enough = np.flatnonzero(self.most_gain(sizes) <= self.tolerance)
+        return float(sizes[enough[0]]) if enough.size else None
 
     @property
     def table(self) -> pd.DataFrame:
@@ -234,27 +269,33 @@ class PaperForecast:
         value, reach = self._fitted.predict(sizes)[0], self.procedure.r_sigma[-1]
         return value, value - reach, value + reach
 
+    def enough_at(self, sizes: Floats) -> float | None:
+        """Return None: the paper has sizes of its own."""
+        return None
+
     @cached_property
-    def stop(self) -> tuple[bool, str]:
+    def stop(self) -> Stop:
         """The paper's rule: well-behaved (Eqs. 38 and 39), and the three errors agree (Eq. 40)."""
         if self.procedure is None:
-            return False, str(self.refused)
+            return Stop(None, str(self.refused))
         at = self.procedure.stops_at(self.tolerance)
         if at is not None:
-            return True, (
+            return Stop(
+                "paper",
                 f"At {self.measured.sizes[at]:,.0f} rows the curve is well-behaved, and the error, the next one and "
                 f"that at {LARGE:,} rows differ by {self.procedure.disagreement[at]:.4g}, less than "
-                f"{self.tolerance:g} (Eq. 40)."
+                f"{self.tolerance:g} (Eq. 40).",
             )
         if not self.procedure.well_behaved.any():
-            return (
-                False,
+            return Stop(
+                None,
                 "The curve is nowhere well-behaved: never three points that fall ever more slowly (Eqs. 38, 39).",
             )
         least = float(self.procedure.disagreement[self.procedure.well_behaved].min())
-        return False, (
+        return Stop(
+            None,
             f"Where the curve is well-behaved, the error, the next one and that at {LARGE:,} rows still differ by "
-            f"{least:.4g} or more, not less than {self.tolerance:g} (Eq. 40)."
+            f"{least:.4g} or more, not less than {self.tolerance:g} (Eq. 40).",
         )
 
     @property

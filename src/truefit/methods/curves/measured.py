@@ -26,6 +26,8 @@ class Measured:
         The largest value that an error can have; infinite for a loss.
     unit : float
         What errors are counted in where scales matter: 1 for shares, for a loss the largest error measured.
+    covariance : array of shape (points, points) or None
+        Of the errors, where samples share rows and that is known.
     """
 
     sizes: Floats
@@ -33,6 +35,7 @@ class Measured:
     stderr: Floats | None
     largest: float
     unit: float
+    covariance: Floats | None = None
 
     @classmethod
     def of(cls, sizes: Any, errors: Any, stderr: Any = None, *, largest: float | None = None) -> Measured:
@@ -67,7 +70,8 @@ class Measured:
     def points(self) -> Points:
         """The points in units of the scale, as a row of their own."""
         stderr = None if self.stderr is None else self.stderr[None] / self.unit
-        return Points(self.sizes[None], self.errors[None] / self.unit, stderr)
+        covariance = None if self.covariance is None else self.covariance[None] / self.unit**2
+        return Points(self.sizes[None], self.errors[None] / self.unit, stderr, covariance)
 
 
 def _column(name: str, values: Any, *, above: float | None = None) -> Floats:

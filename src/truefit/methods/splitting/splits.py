@@ -162,13 +162,16 @@ def leave_one_out(data: Table) -> Splits:
     return Splits(LeaveOneOutPairs(data.n), True, 1, "leave-one-out cross-validation")
 
 
-def shared_partition(data: Table, k: int, *, repeat: int = 0, random_state: int | None = None) -> npt.NDArray[np.intp]:
+def shared_partition(
+    data: Table, k: int, *, repeat: int = 0, random_state: int | None = None, rare: bool = False
+) -> npt.NDArray[np.intp]:
     """Fold of each row, from the rows' content, k, the repeat number and the seed alone.
 
     Rows are shuffled by their tokens and dealt out class by class, so whoever asks for k folds of these rows gets
-    the same folds and shares the fits. Rows of one group stay together.
+    the same folds and shares the fits. Rows of one group stay together. With ``rare`` a class may have fewer rows than
+    there are folds.
     """
-    _check_k(data, k)
+    _check_k(data, k, rare=rare)
     tokens = data.tokens
     if random_state is not None or repeat:
         salt = blake2b(f"{random_state} {repeat}".encode(), digest_size=16).digest()
@@ -197,7 +200,7 @@ def is_whole(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def _check_k(data: Table, k: Any) -> None:
+def _check_k(data: Table, k: Any, *, rare: bool) -> None:
     if not is_whole(k) or k < 2:
         raise InvalidInput(f"The number of folds k must be a whole number of at least 2. Got {k!r} instead.")
     if k > data.n:
@@ -209,7 +212,7 @@ def _check_k(data: Table, k: Any) -> None:
         groups = len(np.unique(data.groups))
         if k > groups:
             raise InvalidInput(f"k must not be greater than the number of groups. Got k={k} and {groups} groups.")
-    elif data.codes is not None and data.classes is not None:
+    elif data.codes is not None and data.classes is not None and not rare:
         counts = np.bincount(data.codes)
         if k > counts.min():
             rarest = data.classes[counts.argmin()].item()

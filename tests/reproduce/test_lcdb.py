@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.lcdb.calibrate import learn
-from benchmarks.lcdb.curves import GROUP_OF, Curve, family_of, read_curves
-from benchmarks.lcdb.observed import View, observe
-from benchmarks.lcdb.page import page
-from benchmarks.lcdb.trial import OURS, YARDSTICK, Trial
 
+from truefit.reproduce.lcdb.calibrate import learn
+from truefit.reproduce.lcdb.curves import GROUP_OF, Curve, family_of, read_curves
+from truefit.reproduce.lcdb.observed import NESTED, View, observe
+from truefit.reproduce.lcdb.page import written_up
+from truefit.reproduce.lcdb.stopping import follow
+from truefit.reproduce.lcdb.trial import OURS, YARDSTICK, Trial
+from truefit.stats.curve_gain import shipped_gain
 from truefit.stats.curve_interval import Calibration, shipped
 
 DATA = os.environ.get("TRUEFIT_DATA")
@@ -53,10 +56,31 @@ def test_constants_are_learnt_and_written_up() -> None:
     calibration = Calibration.from_dict(learn(observed))
     trials = [Trial(each, calibration, calibration) for each in observed]
     assert np.mean([trial.holds()[trial.given].mean() for trial in trials]) > 0.9
-    main = {trial.observed.view.share: trial for trial in trials[1:]}
-    text = page(curves, trials, main, 0.001)
+    text = written_up(curves, trials, 0.001).to_markdown("lcdb", "Curves", "By hand.")
     assert "| **truefit** |" in text
-    assert "## The judged half, seen otherwise" in text
+    assert "### The judged half, seen otherwise" in text
+    assert "| what | wanted | here | agrees |" in text
+
+
+def test_nested_views_know_their_covariance() -> None:
+    points = observe(made_up_curves(3), View(0.25, every=8, noise=NESTED)).points
+    assert points.covariance.shape == (3, 6, 6)
+    np.testing.assert_allclose(np.sqrt(np.diagonal(points.covariance, axis1=1, axis2=2)), points.stderr)
+    near, far = points.covariance[0, -1, -2], points.covariance[0, -1, 0]
+    assert near > 0
+    assert far > 0
+
+
+def test_curves_that_are_followed_end_where_little_is_left() -> None:
+    curves = [
+        replace(curve, sizes=16 * curve.sizes / 16, errors=0.1 + 3 * curve.sizes**-1.0, stderr=curve.stderr / 10)
+        for curve in made_up_curves(12)
+    ]
+    bounds = {True: shipped_gain(), False: shipped_gain()}
+    found = follow(curves, bounds, every=8, tolerance=0.05)
+    assert found.stopped.any()
+    assert not found.wrong(0.05).any()
+    assert found.share[found.stopped].max() <= 0.75
 
 
 @pytest.mark.skipif(DATA is None, reason="needs lcdb_curves.parquet in the folder that TRUEFIT_DATA names")

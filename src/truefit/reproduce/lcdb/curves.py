@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
-import pandas as pd
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
 
 GROUPS = {
     "trees and ensembles": (
@@ -46,18 +49,22 @@ LEAST_ROWS = 1000
 
 @dataclass(frozen=True)
 class Curve:
+    """One learner on one data set: rows, error rates, and their standard errors."""
+
     dataset: str
     learner: str
-    sizes: np.ndarray
-    errors: np.ndarray
-    stderr: np.ndarray
+    sizes: Floats
+    errors: Floats
+    stderr: Floats
 
     @property
     def family(self) -> str:
+        """The data set, or those that it belongs to."""
         return family_of(self.dataset)
 
     @property
     def group(self) -> str:
+        """Kind of learner."""
         return GROUP_OF[self.learner]
 
     @property
@@ -67,18 +74,21 @@ class Curve:
 
 
 def family_of(dataset: str) -> str:
+    """Return what a data set belongs to."""
     name = dataset.lower()
     return next((family for pattern, family in _FAMILIES if re.search(pattern, name)), name)
 
 
-def read_curves(path) -> list[Curve]:
+def read_curves(path: Path) -> list[Curve]:
     """Read the validation curves that reach :data:`LEAST_ROWS` rows."""
+    import pandas as pd
+
     table = pd.read_parquet(path).dropna(subset=["val_error"])
     found = []
     for (_, dataset, learner), part in table.groupby(["openml_id", "dataset", "learner"], observed=True):
         part = part.sort_values("train_size")
         columns = (part[name].to_numpy(dtype=np.float64) for name in ("train_size", "val_error", "val_se"))
-        curve = Curve(dataset, learner, *columns)
+        curve = Curve(str(dataset), str(learner), *columns)
         if curve.sizes[-1] >= LEAST_ROWS:
             found.append(curve)
     return found

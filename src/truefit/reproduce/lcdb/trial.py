@@ -6,11 +6,15 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
+import numpy.typing as npt
 
-from benchmarks.lcdb.observed import Observed
-from truefit.stats.curve_families import FAMILIES, power_law
+from truefit.reproduce.lcdb.observed import Observed
+from truefit.stats.curve_families import FAMILIES, Family, power_law
 from truefit.stats.curve_interval import Calibration
 from truefit.stats.curves import fit
+
+Floats = npt.NDArray[np.float64]
+Marks = npt.NDArray[np.bool_]
 
 OURS, YARDSTICK = "truefit", "pow3, least squares"
 
@@ -31,12 +35,12 @@ class Trial:
     for_others: Calibration
 
     @cached_property
-    def guesses(self):
+    def guesses(self) -> dict[str, Floats]:
         """What each method expects, by its name."""
         points, at = self.observed.points, self.observed.at[:, None]
         equal = points.used.astype(np.float64)
 
-        def fitted(family):
+        def fitted(family: Family) -> Floats:
             return fit(family, points.sizes, points.errors, equal).predict(at)[:, 0]
 
         return {
@@ -47,30 +51,34 @@ class Trial:
         }
 
     @cache  # noqa: B019 (a trial lives as long as the page is made)
-    def ends(self, level=0.95):
+    def ends(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Low and high ends of the intervals, each curve's with constants that its half had no part in."""
         at, outlook = self.observed.at[:, None], self.observed.outlook
         calibrations = (self.for_judged, self.for_others)
         (_, *judged), (_, *others) = (outlook.predict(at, level, calibration=each) for each in calibrations)
-        return [
+        low, high = (
             np.where(self.observed.judged, mine[:, 0], theirs[:, 0])
             for mine, theirs in zip(judged, others, strict=True)
-        ]
+        )
+        return low, high
 
-    def holds(self, level=0.95):
+    def holds(self, level: float = 0.95) -> Marks:
+        """Whether the intervals hold."""
         low, high = self.ends(level)
         return (low - 1e-9 <= self.observed.truth) & (self.observed.truth <= high + 1e-9)
 
     @property
-    def widths(self):
+    def widths(self) -> Floats:
+        """Widths of the 95% intervals, in points."""
         low, high = self.ends()
-        return 100 * (high - low)
+        return np.asarray(100 * (high - low))
 
     @property
-    def given(self):
+    def given(self) -> Marks:
+        """Curves that are extrapolated."""
         return ~self.observed.refused
 
-    def off(self, name, which):
+    def off(self, name: str, which: Marks) -> tuple[float, float]:
         """Median and 90th percentile of a method's distance from the truth, in points."""
         distance = 100 * np.abs(self.guesses[name] - self.observed.truth)[which]
         return float(np.median(distance)), float(np.percentile(distance, 90))

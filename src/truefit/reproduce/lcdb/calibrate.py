@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
 from zlib import crc32
 
 import numpy as np
+import numpy.typing as npt
 from scipy.optimize import minimize
 
-from benchmarks.lcdb.observed import View
+from truefit.reproduce.lcdb.curves import Curve
+from truefit.reproduce.lcdb.observed import Observed, View
 from truefit.stats.curve_interval import FEATURES
+
+Floats = npt.NDArray[np.float64]
+Array = npt.NDArray[Any]
+Chosen = Callable[[Curve], bool]
 
 #: What the constants are learnt from: near and far, dense and sparse points, little noise and much.
 VIEWS = [
@@ -30,12 +38,12 @@ FOLDS = 6
 _LEAST = 5e-4
 
 
-def learn(observed, chosen=None):
+def learn(observed: Sequence[Observed], chosen: Chosen | None = None) -> dict[str, Any]:
     """Return the constants, from curves in several views; ``chosen`` says which, all by default."""
     parts = [_part(each, chosen) for each in observed]
     features, off, cells, families = (np.concatenate(column) for column in zip(*parts, strict=True))
     left_out = np.array([crc32(family.encode()) % FOLDS for family in families])
-    sides = {}
+    sides: dict[str, Any] = {}
     for name, sign in (("below", -1.0), ("above", 1.0)):
         distance = np.log(np.maximum(sign * off, _LEAST))
         ratio = np.empty_like(off)
@@ -50,7 +58,7 @@ def learn(observed, chosen=None):
     return {"features": list(FEATURES), "tails": list(TAILS), **sides}
 
 
-def _part(each, chosen):
+def _part(each: Observed, chosen: Chosen | None) -> tuple[Floats, Floats, Array, Array]:
     which = ~each.refused
     if chosen is not None:
         which &= np.array([chosen(curve) for curve in each.curves], dtype=bool)
@@ -61,16 +69,16 @@ def _part(each, chosen):
     return features[which], off[which], cells[which], each.families[which]
 
 
-def _in_every_cell(ratio, cells, share):
+def _in_every_cell(ratio: Floats, cells: Array, share: float) -> float:
     """Quantile that holds for each kind of learner, near and far, not only on average: who asks has one learner."""
-    return max(np.quantile(ratio[cells == cell], share) for cell in set(cells) if not cell.startswith(EXEMPT))
+    return max(float(np.quantile(ratio[cells == cell], share)) for cell in set(cells) if not cell.startswith(EXEMPT))
 
 
-def _scale(features, distance):
-    return _quantile_regression(features, distance, 1 - _TAIL)
+def _scale(features: Floats, distance: Floats) -> Floats:
+    return quantile_regression(features, distance, 1 - _TAIL)
 
 
-def _quantile_regression(features, target, share):
+def quantile_regression(features: Floats, target: Floats, share: float) -> Floats:
     """Weights with which a share of the targets lies below the weighted features, smoothed and a little shrunk."""
     centre, spread = features.mean(axis=0), features.std(axis=0)
     centre[0], spread[0] = 0.0, 1.0
@@ -79,14 +87,18 @@ def _quantile_regression(features, target, share):
     weights[0] = np.quantile(target, share)
     for smoothing in (1.0, 0.3, 0.1, 0.03):
         weights = minimize(_smoothed_loss, weights, (scaled, target, share, smoothing), jac=True, method="L-BFGS-B").x
-    unscaled = weights / spread
+    unscaled: Floats = weights / spread
     unscaled[0] -= unscaled[1:] @ centre[1:]
     return unscaled
 
 
-def _smoothed_loss(weights, features, target, share, smoothing, shrinking=1e-4):
+def _smoothed_loss(
+    weights: Floats, features: Floats, target: Floats, share: float, smoothing: float, shrinking: float = 1e-4
+) -> tuple[float, Floats]:
     left = target - features @ weights
     loss = share * left + smoothing * np.logaddexp(0.0, -left / smoothing)
     slope = share - 0.5 * (1 - np.tanh(left / (2 * smoothing)))
     shrunk = np.append(0.0, weights[1:])
-    return loss.mean() + shrinking * (shrunk**2).sum(), -(features.T @ slope) / len(left) + 2 * shrinking * shrunk
+    return float(loss.mean() + shrinking * (shrunk**2).sum()), -(features.T @ slope) / len(
+        left
+    ) + 2 * shrinking * shrunk

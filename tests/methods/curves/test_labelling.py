@@ -1,0 +1,36 @@
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.naive_bayes import GaussianNB
+
+from truefit import learning_curve
+from truefit.methods.curves.labelling import labelling
+
+X, Y = make_classification(200, 6, n_informative=4, flip_y=0.15, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def curve():
+    return learning_curve(GaussianNB(), X, Y, k=5, tolerance=0.001)
+
+
+def test_as_many_as_the_next_step_takes_or_as_there_are(curve):
+    assert curve.rule == "rows"
+    more = curve.next_size - 200
+    assert more > 20
+    assert labelling(curve, 200).rows == labelling(curve, 200, unlabelled=more).rows == more
+    assert str(labelling(curve, 200)) == f"Label {more:,} more rows, then look again."
+    assert labelling(curve, 200, unlabelled=more - 1).rows == more - 1
+    assert str(labelling(curve, 200, unlabelled=1)) == "Label what is left, 1 row, then look again."
+    assert labelling(curve, 200, unlabelled=0).to_dict() == {
+        "rows": 0,
+        "reading": "Stop labelling: no rows are left to label.",
+    }
+
+
+def test_enough_is_enough_and_a_spent_budget_ends_it():
+    enough = learning_curve(GaussianNB(), X, Y, k=5, tolerance=0.9)
+    assert enough.enough
+    assert labelling(enough, 200, unlabelled=1000) == labelling(enough, 200)
+    assert str(labelling(enough, 200)) == f"Stop labelling. {enough.reason}"
+    spent = learning_curve(GaussianNB(), X, Y, k=5, tolerance=0.001, budget=100)
+    assert str(labelling(spent, 200)).startswith("Stop here. The budget of 100 rows is spent.")
