@@ -51,7 +51,7 @@ def learning_curve(
     if train is not None:
         n = np.asarray(sizes, dtype=np.float64)
         mean, sd = (np.asarray(column, dtype=np.float64) for column in train)
-        colour, stroke = series_style(1)
+        colour, stroke = series_style(2)  # the second is too near to that of targets
         ax.fill_between(n, mean - sd, mean + sd, color=colour, alpha=BAND, linewidth=0)
         ax.plot(n, mean, color=colour, linestyle=stroke, linewidth=1.9, marker="o", markersize=3.2)
         ax.annotate(
