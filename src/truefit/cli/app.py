@@ -9,6 +9,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from truefit import __version__
+from truefit.cli.warned import warnings_shown_once
 from truefit.core.errors import Interrupted, InvalidInput, MissingDependency, StoreError, TruefitError
 
 app = typer.Typer(
@@ -26,7 +27,8 @@ def in_plain_words(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def guarded(*arguments: Any, **options: Any) -> None:
         try:
-            command(*arguments, **options)
+            with warnings_shown_once():
+                command(*arguments, **options)
         except Interrupted as interrupt:
             _leave(str(interrupt), 130, interrupt)
         except (InvalidInput, MissingDependency, StoreError) as error:
