@@ -237,9 +237,18 @@ class LeaveOneOut:
 
     def _error_of_dropping(self) -> Floats:
         """Singular values below 1e-15 are dropped on the route "svd", however small the others are."""
-        dropped = self.s < 1e-12  # without a row they may be smaller still
-        pull = np.linalg.norm((self.scores * (self.s / self.scale))[:, dropped], axis=1)
-        return np.asarray(pull * np.linalg.norm(self.yc) / self.left)
+        small = self.s < 1e-12  # without a row they may be smaller still
+        pull = np.linalg.norm((self.scores * (self.s / self.scale))[:, small], axis=1)
+        error = pull * np.linalg.norm(self.yc) / self.left
+        if small.all():
+            return np.asarray(error)
+        # Those that are large may be so by a single row. Without it each is at least √(1 - h) of the smallest, where h
+        # is the row's leverage if there were no penalty; where that could be dropped, so may what it adds.
+        shares = (self.scores * (self.scale / self.s))[:, ~small]
+        left = 1 - np.einsum("ij,ij->i", shares, shares) - self._intercept_share
+        at_risk = self.s[~small].min() * np.sqrt(np.maximum(left - 1e-12, 0)) < 1e-14
+        added = 1e-14 * np.linalg.norm(self.Xc, axis=1) * np.linalg.norm(self.yc) / self.problem.alpha
+        return np.asarray(error + np.where(at_risk, added, 0.0))
 
     def _error_of_cholesky(self) -> Floats:
         """Normal equations; their error goes with the diagonal, so badly scaled columns do no harm."""
