@@ -143,9 +143,7 @@ class LeaveOneOut:
         """Bound on the distance of each prediction from that of plain fitting."""
         with np.errstate(all="ignore"):
             error = self._error_of_means() + self._error_of_svd() + self._error_of_evaluation()
-            if self.problem.route == "svd":
-                error = error + self._error_of_dropping()
-            elif self.problem.route == "cholesky":
+            if self.problem.route == "cholesky":
                 error = error + (self._error_of_dual() if self.wide else self._error_of_cholesky())
         return np.asarray(error)
 
@@ -200,9 +198,17 @@ class LeaveOneOut:
 
     def _error_of_svd(self) -> Floats:
         """An SVD is that of a matrix nearby; here, and on two routes of plain fitting."""
-        unit = self.problem.svd_unit(self.p)
         moved = self._pull_norm * self._residual_norm + self._label_pull * self._coef_norm
-        return np.asarray(unit * (self.s[0] * moved + np.linalg.norm(self.yc) * self._label_pull))
+        labels = self.problem.svd_unit(self.p) * np.linalg.norm(self.yc) * self._label_pull
+        return np.asarray(self._svd_error * moved + labels)
+
+    @property
+    def _svd_error(self) -> float:
+        """How far from X the matrix may be whose SVD is at hand, here or in plain fitting."""
+        error = self.problem.svd_unit(self.p) * float(self.s[0])
+        # On the route "svd" singular values below 1e-15 are dropped, however small the others are, and without a row
+        # they may all be: that is the SVD of a matrix which is as far off.
+        return error + 1e-15 if self.problem.route == "svd" else error
 
     def _error_of_evaluation(self) -> Floats:
         """Rounding where the row's own values come in; grows as its leverage goes to 1."""
@@ -235,21 +241,6 @@ class LeaveOneOut:
         """How far U may be from orthogonal."""
         return 8 * _U * math.sqrt(self.n)
 
-    def _error_of_dropping(self) -> Floats:
-        """Singular values below 1e-15 are dropped on the route "svd", however small the others are."""
-        small = self.s < 1e-12  # without a row they may be smaller still
-        pull = np.linalg.norm((self.scores * (self.s / self.scale))[:, small], axis=1)
-        error = pull * np.linalg.norm(self.yc) / self.left
-        if small.all():
-            return np.asarray(error)
-        # Those that are large may be so by a single row. Without it each is at least √(1 - h) of the smallest, where h
-        # is the row's leverage if there were no penalty; where that could be dropped, so may what it adds.
-        shares = (self.scores * (self.scale / self.s))[:, ~small]
-        left = 1 - np.einsum("ij,ij->i", shares, shares) - self._intercept_share
-        at_risk = self.s[~small].min() * np.sqrt(np.maximum(left - 1e-12, 0)) < 1e-14
-        added = 1e-14 * np.linalg.norm(self.Xc, axis=1) * np.linalg.norm(self.yc) / self.problem.alpha
-        return np.asarray(error + np.where(at_risk, added, 0.0))
-
     def _error_of_cholesky(self) -> Floats:
         """Normal equations; their error goes with the diagonal, so badly scaled columns do no harm."""
         unit = self.problem.cholesky_unit(self.n, self.p)
@@ -278,11 +269,11 @@ class LeaveOneOut:
     def _steady(self) -> npt.NDArray[np.bool_]:
         """Rows without which the problem is so well conditioned that first order is all that matters."""
         problem, root = self.problem, np.sqrt(self.left)
-        condition = self.s[0] / (self.scale[-1] * root)
-        steady = (problem.svd_unit(self.p) * condition < _STEADY) & (self._leverage_error < _STEADY * self.left)
+        smallest = self.scale[-1] * root
+        steady = (self._svd_error < _STEADY * smallest) & (self._leverage_error < _STEADY * self.left)
         if problem.route == "lstsq":
             # No singular value may come near to being dropped, whichever row goes.
-            steady &= 2 * problem.tol * condition < 1
+            steady &= 2 * problem.tol * self.s[0] < smallest
         elif problem.route == "cholesky" and self.wide:
             worst = self._dual_diagonal.max() / problem.alpha
             steady &= problem.cholesky_unit(self.p, self.n) * worst < _STEADY * self.left
