@@ -125,7 +125,7 @@ def reply_to(
         says = voice(block)
         for (response, place), values in parts.items():
             values.append(checked(says(response, place), len(block), response))
-    tokens = data.tokens[index]
+    tokens = data.tokens_of(question.rows)
     for (response, place), values in parts.items():
         reply = replies[place]
         assert reply is not None

@@ -96,7 +96,7 @@ class ScoredSolver(SameRowsSolver):
                     if not trusted.all():
                         for place in places:
                             replies[place].trusted &= bool(trusted[place])
-        tokens = data.tokens[question.rows.index]
+        tokens = data.tokens_of(question.rows)
         for response, places in question.wanted.items():
             values = np.concatenate(parts[response], axis=1)
             for place in places:

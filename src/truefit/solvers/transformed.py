@@ -42,7 +42,8 @@ class TransformedData(Data):
     """
 
     def __init__(self, data: Data, train: Index, fitted: Any, steps: Sequence[Any], asked: Sequence[Rows]) -> None:
-        self.__dict__.update({name: value for name, value in vars(data).items() if name != "_by_token"})
+        worked_out = ("_by_token", "rowset")  # of the rows as they stand there
+        self.__dict__.update({name: value for name, value in vars(data).items() if name not in worked_out})
         self.source, self.steps = data, tuple(steps)
         self.X = fitted
         self.trained = len(train)
