@@ -1,6 +1,9 @@
 """The same rows with other labels, as Perturbed Model Validation asks for them: solvers against a refit for each.
 
-Eleven label vectors, the share of flipped labels going from 0 to 0.5; every model says the labels of its training rows.
+First the solvers alone: eleven label vectors, the share of flipped labels going from 0 to 0.5; every model says the
+labels of its training rows. Then all of ``truefit.perturb`` (noise, keys, store, rates; no cross-validation), with ten
+draws at ten levels and the table itself, against a loop that fits and scores on label vectors which it is given.
+
 Seconds are those of the processor, not of the clock, and the ratio is the median over rounds in which both sides are
 timed one after the other, so that a busy machine slows down both. Of refits that take long only some are timed.
 """
@@ -25,10 +28,12 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
+from truefit import Engine, perturb
 from truefit.core.data import Data
 from truefit.core.key import Keys
 from truefit.core.rows import Rows
 from truefit.core.task import Ask, FitTask
+from truefit.methods.perturbation.noise import FlippedLabels
 from truefit.solvers import all_solvers
 
 LEVELS = np.linspace(0, 0.5, 11)
@@ -76,26 +81,38 @@ def spent(work):
     return result, time.process_time() - start
 
 
+def report(name, rounds, target, equal, plain=""):
+    """``rounds``: for each what refitting took, and what we did."""
+    slow, fast = (1e3 * statistics.median(seconds) for seconds in zip(*rounds, strict=True))
+    ratio = statistics.median(slow / fast for slow, fast in rounds)
+    print(f"  {name:28s} {slow:10.1f} {fast:9.1f} {ratio:7.1f}x {f'{target}x':>7s} {equal!s:>6s} {plain!s:>14s}")
+
+
 def compare(name, estimator, data, target, rounds, every=1):
     """``every``: only every so many refits are timed, for all of them."""
     vectors, rows = flips(data.y), Rows.all(data.n)
     job = job_for(estimator, data, vectors)
-    timed = vectors[::every]
-    ratios, refitting, solving = [], [], []
+    timed, seconds = vectors[::every], []
     for _ in range(rounds):
         refits, slow = spent(lambda: [clone(estimator).fit(data.X, y).predict(data.X) for y in timed])
         outcomes, fast = spent(lambda: job.run(data))
-        slow *= len(vectors) / len(timed)
-        ratios.append(slow / fast)
-        refitting.append(slow)
-        solving.append(fast)
+        seconds.append((slow * len(vectors) / len(timed), fast))
     labels = [outcome.answer(data, rows) for outcome in outcomes]
     equal = all(np.array_equal(ours, theirs) for ours, theirs in zip(labels[::every], refits, strict=True))
-    plain = sum(outcome.solver == "plain" for outcome in outcomes)
-    print(
-        f"  {name:28s} {1e3 * statistics.median(refitting):10.1f} {1e3 * statistics.median(solving):9.1f} "
-        f"{statistics.median(ratios):7.1f}x {f'{target}x':>7s} {equal!s:>6s} {plain:14d}"
-    )
+    report(name, seconds, target, equal, sum(outcome.solver == "plain" for outcome in outcomes))
+
+
+def compare_through_perturb(name, estimator, data, target, rounds, every=1):
+    """The same for a call of ``perturb`` as a user makes it."""
+    X, y = data.X, data.y
+    noise, seconds = FlippedLabels(data), []
+    for _ in range(rounds):
+        result, fast = spent(lambda: perturb(estimator, X, y, cv=None, engine=Engine(progress=False)))
+        cells = result.curves.query("level > 0 or repeat == 0")  # the table itself is the same in each repeat
+        timed = [noise.at(cell.repeat, cell.level).truth for cell in cells[::every].itertuples()]
+        accuracies, slow = spent(lambda timed=timed: [clone(estimator).fit(X, y).score(X, y) for y in timed])
+        seconds.append((slow * len(cells) / len(timed), fast))
+    report(name, seconds, target, cells["value"].tolist()[::every] == accuracies)
 
 
 def share_of_first_steps(pipeline, data, rounds=3):
@@ -116,23 +133,24 @@ def main():
             data = some_data(n)
             frame = with_words(data)
             large = n > 5000
-            print(
-                f"n={n}, p=20, 11 labels{'':7s} {'refits ms':>10s} {'solver ms':>9s} {'ratio':>8s} {'target':>7s}",
-                end="",
-            )
-            print(f" {'equal':>6s} {'fitted plainly':>14s}")
+            heads = f"{'ratio':>8s} {'target':>7s} {'equal':>6s}"
+            print(f"n={n}, p=20, 11 labels{'':8s} {'refits ms':>10s} {'solver ms':>9s} {heads} {'fitted plainly':>14s}")
             compare("GaussianNB()", GaussianNB(), data, 20, 31)
             compare("RidgeClassifier()", RidgeClassifier(), data, 20, 31)
             compare("LinearDiscriminantAnalysis()", LinearDiscriminantAnalysis(), data, 30, 31)
-            compare(
-                "KNeighborsClassifier()", KNeighborsClassifier(), data, 8, 1 if large else 5, every=5 if large else 1
-            )
+            rounds, every = (1, 5) if large else (5, 1)
+            compare("KNeighborsClassifier()", KNeighborsClassifier(), data, 8, rounds, every)
             compare("SVC()", SVC(), data, 2, 1 if large else 3, every=5)
             tree = encoded(DecisionTreeClassifier(max_depth=5, random_state=0))
             compare("one-hot, RidgeClassifier()", encoded(RidgeClassifier()), frame, 2, 3)
             compare("one-hot, a tree of depth 5", tree, frame, 2, 3)
             share = share_of_first_steps(tree, frame)
             print(f"  (of the tree's refits the steps before it are {share:.0%}: {1 / (1 - share):.1f}x at most)")
+            print(f"n={n}, perturb, 101 fits{'':6s} {'loop ms':>10s} {'call ms':>9s} {heads}")
+            compare_through_perturb("GaussianNB()", GaussianNB(), data, 5, 7)
+            compare_through_perturb("RidgeClassifier()", RidgeClassifier(), data, 5, 7)
+            compare_through_perturb("LinearDiscriminantAnalysis()", LinearDiscriminantAnalysis(), data, 5, 7)
+            compare_through_perturb("KNeighborsClassifier()", KNeighborsClassifier(), data, 5, 1, 50 if large else 5)
 
 
 if __name__ == "__main__":
