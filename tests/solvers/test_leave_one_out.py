@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression, Ridge
 
-from truefit.solvers.leave_one_out import TOLERANCE, Conditioning, LeaveOneOut, accurate_mean, ordinary
+from truefit.solvers.leave_one_out import Conditioning, LeaveOneOut, accurate_mean, ordinary
 from truefit.solvers.linear_loo import problem_of
+from truefit.solvers.rounding import TOLERANCE
 
 
 def refitted(X, y, estimator, rows):

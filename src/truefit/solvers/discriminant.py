@@ -29,6 +29,9 @@ from truefit.solvers.scored import Features, ScoredSolver
 
 Floats = npt.NDArray[np.float64]
 
+#: Below this a singular value that should be 0 may be above the limit.
+LEAST_LIMIT = 1e-10
+
 
 class DiscriminantSolver(ScoredSolver):
     """``LinearDiscriminantAnalysis`` (by SVD, as it is by default) on the same rows with many label vectors.
@@ -91,10 +94,12 @@ class DiscriminantTable:
         self.centre = np.ones(self.n) @ X / self.n
         bottom, top = column_ranges(X)
         exact = exact_sums(X)
+        constant = top == bottom
         # scikit-learn's mean of a constant column is exact, and nothing is left of the column, where its sum is exact.
-        if ((top == bottom) & ~exact).any() or (top == bottom).all():
+        # Its singular value is rounding, and left out only if rounding is below the limit.
+        if (constant & ~exact).any() or constant.all() or (constant.any() and tol < LEAST_LIMIT):
             raise ValueError("A constant column is as rounding has it.")
-        self.used = np.flatnonzero(top > bottom)
+        self.used = np.flatnonzero(~constant)
         self.size = np.maximum(np.abs(top), np.abs(bottom))[self.used]
         self.rounding = UNIT * np.where(exact, 1.0, column_growth(X))[self.used]  # of the means
         self.own = self.features(X)

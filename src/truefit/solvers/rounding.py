@@ -14,11 +14,10 @@ import numpy.typing as npt
 
 #: An answer must equal that of plain fitting up to this, relative to itself.
 TOLERANCE = 1e-8
-#: Bounds must stay below the tolerance by this factor.
+#: Bounds must stay below the tolerance by this factor: their constants are those seen in practice, not proven ones.
 MARGIN = 4.0
 #: Half the distance from 1 to the next larger number.
 UNIT = float(np.finfo(np.float64).eps) / 2
-
 
 #: Rows by which a column is judged.
 SAMPLE = 128
