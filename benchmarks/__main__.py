@@ -6,8 +6,9 @@ import importlib
 import sys
 
 NAMES = (
-    *("overhead", "all_metrics", "triangle", "workers", "loo_ridge", "memory_of_fits", "memory_of_workers"),
-    *("curve_coverage", "curve_adult", "curve_cost", "rows_on_demand"),
+    *("overhead", "all_metrics", "triangle", "workers", "loo_ridge", "same_rows", "agghoo_speed"),
+    *("memory_of_fits", "memory_of_workers", "rows_on_demand"),
+    *("curve_coverage", "curve_adult", "curve_cost"),
 )
 
 

@@ -21,7 +21,8 @@ Plan = Generator[Sequence[FitTask], Sequence[Outcome], R]
 class Job:
     """The unit that an executor runs and a store keeps in one transaction.
 
-    ``work`` is the number of models that are really fitted for it.
+    ``work`` is the number of models that are to be fitted for it: one where one piece of work answers all its fits,
+    even if a few of these turn out to need a fit of their own.
     """
 
     solver: Solver

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from hashlib import blake2b
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy.typing as npt
 from truefit.core.data import Data
 from truefit.core.rows import Rows
 from truefit.core.task import Response
-from truefit.core.tokens import Tokens
+from truefit.core.tokens import Tokens, rowset_id
 
 FailureKind = Literal["raised", "timeout", "died", "wrong answer"]
 
@@ -64,11 +63,6 @@ class Answer:
         return rowset_id(self.tokens)
 
 
-def rowset_id(tokens: Tokens) -> bytes:
-    """Identity of a list of rows in its order."""
-    return blake2b(np.ascontiguousarray(tokens).data, digest_size=16).digest()
-
-
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What came of a fit: its answers, or the failure.
@@ -93,8 +87,8 @@ class Outcome:
         KeyError
             If the fit was never asked for this.
         """
-        wanted = data.tokens[rows.index]
-        found = lookup(self.answers, response, wanted)
+        wanted = data.tokens_of(rows)
+        found = lookup(self.answers, response, wanted, data.rowset if rows.whole else None)
         if found is None:
             raise KeyError(f"The fit has no {response} for all of the {len(wanted)} rows.")
         values, coded = found
@@ -105,10 +99,15 @@ class Outcome:
         return lookup(self.answers, response, tokens) is not None
 
 
-def lookup(answers: Iterable[Answer], response: Response, tokens: Tokens) -> tuple[npt.NDArray[Any], bool] | None:
-    """Values of ``response`` in the order of ``tokens`` and whether they are codes; None where a row lacks one."""
+def lookup(
+    answers: Iterable[Answer], response: Response, tokens: Tokens, rowset: bytes | None = None
+) -> tuple[npt.NDArray[Any], bool] | None:
+    """Values of ``response`` in the order of ``tokens`` and whether they are codes; None where a row lacks one.
+
+    ``rowset`` is the identity of the tokens, where it is known.
+    """
     parts = [answer for answer in answers if answer.response == response]
-    rowset = rowset_id(tokens)
+    rowset = rowset_id(tokens) if rowset is None else rowset
     for part in parts:
         if part.rowset == rowset:  # a stored answer knows it without reading its tokens
             return part.values, part.coded

@@ -84,6 +84,11 @@ class Rows:
         return self.total is not None
 
     @property
+    def whole(self) -> bool:
+        """Whether these are known to be all rows of the table."""
+        return self.total is not None and len(self.listed) == 0
+
+    @property
     def index(self) -> npt.NDArray[np.intp]:
         """The positions in ascending order, made anew each time for a complement."""
         if self.total is None:

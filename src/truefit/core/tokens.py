@@ -24,6 +24,8 @@ Bytes = npt.NDArray[np.uint8]
 Block = npt.NDArray[Any]
 
 _CHUNK_BYTES = 8 << 20
+#: So many values, or fewer, are told apart by comparing.
+_FEW = 32
 
 
 def row_tokens(blocks: Sequence[Block]) -> Tokens:
@@ -63,6 +65,11 @@ def _number_occurrences(tokens: Tokens) -> Tokens:
     return tokens
 
 
+def rowset_id(tokens: Tokens) -> bytes:
+    """Identity of a list of rows in its order."""
+    return blake2b(np.ascontiguousarray(tokens).data, digest_size=16).digest()
+
+
 def mix(tokens: Tokens, other: Tokens) -> Tokens:
     """Combine tokens row by row into new ones: for labels put in the place of others, groups, and shuffles."""
     with np.errstate(over="ignore"):
@@ -75,21 +82,52 @@ def mix(tokens: Tokens, other: Tokens) -> Tokens:
 
 def _scramble(x: Tokens) -> Tokens:
     # the finaliser of splitmix64
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+    x = x ^ (x >> np.uint64(30))
+    x *= np.uint64(0xBF58476D1CE4E5B9)
+    x ^= x >> np.uint64(27)
+    x *= np.uint64(0x94D049BB133111EB)
+    x ^= x >> np.uint64(31)
+    return x
 
 
 def value_tokens(values: npt.NDArray[Any]) -> Tokens:
     """Token of each value of a one-dimensional array (labels, groups)."""
-    block, kind = array_block(values.reshape(len(values), -1))
+    few = _few_values(values)
+    if few is None:
+        distinct, places = _distinct_rows(values)
+    else:
+        distinct, places = few, np.zeros(len(values), dtype=np.intp)
+        for place, value in enumerate(few[1:], start=1):
+            places[values == value] = place
+    block, kind = array_block(distinct.reshape(len(distinct), -1))
     person = blake2b(kind.encode(), digest_size=16).digest()
-    rows = _as_bytes(block)
-    unique, inverse = np.unique(rows, axis=0, return_inverse=True)
-    digests = b"".join(blake2b(row.tobytes(), digest_size=16, person=person).digest() for row in unique)
+    digests = b"".join(blake2b(row.tobytes(), digest_size=16, person=person).digest() for row in _as_bytes(block))
     table = np.frombuffer(digests, dtype="<u8").reshape(-1, 2).astype(np.uint64)
-    taken: Tokens = table[np.asarray(inverse).reshape(-1)]
-    return taken
+    return table.take(places, axis=0)
+
+
+def _few_values(values: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
+    """Return the values that occur, where they are few; None where not, or where equal ones may have other bytes."""
+    if values.ndim != 1 or values.dtype.kind not in "biuU":
+        return None
+    few: list[Any] = []
+    left = values
+    while len(left):  # each time through is faster than a step of sorting
+        if len(few) == _FEW:
+            return None
+        few.append(left[0])
+        left = left[left != left[0]]
+    return np.array(few, dtype=values.dtype)
+
+
+def _distinct_rows(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
+    """Return one of each of the values that have the same bytes, and for each value which that is."""
+    block, _ = array_block(values.reshape(len(values), -1))
+    rows = _as_bytes(block)
+    if rows.shape[1] == 8:  # a number of the usual size, whose bytes are sorted far faster as another
+        rows = rows.view(np.uint64)
+    _, first, places = np.unique(rows, axis=0 if rows.shape[1] > 1 else None, return_index=True, return_inverse=True)
+    return values[first], np.asarray(places).reshape(-1)
 
 
 def array_block(array: npt.NDArray[Any]) -> tuple[Block, str]:

@@ -10,10 +10,12 @@ class Stats:
     """Counts of fits.
 
     Of the fits ``asked`` for, ``run`` were fitted, ``shared`` were answered by a fit of this engine that somebody
-    else had asked for (or by one that contains it, such as a later boosting stage), and ``stored`` came from the
-    store as an earlier run left them. ``refitted`` counts fits that the store knew, but whose model or further
-    predictions were wanted. ``failed`` are those of the fitted ones that came to nothing, and ``seconds`` is the
-    time spent inside the fits.
+    else had asked for, or together with others from one piece of work, and ``stored`` came from the store as an
+    earlier run left them. Work that answers several fits counts as one ``run``: a boosted model whose stages are the
+    smaller ones, one factorisation for all rows that are left out in turn, one for all label vectors. Where each is
+    still trained by itself, if faster (support vectors, what follows a pipeline's shared steps), each counts.
+    ``refitted`` counts fits that the store knew, but whose model or further predictions were wanted. ``failed`` are
+    those of the fitted ones that came to nothing, and ``seconds`` is the time spent inside the fits.
     """
 
     asked: int = 0

@@ -14,12 +14,28 @@ def all_solvers() -> tuple[Solver, ...]:
     Examples
     --------
     >>> [solver.name for solver in all_solvers()]
-    ['linear loo', 'boosting stages', 'stages', 'plain']
+    ['linear loo', 'boosting stages', 'stages', 'shared prefix', 'naive bayes', 'discriminant', 'ridge classes',
+    'neighbours', 'support vectors', 'plain']
     """
     # Imported here: who only wants one solver need not load the estimators of the others.
     from truefit.solvers.boosting_stages import BoostingStagesSolver
+    from truefit.solvers.discriminant import DiscriminantSolver
     from truefit.solvers.linear_loo import LinearLooSolver
+    from truefit.solvers.naive_bayes import NaiveBayesSolver
+    from truefit.solvers.neighbours import NeighboursSolver
     from truefit.solvers.plain import PlainSolver
+    from truefit.solvers.prefixes import PrefixSolver
+    from truefit.solvers.ridge_classes import RidgeClassesSolver
     from truefit.solvers.stages import StagesSolver
+    from truefit.solvers.support_vectors import SupportVectorsSolver
 
-    return LinearLooSolver(), BoostingStagesSolver(), StagesSolver(), PlainSolver()
+    runs = LinearLooSolver(), BoostingStagesSolver(), StagesSolver()
+    any_labels = (
+        NaiveBayesSolver(),
+        DiscriminantSolver(),
+        RidgeClassesSolver(),
+        NeighboursSolver(),
+        SupportVectorsSolver(),
+        PlainSolver(),
+    )
+    return *runs, PrefixSolver(any_labels), *any_labels

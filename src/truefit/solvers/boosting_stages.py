@@ -25,6 +25,7 @@ from truefit.core.outcome import Answer, Outcome
 from truefit.core.rows import Rows
 from truefit.core.task import Ask, Fit, Response
 from truefit.solvers.plain import as_answer, checked, model_classes, or_plain, row_blocks, train
+from truefit.solvers.questions import RowsKey, rows_key
 
 #: The parameter that counts the stages of a class.
 STAGES = {
@@ -153,11 +154,11 @@ def _answers(
     model: Any, fits: Sequence[Fit], counts: Sequence[int], data: Data, classes: npt.NDArray[Any] | None
 ) -> list[list[Answer]]:
     """Answers of each fit; what several fits want of the same rows is worked out in one pass over the stages."""
-    rows: dict[_RowsKey, Rows] = {}
-    wanted: dict[_RowsKey, dict[Response, set[int]]] = {}
+    rows: dict[RowsKey, Rows] = {}
+    wanted: dict[RowsKey, dict[Response, set[int]]] = {}
     for fit, count in zip(fits, counts, strict=True):
         for ask in fit.asks:
-            key = _rows_key(ask.rows)
+            key = rows_key(ask.rows)
             rows[key] = ask.rows
             wanted.setdefault(key, {}).setdefault(ask.response, set()).add(count)
     # One set of rows at a time, as plain fitting would: a transformer's last bits may depend on which rows go together.
@@ -165,16 +166,9 @@ def _answers(
     tokens = {key: data.tokens[rows[key].index] for key in values}
     given: list[list[Answer]] = []
     for fit, count in zip(fits, counts, strict=True):
-        asked = [(ask.response, _rows_key(ask.rows)) for ask in fit.asks if len(ask.rows)]
+        asked = [(ask.response, rows_key(ask.rows)) for ask in fit.asks if len(ask.rows)]
         given.append([as_answer(r, tokens[key], values[key][r, count], classes) for r, key in asked])
     return given
-
-
-_RowsKey = tuple[int | None, str, bytes]
-
-
-def _rows_key(rows: Rows) -> _RowsKey:
-    return rows.total, rows.listed.dtype.str, rows.listed.tobytes()
 
 
 def _staged(

@@ -23,18 +23,14 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from truefit.solvers.rounding import MARGIN, TOLERANCE, UNIT
+
 Floats = npt.NDArray[np.float64]
 
 #: How plain fitting solves the problem: by Cholesky of the normal equations (of their dual, where there are more
 #: columns than rows), by SVD, or by LAPACK's least squares, which drops small singular values.
 Route = Literal["cholesky", "svd", "lstsq"]
 
-#: An answer must equal that of plain fitting up to this, relative to itself.
-TOLERANCE = 1e-8
-#: The bound must stay below the tolerance by this factor: its constants are those seen in practice, not proven ones.
-MARGIN = 4.0
-
-_U = float(np.finfo(np.float64).eps) / 2
 #: Terms of second order are left out, so those of first order must be small themselves.
 _STEADY = 0.1
 #: Between these no square of a value comes near the ends of the range of a float.
@@ -55,12 +51,12 @@ class LinearProblem:
 
     def svd_unit(self, p: int) -> float:
         """Backward error of an SVD, relative to the norm of X."""
-        return 32 * _U * math.sqrt(p)
+        return 32 * UNIT * math.sqrt(p)
 
     def cholesky_unit(self, n: int, p: int) -> float:
         """Backward error of the normal equations, relative to their diagonal: sums over n, matrices of size p."""
         # Rounding goes with √n, but in a stretch of rows beside one that is much larger it adds up.
-        return _U * math.sqrt(p) * (min(n, 64) + math.sqrt(n) + 2 * math.sqrt(p))
+        return UNIT * math.sqrt(p) * (min(n, 64) + math.sqrt(n) + 2 * math.sqrt(p))
 
 
 class LeaveOneOut:
@@ -143,9 +139,7 @@ class LeaveOneOut:
         """Bound on the distance of each prediction from that of plain fitting."""
         with np.errstate(all="ignore"):
             error = self._error_of_means() + self._error_of_svd() + self._error_of_evaluation()
-            if self.problem.route == "svd":
-                error = error + self._error_of_dropping()
-            elif self.problem.route == "cholesky":
+            if self.problem.route == "cholesky":
                 error = error + (self._error_of_dual() if self.wide else self._error_of_cholesky())
         return np.asarray(error)
 
@@ -167,7 +161,7 @@ class LeaveOneOut:
         """The norm of bᵢ; the row's own share is taken out, which is nearly all of it at a leverage near 1."""
         squares = np.einsum("ij,ij,j->i", self.scores, self.scores, (self.s / self.scale) ** 2)
         squares += self._intercept_share
-        others = np.maximum(squares - self.leverage**2, 0) + 8 * _U * math.sqrt(self.p) * squares
+        others = np.maximum(squares - self.leverage**2, 0) + 8 * UNIT * math.sqrt(self.p) * squares
         return np.asarray(np.sqrt(others) / self.left)
 
     @cached_property
@@ -183,26 +177,34 @@ class LeaveOneOut:
         """Columns with a large mean: plain fitting adds them up row by row, and predicts at their full size."""
         mean = np.abs(self.mean)
         coef = np.abs(self.coef) + self._pull * (self.left * self.residual)[:, None]
-        error = 4 * _U * math.sqrt(self.p) * np.einsum("ij,ij->i", coef, np.abs(self.X) + mean)
+        error = 4 * UNIT * math.sqrt(self.p) * np.einsum("ij,ij->i", coef, np.abs(self.X) + mean)
         if not self.problem.intercept:
             return np.asarray(error)
         # Each addition rounds the sum so far. Labels are added pairwise: numpy does so along a single axis.
-        sums = _U * (np.abs(np.cumsum(self.X, axis=0)).mean(axis=0) + np.abs(self.X).max(axis=0))
-        labels = _U * self.y_size * min(self.n, 16 + np.log2(self.n))
+        sums = UNIT * (np.abs(np.cumsum(self.X, axis=0)).mean(axis=0) + np.abs(self.X).max(axis=0))
+        labels = UNIT * self.y_size * min(self.n, 16 + np.log2(self.n))
         error += (coef @ sums + labels) * (1 + self.n * (self._pull @ sums))
-        own = (coef @ self._mean_error + 4 * _U * abs(self.y_mean)) / self.left
+        own = (coef @ self._mean_error + 4 * UNIT * abs(self.y_mean)) / self.left
         return np.asarray(error + own * (1 + self.n * (self._pull @ self._mean_error)))
 
     @property
     def _mean_error(self) -> Floats:
         """How far the means that are used here may be off."""
-        return np.asarray(4 * _U * (np.abs(self.mean) + self.s[0] / math.sqrt(self.n)))
+        return np.asarray(4 * UNIT * (np.abs(self.mean) + self.s[0] / math.sqrt(self.n)))
 
     def _error_of_svd(self) -> Floats:
         """An SVD is that of a matrix nearby; here, and on two routes of plain fitting."""
-        unit = self.problem.svd_unit(self.p)
         moved = self._pull_norm * self._residual_norm + self._label_pull * self._coef_norm
-        return np.asarray(unit * (self.s[0] * moved + np.linalg.norm(self.yc) * self._label_pull))
+        labels = self.problem.svd_unit(self.p) * np.linalg.norm(self.yc) * self._label_pull
+        return np.asarray(self._svd_error * moved + labels)
+
+    @property
+    def _svd_error(self) -> float:
+        """How far from X the matrix may be whose SVD is at hand, here or in plain fitting."""
+        error = self.problem.svd_unit(self.p) * float(self.s[0])
+        # On the route "svd" singular values below 1e-15 are dropped, however small the others are, and without a row
+        # they may all be: that is the SVD of a matrix which is as far off.
+        return error + 1e-15 if self.problem.route == "svd" else error
 
     def _error_of_evaluation(self) -> Floats:
         """Rounding where the row's own values come in; grows as its leverage goes to 1."""
@@ -210,10 +212,10 @@ class LeaveOneOut:
         error = self.residual * self._leverage_error
         if self.wide:
             error += self._orthogonality * (np.linalg.norm(self.fit_residual) + self.taken * np.linalg.norm(self.yc))
-            return np.asarray(error / self.left + unit * self.s[0] * self._coef_norm + 4 * _U * np.abs(self.yc))
+            return np.asarray(error / self.left + unit * self.s[0] * self._coef_norm + 4 * UNIT * np.abs(self.yc))
         error += unit * (np.linalg.norm(self.Xc, axis=1) * self._coef_norm + self.s[0] * self._reach * coef)
         sums = np.abs(self.yc - self.fit_residual) + self.leverage * np.abs(self.yc)
-        return np.asarray((error + 4 * _U * math.sqrt(self.p) * sums) / self.left)
+        return np.asarray((error + 4 * UNIT * math.sqrt(self.p) * sums) / self.left)
 
     @cached_property
     def _leverage_error(self) -> Floats:
@@ -221,7 +223,7 @@ class LeaveOneOut:
             return np.asarray(self._orthogonality * (2 * self.taken + self._intercept_share))
         size = np.linalg.norm(self.Xc, axis=1)
         moved = np.sqrt(self.leverage) * size / self.scale[-1] + self.s[0] * self._reach * self._pull_norm * self.left
-        error = 2 * self.problem.svd_unit(self.p) * moved + 4 * _U * math.sqrt(self.p) * self.leverage
+        error = 2 * self.problem.svd_unit(self.p) * moved + 4 * UNIT * math.sqrt(self.p) * self.leverage
         if self.problem.intercept:
             error += 2 * self.left * (self._pull @ self._mean_error)
         return np.asarray(error)
@@ -233,13 +235,7 @@ class LeaveOneOut:
     @property
     def _orthogonality(self) -> float:
         """How far U may be from orthogonal."""
-        return 8 * _U * math.sqrt(self.n)
-
-    def _error_of_dropping(self) -> Floats:
-        """Singular values below 1e-15 are dropped on the route "svd", however small the others are."""
-        dropped = self.s < 1e-12  # without a row they may be smaller still
-        pull = np.linalg.norm((self.scores * (self.s / self.scale))[:, dropped], axis=1)
-        return np.asarray(pull * np.linalg.norm(self.yc) / self.left)
+        return 8 * UNIT * math.sqrt(self.n)
 
     def _error_of_cholesky(self) -> Floats:
         """Normal equations; their error goes with the diagonal, so badly scaled columns do no harm."""
@@ -255,7 +251,7 @@ class LeaveOneOut:
         size = np.sqrt(self._dual_diagonal)
         solution = self._residual_norm / self.problem.alpha
         largest = size.max()
-        return np.asarray(largest * solution * (unit * largest * self._label_pull + _U * math.sqrt(self.n) * size))
+        return np.asarray(largest * solution * (unit * largest * self._label_pull + UNIT * math.sqrt(self.n) * size))
 
     @cached_property
     def _diagonal(self) -> Floats:
@@ -269,11 +265,11 @@ class LeaveOneOut:
     def _steady(self) -> npt.NDArray[np.bool_]:
         """Rows without which the problem is so well conditioned that first order is all that matters."""
         problem, root = self.problem, np.sqrt(self.left)
-        condition = self.s[0] / (self.scale[-1] * root)
-        steady = (problem.svd_unit(self.p) * condition < _STEADY) & (self._leverage_error < _STEADY * self.left)
+        smallest = self.scale[-1] * root
+        steady = (self._svd_error < _STEADY * smallest) & (self._leverage_error < _STEADY * self.left)
         if problem.route == "lstsq":
             # No singular value may come near to being dropped, whichever row goes.
-            steady &= 2 * problem.tol * condition < 1
+            steady &= 2 * problem.tol * self.s[0] < smallest
         elif problem.route == "cholesky" and self.wide:
             worst = self._dual_diagonal.max() / problem.alpha
             steady &= problem.cholesky_unit(self.p, self.n) * worst < _STEADY * self.left

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections import defaultdict
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from truefit.core.job import Job
 from truefit.core.outcome import Answer, Outcome
 from truefit.core.task import Fit
 from truefit.solvers.leave_one_out import Conditioning, LeaveOneOut, LinearProblem, ordinary
+from truefit.solvers.parameters import is_seed, is_size, is_switch
 from truefit.solvers.plain import fit_plain, or_plain
 
 #: Below this many fits plain fitting is as fast.
@@ -100,7 +100,7 @@ def problem_of(estimator: Any) -> LinearProblem | None:
     """Return the problem that an estimator solves; None where a parameter asks for something else, or is wrong."""
     params = estimator.get_params(deep=False)
     intercept, tol = params["fit_intercept"], params["tol"]
-    if not (_switch(intercept) and _switch(params["copy_X"]) and _size(tol)) or params["positive"] is not False:
+    if not (is_switch(intercept) and is_switch(params["copy_X"]) and is_size(tol)) or params["positive"] is not False:
         return None
     if type(estimator) is LinearRegression:
         if not isinstance(params["n_jobs"], int | None):
@@ -110,18 +110,9 @@ def problem_of(estimator: Any) -> LinearProblem | None:
     # The other solvers stop at a tolerance of their own: what they give is not the exact solution.
     if not (isinstance(solver, str) and solver in ("auto", "cholesky", "svd")) or params["max_iter"] is not None:
         return None
-    if not _size(alpha) or not (seed is None or (type(seed) is int and 0 <= seed < 2**32)):
+    if not is_size(alpha) or not is_seed(seed):
         return None
     return LinearProblem(float(alpha), bool(intercept), "svd" if solver == "svd" else "cholesky")
-
-
-def _switch(value: Any) -> bool:
-    return isinstance(value, bool | np.bool_)
-
-
-def _size(value: Any) -> bool:
-    number = isinstance(value, int | float | np.integer | np.floating) and not _switch(value)
-    return number and bool(0 <= value < math.inf)
 
 
 def _leaves_out_what_it_asks(fit: Fit, n: int) -> bool:

@@ -16,7 +16,7 @@ from truefit.core.task import Response
 from truefit.core.tokens import Tokens
 from truefit.stores.answer import StoredAnswer
 from truefit.stores.codec import Array
-from truefit.stores.record import ANSWER_BYTES, RECORD_BYTES, Record, own, record_of
+from truefit.stores.record import ANSWER_BYTES, RECORD_BYTES, Record, Rowsets, own, record_of
 from truefit.stores.spilled import SpilledRecords
 
 _INTERNED_CLASSES = 256
@@ -81,8 +81,8 @@ class MemoryStore:
     def put(self, outcomes: Sequence[Outcome]) -> None:
         """Keep these outcomes, all or none; failures, and what only a pickle could hold, are passed over."""
         # Whatever can go wrong with what is given goes wrong here, before anything is changed.
-        tokens: dict[bytes, Tokens] = {}
-        records = [(outcome.key, record) for outcome in outcomes if (record := record_of(outcome, tokens)) is not None]
+        rowsets = Rowsets()
+        records = [(outcome.key, record) for outcome in outcomes if (record := record_of(outcome, rowsets)) is not None]
         with self._lock:
             self._make_room(sum(record.nbytes for _, record in records))
             for key, record in records:
@@ -91,7 +91,7 @@ class MemoryStore:
                 there = self._whole(key)
                 new = record if there is None else self._only_new(key, there, record)
                 if new is not None:
-                    self._hold(key, new, tokens)
+                    self._hold(key, new, rowsets.tokens)
 
     def close(self) -> None:
         """Do nothing: what is held here is gone with the store itself, and results may still read from it."""

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from truefit.core.outcome import Outcome
+from truefit.core.outcome import Answer, Outcome
 from truefit.core.task import Response
 from truefit.core.tokens import Tokens
 from truefit.stores.codec import Array, encodable
@@ -36,22 +36,37 @@ class Record(Generic[V]):
     nbytes: int = RECORD_BYTES
 
 
-def record_of(outcome: Outcome, tokens: dict[bytes, Tokens]) -> Record[Array] | None:
-    """Return copies of what is kept of an outcome, or None; its tokens are put into ``tokens``."""
+class Rowsets:
+    """The lists of rows of several outcomes, each once."""
+
+    def __init__(self) -> None:
+        self.tokens: dict[bytes, Tokens] = {}
+        self._by_array: dict[int, bytes] = {}  # ids of arrays that are held here, so that they stay their own
+
+    def of(self, answer: Answer) -> bytes:
+        """Return the identity of an answer's rows."""
+        # Answers mostly share one array of tokens, and hashing it is most of the work of keeping them.
+        tokens = answer.tokens
+        rowset = self._by_array.get(id(tokens))
+        if rowset is None:
+            rowset = answer.rowset
+            if self.tokens.setdefault(rowset, tokens) is tokens:
+                self._by_array[id(tokens)] = rowset
+        return rowset
+
+
+def record_of(outcome: Outcome, rowsets: Rowsets) -> Record[Array] | None:
+    """Return copies of what is kept of an outcome, or None; its lists of rows are put into ``rowsets``."""
     classes = outcome.classes
     if outcome.error is not None or (classes is not None and not encodable(classes)):
         return None
     answers: dict[Name, tuple[bool, Array]] = {}
     nbytes = RECORD_BYTES
-    last: Tokens | None = None
     for answer in outcome.answers:
         values = own(answer.values)
         if not encodable(values):
             return None
-        # The answers of a fit mostly share one array of tokens, and hashing it is most of the work here.
-        if last is None or answer.tokens is not last:
-            rowset, last = answer.rowset, answer.tokens
-            tokens[rowset] = last
+        rowset = rowsets.of(answer)
         answers[answer.response, rowset] = (bool(answer.coded), values)
         nbytes += ANSWER_BYTES + values.nbytes
     return Record(outcome.solver, float(outcome.fit_seconds), classes, answers, nbytes)

@@ -12,9 +12,9 @@ import numpy.typing as npt
 import pytest
 
 from truefit.core.job import Store
-from truefit.core.outcome import Answer, Failure, Outcome, lookup, rowset_id
+from truefit.core.outcome import Answer, Failure, Outcome, lookup
 from truefit.core.task import Response
-from truefit.core.tokens import Tokens
+from truefit.core.tokens import Tokens, rowset_id
 
 Array = npt.NDArray[Any]
 

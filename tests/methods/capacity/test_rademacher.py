@@ -87,12 +87,20 @@ def test_labels_do_not_change_the_complexity_and_may_be_words():
 
 def test_fits_are_shared_and_signs_depend_on_the_seed():
     engine = Engine()
-    first = rademacher(GaussianNB(), X, y, rounds=5, engine=engine)
-    rademacher(GaussianNB(), X, y, rounds=3, engine=engine)
+    tree = DecisionTreeClassifier(max_depth=2)
+    first = rademacher(tree, X, y, rounds=5, engine=engine)
+    rademacher(tree, X, y, rounds=3, engine=engine)
     assert engine.stats.run == 6
-    other = rademacher(GaussianNB(), X, y, rounds=5, random_state=1, engine=engine)
+    other = rademacher(tree, X, y, rounds=5, random_state=1, engine=engine)
     assert engine.stats.run == 11
     assert not np.array_equal(first.correlations, other.correlations)
+
+
+def test_signs_are_answered_together_where_a_solver_can():
+    auto, plain = Engine(), Engine(solvers="plain")
+    together, alone = (rademacher(GaussianNB(), X, y, rounds=5, engine=engine) for engine in (auto, plain))
+    assert (auto.stats.run, plain.stats.run) == (1, 6)
+    assert np.array_equal(together.correlations, alone.correlations)
 
 
 def test_the_result_has_what_every_result_has():

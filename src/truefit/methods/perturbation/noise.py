@@ -72,7 +72,7 @@ class Noise(Protocol):
 
 def _hashed(tokens: Tokens, kind: str, random_state: int | None, repeat: int, level: float) -> Tokens:
     salt = blake2b(f"{kind} {random_state} {repeat} {level:.12g}".encode(), digest_size=16).digest()
-    return mix(tokens, np.broadcast_to(np.frombuffer(salt, dtype="<u8"), tokens.shape))
+    return mix(tokens, np.frombuffer(salt, dtype="<u8").reshape(1, 2))
 
 
 def uniform(lane: npt.NDArray[np.uint64]) -> Floats:
@@ -83,6 +83,11 @@ def uniform(lane: npt.NDArray[np.uint64]) -> Floats:
 def count(level: float, n: int) -> int:
     """Return how many of n rows a level is, half a row counting as one."""
     return int(np.floor(level * n + 0.5 + 1e-9))
+
+
+def _least(keys: Floats, number: int) -> npt.NDArray[np.intp]:
+    """Return where the least keys are, in any order."""
+    return np.argpartition(keys, number)[:number] if number < len(keys) else np.arange(len(keys))
 
 
 @dataclass(frozen=True)
@@ -137,7 +142,7 @@ class FlippedLabels:
         parts = [np.flatnonzero(data.codes == code) for code in range(others + 1)]
         flipped = codes.copy()
         for rows in parts if self.within_classes else [np.arange(data.n)]:
-            first = rows[np.argsort(keys[rows], kind="stable")[: count(level, len(rows))]]
+            first = rows[_least(keys[rows], count(level, len(rows)))]
             flipped[first] = elsewhere[first]
         return flipped
 

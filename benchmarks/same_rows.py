@@ -1,0 +1,157 @@
+"""The same rows with other labels, as Perturbed Model Validation asks for them: solvers against a refit for each.
+
+First the solvers alone: eleven label vectors, the share of flipped labels going from 0 to 0.5; every model says the
+labels of its training rows. Then all of ``truefit.perturb`` (noise, keys, store, rates; no cross-validation), with ten
+draws at ten levels and the table itself, against a loop that fits and scores on label vectors which it is given.
+
+Seconds are those of the processor, not of the clock, and the ratio is the median over rounds in which both sides are
+timed one after the other, so that a busy machine slows down both. Of refits that take long only some are timed.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import make_classification
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import RidgeClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_limits
+
+from truefit import Engine, perturb
+from truefit.core.data import Data
+from truefit.core.key import Keys
+from truefit.core.rows import Rows
+from truefit.core.task import Ask, FitTask
+from truefit.methods.perturbation.noise import FlippedLabels
+from truefit.solvers import all_solvers
+
+LEVELS = np.linspace(0, 0.5, 11)
+WORDS = [f"w{i}" for i in range(10)]
+
+
+def some_data(n, p=20):
+    X, y = make_classification(n, p, n_informative=p // 2, n_redundant=0, flip_y=0.1, random_state=0)
+    return Data(X, y, task="classification")
+
+
+def with_words(data):
+    """The same with half of the columns cut into categories."""
+    frame = pd.DataFrame(data.X, columns=[f"x{j}" for j in range(data.X.shape[1])])
+    for j in range(0, data.X.shape[1], 2):
+        frame[f"x{j}"] = pd.qcut(frame[f"x{j}"], 10, labels=WORDS).astype(object)
+    return Data(frame, data.y, task="classification")
+
+
+def encoded(last):
+    words = (OneHotEncoder(handle_unknown="ignore", sparse_output=False), [f"x{j}" for j in range(0, 20, 2)])
+    return make_pipeline(make_column_transformer(words, remainder=StandardScaler()), last)
+
+
+def flips(y):
+    rng = np.random.default_rng(0)
+    return [np.where(rng.random(len(y)) < level, 1 - y, y) for level in LEVELS]
+
+
+def job_for(estimator, data, vectors):
+    """The job in which the engine's solvers would answer all label vectors."""
+    keys, rows = Keys(data), Rows.all(data.n)
+    fits = [keys.fit(FitTask(estimator, rows, (Ask(rows),), y=y)) for y in vectors]
+    for solver in all_solvers():
+        jobs = solver.claim(fits, data)
+        if jobs:
+            [job] = jobs
+            return job
+    raise AssertionError("the last solver takes all")
+
+
+def spent(work):
+    start = time.process_time()
+    result = work()
+    return result, time.process_time() - start
+
+
+def report(name, rounds, target, equal, plain=""):
+    """``rounds``: for each what refitting took, and what we did."""
+    slow, fast = (1e3 * statistics.median(seconds) for seconds in zip(*rounds, strict=True))
+    ratio = statistics.median(slow / fast for slow, fast in rounds)
+    print(f"  {name:28s} {slow:10.1f} {fast:9.1f} {ratio:7.1f}x {f'{target}x':>7s} {equal!s:>6s} {plain!s:>14s}")
+
+
+def compare(name, estimator, data, target, rounds, every=1):
+    """``every``: only every so many refits are timed, for all of them."""
+    vectors, rows = flips(data.y), Rows.all(data.n)
+    job = job_for(estimator, data, vectors)
+    timed, seconds = vectors[::every], []
+    for _ in range(rounds):
+        refits, slow = spent(lambda: [clone(estimator).fit(data.X, y).predict(data.X) for y in timed])
+        outcomes, fast = spent(lambda: job.run(data))
+        seconds.append((slow * len(vectors) / len(timed), fast))
+    labels = [outcome.answer(data, rows) for outcome in outcomes]
+    equal = all(np.array_equal(ours, theirs) for ours, theirs in zip(labels[::every], refits, strict=True))
+    report(name, seconds, target, equal, sum(outcome.solver == "plain" for outcome in outcomes))
+
+
+def compare_through_perturb(name, estimator, data, target, rounds, every=1):
+    """The same for a call of ``perturb`` as a user makes it."""
+    X, y = data.X, data.y
+    noise, seconds = FlippedLabels(data), []
+    for _ in range(rounds):
+        result, fast = spent(lambda: perturb(estimator, X, y, cv=None, engine=Engine(progress=False)))
+        cells = result.curves.query("level > 0 or repeat == 0")  # the table itself is the same in each repeat
+        timed = [noise.at(cell.repeat, cell.level).truth for cell in cells[::every].itertuples()]
+        accuracies, slow = spent(lambda timed=timed: [clone(estimator).fit(X, y).score(X, y) for y in timed])
+        seconds.append((slow * len(cells) / len(timed), fast))
+    report(name, seconds, target, cells["value"].tolist()[::every] == accuracies)
+
+
+def share_of_first_steps(pipeline, data, rounds=3):
+    """How much of a refit is spent on what does not depend on the labels."""
+    shares = []
+    for _ in range(rounds):
+        first, last = clone(pipeline)[:-1], clone(pipeline)[-1]
+        X, fitting = spent(lambda first=first: first.fit_transform(data.X, data.y))
+        _, transforming = spent(lambda first=first: first.transform(data.X))
+        _, rest = spent(lambda last=last, X=X: last.fit(X, data.y).predict(X))
+        shares.append((fitting + transforming) / (fitting + transforming + rest))
+    return statistics.median(shares)
+
+
+def main():
+    with threadpool_limits(1):  # as an engine has it
+        for n in (2000, 10_000):
+            data = some_data(n)
+            frame = with_words(data)
+            large = n > 5000
+            heads = f"{'ratio':>8s} {'target':>7s} {'equal':>6s}"
+            print(f"n={n}, p=20, 11 labels{'':8s} {'refits ms':>10s} {'solver ms':>9s} {heads} {'fitted plainly':>14s}")
+            compare("GaussianNB()", GaussianNB(), data, 20, 31)
+            compare("RidgeClassifier()", RidgeClassifier(), data, 20, 31)
+            compare("LinearDiscriminantAnalysis()", LinearDiscriminantAnalysis(), data, 30, 31)
+            rounds, every = (1, 5) if large else (5, 1)
+            compare("KNeighborsClassifier()", KNeighborsClassifier(), data, 8, rounds, every)
+            compare("SVC()", SVC(), data, 2, 1 if large else 3, every=5)
+            tree = encoded(DecisionTreeClassifier(max_depth=5, random_state=0))
+            compare("one-hot, RidgeClassifier()", encoded(RidgeClassifier()), frame, 2, 3)
+            compare("one-hot, a tree of depth 5", tree, frame, 2, 3)
+            share = share_of_first_steps(tree, frame)
+            print(f"  (of the tree's refits the steps before it are {share:.0%}: {1 / (1 - share):.1f}x at most)")
+            print(f"n={n}, perturb, 101 fits{'':6s} {'loop ms':>10s} {'call ms':>9s} {heads}")
+            compare_through_perturb("GaussianNB()", GaussianNB(), data, 5, 7)
+            compare_through_perturb("RidgeClassifier()", RidgeClassifier(), data, 5, 7)
+            compare_through_perturb("LinearDiscriminantAnalysis()", LinearDiscriminantAnalysis(), data, 5, 7)
+            compare_through_perturb("KNeighborsClassifier()", KNeighborsClassifier(), data, 5, 1, 50 if large else 5)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""LabelSweep: many label vectors for the same rows, as class codes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from truefit.core.data import Data
+from truefit.core.task import Fit
+
+Codes = npt.NDArray[np.unsignedinteger[Any]]
+
+#: Rows that are worked on together: as many as stay in the processor's cache.
+STRETCH = 2048
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelSweep:
+    """Label vectors in which the same classes occur.
+
+    ``places`` says which fits they are of; ``codes`` has a row for each, ``counts`` says how often each class occurs.
+    """
+
+    places: list[int]
+    classes: npt.NDArray[Any]
+    codes: Codes
+    counts: npt.NDArray[np.intp]
+
+    def sums(self, table: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Add up the rows of a table by class under each label vector: shape (classes, vectors, columns)."""
+        vectors, n = self.codes.shape
+        others = np.arange(1, len(self.classes), dtype=self.codes.dtype)[:, None, None]
+        sums = np.zeros((len(others) * vectors, table.shape[1]))
+        for stretch in stretches(n):
+            here = self.codes[:, stretch] == others
+            sums += here.reshape(len(sums), -1).astype(np.float64) @ table[stretch]
+        sums = sums.reshape(len(others), vectors, -1)
+        first = np.ones(n) @ table - sums.sum(axis=0)
+        return np.concatenate([first[None], sums])
+
+    def parts(self, largest: int) -> list[LabelSweep]:
+        """Return the same in parts of at most so many vectors."""
+        cuts = [slice(start, start + largest) for start in range(0, len(self.places), largest)]
+        return [LabelSweep(self.places[cut], self.classes, self.codes[cut], self.counts[cut]) for cut in cuts]
+
+
+def stretches(n: int) -> list[slice]:
+    """Cut ``n`` rows into stretches."""
+    return [slice(start, start + STRETCH) for start in range(0, n, STRETCH)]
+
+
+def label_sweeps(fits: Sequence[Fit], data: Data, index: npt.NDArray[np.intp]) -> list[LabelSweep]:
+    """Return the labels that the fits have at ``index``, those with the same classes together.
+
+    Vectors with a label that the table does not have, or with one class only, are left out.
+
+    Examples
+    --------
+    >>> from truefit.core.rows import Rows
+    >>> data = Data([[0.0], [1.0], [2.0]], ["a", "b", "c"], task="classification")
+    >>> labels = [None, np.array(["c", "b", "a"]), np.array(["a", "a", "b"]), np.array(["a", "z", "b"])]
+    >>> fits = [Fit(str(i), b"", b"", None, Rows.all(3), (), y=y) for i, y in enumerate(labels)]
+    >>> for sweep in label_sweeps(fits, data, np.arange(3)):
+    ...     print(sweep.places, sweep.classes.tolist(), sweep.codes.tolist())
+    [0, 1] ['a', 'b', 'c'] [[0, 1, 2], [2, 1, 0]]
+    [2] ['a', 'b'] [[0, 0, 1]]
+    """
+    known = data.classes
+    if known is None:
+        return []
+    everything = len(index) == data.n and bool((index[1:] > index[:-1]).all())
+    together: dict[bytes, tuple[list[int], list[Codes], list[npt.NDArray[np.intp]]]] = {}
+    for place, fit in enumerate(fits):
+        labels = data.y if fit.y is None else fit.y
+        codes, counts = coded(labels if everything else labels[index], known)
+        if counts.sum() < len(index):
+            continue
+        places, vectors, numbers = together.setdefault((counts > 0).tobytes(), ([], [], []))
+        places.append(place)
+        vectors.append(codes)
+        numbers.append(counts)
+    sweeps = []
+    for present, (places, vectors, numbers) in together.items():
+        mask = np.frombuffer(present, dtype=bool)
+        if mask.sum() > 1:
+            matrix, counts = np.array(vectors), np.array(numbers)
+            if not mask.all():
+                matrix = (np.cumsum(mask) - 1).astype(matrix.dtype)[matrix]
+            sweeps.append(LabelSweep(places, known[mask], matrix, counts[:, mask]))
+    return sweeps
+
+
+def coded(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> tuple[Codes, npt.NDArray[np.intp]]:
+    """Return the labels as positions in ``classes``, and how often each occurs: too few where a label is not there."""
+    codes = np.zeros(len(labels), dtype=np.min_scalar_type(len(classes)))
+    counts = np.zeros(len(classes), dtype=np.intp)
+    if labels.ndim == 1 and labels.dtype.kind in ("U" if classes.dtype.kind == "U" else "biuf"):
+        # Faster than to search: the classes are few, and comparing runs through the labels at full speed.
+        for code, one in enumerate(classes):
+            here = labels == one
+            counts[code] = np.count_nonzero(here)
+            if code == 1:
+                codes = here.astype(codes.dtype)
+            elif code:
+                codes += here * codes.dtype.type(code)
+    return codes, counts
+
+
+def classes_for(fit: Fit, classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the classes in the type of the fit's own labels, as its model would have them."""
+    return classes if fit.y is None else classes.astype(fit.y.dtype, copy=False)

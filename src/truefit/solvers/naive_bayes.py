@@ -1,0 +1,155 @@
+"""NaiveBayesSolver: Gaussian naive Bayes on the same rows with many label vectors, by sufficient statistics."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.naive_bayes import GaussianNB
+
+from truefit.core.data import Data
+from truefit.core.task import Fit, Response
+from truefit.solvers.class_scores import ClassScores
+from truefit.solvers.label_sweep import LabelSweep
+from truefit.solvers.parameters import are_priors, is_size
+from truefit.solvers.rounding import MARGIN, TOLERANCE, UNIT, column_growth, column_ranges
+from truefit.solvers.scored import Features, ScoredSolver
+
+Floats = npt.NDArray[np.float64]
+
+
+class NaiveBayesSolver(ScoredSolver):
+    """``GaussianNB`` on the same rows with many label vectors.
+
+    With the columns centred, the mean and variance of each class under each label vector are sums of x and x² over its
+    rows, so that one matrix product gives those of all; and the joint log-likelihood
+
+        log π_c − ½ Σ_j log 2πσ²_cj − ½ Σ_j (x_j − μ_cj)² / σ²_cj
+
+    is linear in x and x², so that another gives those of all rows. Each model comes with a bound on how far its
+    likelihoods may be from scikit-learn's; where a label or a probability is not certain it is fitted plainly.
+
+    Examples
+    --------
+    >>> from truefit.core.key import Keys
+    >>> from truefit.core.rows import Rows
+    >>> from truefit.core.task import Ask, FitTask
+    >>> X, rows = np.array([[0.0], [1.0], [4.0], [6.0]]), Rows.all(4)
+    >>> data = Data(X, [0, 0, 1, 1], task="classification")
+    >>> keys, asks = Keys(data), (Ask(rows),)
+    >>> tasks = [FitTask(GaussianNB(), rows, asks, y=np.array(y)) for y in ([0, 0, 1, 1], [1, 0, 0, 1])]
+    >>> [job] = NaiveBayesSolver().claim([keys.fit(task) for task in tasks], data)
+    >>> outcomes = job.run(data)
+    >>> [(outcome.solver, outcome.answer(data, rows).tolist()) for outcome in outcomes]
+    [('naive bayes', [0, 0, 1, 1]), ('naive bayes', [1, 0, 0, 1])]
+    """
+
+    name = "naive bayes"
+    kinds = (GaussianNB,)
+
+    def serves(self, fit: Fit, data: Data) -> bool:
+        """Whether the parameters are such as scikit-learn takes."""
+        return is_size(fit.estimator.var_smoothing)
+
+    def table(self, X: Floats, estimator: Any) -> NaiveBayesTable:
+        """Return the training rows, ready for any labels."""
+        return NaiveBayesTable(X, estimator.priors, float(estimator.var_smoothing))
+
+    def values(self, response: Response, scores: ClassScores) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+        """Return labels or probabilities."""
+        return scores.labels() if response == "predict" else scores.probabilities()
+
+
+class NaiveBayesTable:
+    """Training rows counted from their centre, and their squares."""
+
+    def __init__(self, X: Floats, priors: Any, smoothing: float) -> None:
+        self.n, self.p = X.shape
+        self.priors = priors
+        self.smoothing = smoothing
+        self.centre = np.ones(self.n) @ X / self.n
+        self.rounding = UNIT * column_growth(X)
+        self.own = self.features(X)
+
+    def features(self, X: Floats) -> Features:
+        """Return the values of rows, counted from the centre, in the place of X, and their squares."""
+        X -= self.centre
+        return X, X * X
+
+    def models(self, sweep: LabelSweep) -> NaiveBayesModels | None:
+        """Return the models of all label vectors; None where the priors are not those of its classes."""
+        if self.priors is not None and not are_priors(self.priors, len(sweep.classes)):
+            return None
+        return NaiveBayesModels(self, sweep)
+
+
+class NaiveBayesModels:
+    """Means and variances of each class under each label vector: arrays of shape (classes, vectors, columns)."""
+
+    def __init__(self, table: NaiveBayesTable, sweep: LabelSweep) -> None:
+        self.table = table
+        counts = sweep.counts.T[:, :, None].astype(np.float64)
+        self.mean = sweep.sums(table.own[0]) / counts
+        second = sweep.sums(table.own[1]) / counts
+        total = (counts * second)[:, 0].sum(axis=0) / table.n  # whatever the labels, and the centre is the mean
+        self.usual = total + table.smoothing * total.max()
+        self.variance = second - self.mean**2 + table.smoothing * total.max()
+        self.deviation = np.sqrt(self.variance)
+        self._bound_moments(second, total, counts)
+        self.constant = self._log_priors(counts[:, :, 0] / table.n)
+        self.constant = self.constant - 0.5 * np.log(2 * np.pi * self.variance).sum(axis=2)
+        constant = self.constant - 0.5 * (self.mean**2 / self.variance).sum(axis=2)
+        precision, pull = 1 / self.variance, self.mean / self.variance
+        self.shape = len(sweep.classes) - 1, len(sweep.places)
+        self.pull = (pull[1:] - pull[0]).reshape(-1, table.p)
+        self.bend = -0.5 * (precision[1:] - precision[0]).reshape(-1, table.p)
+        self.shift = (constant[1:] - constant[0]).reshape(-1, 1)
+
+    def _log_priors(self, shares: Floats) -> Floats:
+        priors = self.table.priors
+        return np.log(shares) if priors is None else np.log(np.asarray(priors, dtype=np.float64))[:, None]
+
+    def _bound_moments(self, second: Floats, total: Floats, counts: Floats) -> None:
+        """Bound how far the moments may be off.
+
+        Here squares cancel, and the first class is what the others leave of the total; scikit-learn's means are those
+        of large numbers.
+        """
+        grown = self.table.rounding
+        summed = second.copy()
+        summed[0] += total * (self.table.n / counts[0])
+        raw = np.abs(self.table.centre + self.mean) + self.deviation
+        self.mean_error = grown * (raw + np.sqrt(summed))
+        self.variance_error = grown * (1 + 2 * summed / self.variance) + 4 * UNIT * raw / self.deviation
+
+    def leads(self, features: Features) -> Floats:
+        """Return how far the joint log-likelihoods of rows lead over that of the first class."""
+        values, squares = features
+        leads: Floats = self.pull @ values.T
+        leads += self.bend @ squares.T
+        leads += self.shift
+        return leads.reshape(*self.shape, len(values))
+
+    def error(self, features: Features) -> Floats:
+        """Bound the error of the leads.
+
+        By how far the rows go in each column; or, where they do not go far in all columns at once, by how far in all.
+        """
+        squares = features[1]
+        largest = np.sqrt(column_ranges(squares)[1])
+        offset = (self.mean_error + 4 * UNIT * (np.abs(self.table.centre) + largest)) / self.deviation
+        across = 2 * (largest**2 + self.mean**2) / self.variance
+        error = self._error(across, np.sqrt(across) * offset, across * self.variance_error)
+        if not (MARGIN * error.sum(axis=0) <= TOLERANCE).all():
+            farthest = (squares @ (1 / self.usual)).max() * (self.usual / self.variance).max(axis=2, keepdims=True)
+            along = 2 * (farthest + (self.mean**2 / self.variance).sum(axis=2, keepdims=True))
+            length = np.sqrt(along * (offset**2).sum(axis=2, keepdims=True))
+            error = np.fmin(error, self._error(along, length, along * self.variance_error.max(axis=2, keepdims=True)))
+        return np.asarray(error[0] + error[1:].max(axis=0))
+
+    def _error(self, squares: Floats, shifts: Floats, stretches: Floats) -> Floats:
+        """Bound the error of log-likelihoods: that of the arithmetic, of the means, and of the variances."""
+        terms = (4 * UNIT * math.sqrt(self.table.p) * squares + shifts + 0.5 * stretches).sum(axis=2)
+        return np.asarray(terms + 0.5 * self.variance_error.sum(axis=2) + 8 * UNIT * np.abs(self.constant))

@@ -1,0 +1,233 @@
+"""PrefixSolver: pipelines that begin with the same steps on the same rows; these are fitted once for all of them."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any, TypeGuard
+
+from sklearn import get_config
+
+from truefit.core.data import Data
+from truefit.core.job import Job, Solver
+from truefit.core.outcome import Outcome
+from truefit.core.seeds import seeded
+from truefit.core.task import Ask, Fit
+from truefit.solvers.chain import Chain, chain_of, last_of, put_together, rest_of, seeds_of
+from truefit.solvers.plain import or_plain
+from truefit.solvers.questions import questions, rows_key
+from truefit.solvers.same_rows import SameRowsSolver
+from truefit.solvers.transformed import TransformedData
+
+#: Fits in one job. More would share more, but leave less for other workers to do, and longer until outcomes are kept.
+MOST = 12
+#: The same where each model is wanted, and held until the job is done.
+MOST_KEPT = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Shared:
+    """The fits of a job, each with the number of steps that it has in common with the others."""
+
+    fits: Sequence[Fit]
+    chains: Sequence[Chain]
+    depth: int
+
+    def used(self, i: int) -> int:
+        """How many steps of fit ``i`` the shared ones and those before them are."""
+        return self.chains[i].links[self.depth - 1].place + 1
+
+
+class PrefixSolver:
+    """Pipelines that begin alike, on the same rows: the steps that they share are fitted once.
+
+    With the same labels any steps can be shared, with other labels those that are known not to look at them
+    (:mod:`truefit.solvers.blind_steps`). What follows is fitted on the transformed rows by other solvers, so that naive
+    Bayes behind a scaler is still answered for all labels at once, or plainly. Steps get the same seeds as in plain
+    fitting, and rows are transformed in the same blocks.
+
+    The time that the shared steps take is charged to all fits in equal parts.
+
+    Parameters
+    ----------
+    others : sequence of Solver
+        Who answers what follows the shared steps, in this order; the last takes all that is left.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> from truefit.core.key import Keys
+    >>> from truefit.core.rows import Rows
+    >>> from truefit.core.task import FitTask
+    >>> from truefit.solvers.plain import PlainSolver
+    >>> data = Data(np.arange(20.0).reshape(10, 2), np.arange(10.0), task="regression")
+    >>> keys, rows = Keys(data), Rows.all(10)
+    >>> pipelines = [make_pipeline(StandardScaler(), DecisionTreeRegressor(max_depth=depth)) for depth in (1, 2)]
+    >>> fits = [keys.fit(FitTask(pipeline, rows, (Ask(rows),))) for pipeline in pipelines]
+    >>> [job] = PrefixSolver((PlainSolver(),)).claim(fits, data)
+    >>> [outcome.answer(data, rows)[0] for outcome in job.run(data)]
+    [np.float64(2.0), np.float64(0.5)]
+    """
+
+    name = "shared prefix"
+
+    def __init__(self, others: Sequence[Solver]) -> None:
+        self.others = tuple(others)
+
+    def claim(self, fits: Sequence[Fit], data: Data) -> list[Job]:
+        """Jobs for the pipelines whose first steps, training rows and, unless blind to them, labels are the same."""
+        if get_config()["enable_metadata_routing"]:
+            return []
+        by_rows: dict[tuple[tuple[int, int], int], list[Fit]] = defaultdict(list)
+        for fit in fits:
+            if hasattr(fit.estimator, "steps") and fit.model is None:
+                by_rows[data.digest(fit.train), len(fit.train)].append(fit)
+        chains: dict[bytes, Chain | None] = {}
+        jobs: list[Job] = []
+        for same_rows in by_rows.values():
+            groups: dict[Any, list[Fit]] = defaultdict(list)
+            for fit in same_rows if len(same_rows) > 1 else ():
+                if fit.estimator_key not in chains:
+                    chains[fit.estimator_key] = chain_of(fit.estimator)
+                chain = chains[fit.estimator_key]
+                if chain is not None:
+                    groups[fit.keep_model, *_identity(fit, chain, 0)].append(fit)
+            for group in groups.values():
+                # Those that have more than the first step in common go into the same job.
+                group.sort(key=lambda fit: [link.key for link in chains[fit.estimator_key].links])  # type: ignore[union-attr]
+                jobs.extend(Job(self, tuple(part), work=len(part)) for part in self._parts(group) if len(part) > 1)
+        return jobs
+
+    def _parts(self, group: Sequence[Fit]) -> list[Sequence[Fit]]:
+        """Cut a group into jobs."""
+        if group[0].keep_model:
+            return _cut(group, MOST_KEPT)
+        if len(group) <= MOST:
+            return [group]
+        lots: dict[int, list[Fit]] = defaultdict(list)
+        for fit in group:
+            last = last_of(fit.estimator)
+            # What is answered for all labels at once may go together as its own solver has it.
+            sweeping = [solver.most for solver in self.others if _sweeps(solver, last)]
+            lots[max([MOST, *sweeping])].append(fit)
+        return [part for most, lot in lots.items() for part in _cut(lot, most)]
+
+    def solve(self, job: Job, data: Data) -> list[Outcome]:
+        """Fit the shared steps, and hand what follows to the others."""
+        return or_plain(self._solve, job, data)
+
+    def _solve(self, job: Job, data: Data) -> list[Outcome]:
+        shared = _shared(job.fits)
+        steps, table, rests, seconds = _transformed(shared, data)
+        answered = {outcome.key: outcome for outcome in self._answer(rests, table)}
+        outcomes = []
+        for i, fit in enumerate(job.fits):
+            outcome = answered[fit.key]
+            if outcome.error is None:
+                model = None
+                if fit.keep_model:
+                    places = [link.place for link in shared.chains[i].links[: shared.depth]]
+                    # A copy: whoever fits one of the models again must not change the others.
+                    fitted = list(zip(places, deepcopy(steps), strict=True))
+                    model = put_together(seeded(fit.estimator, fit.seeds), fitted, shared.used(i), outcome.model)
+                spent = outcome.fit_seconds + seconds / len(job.fits)
+                outcome = replace(outcome, solver=self.name, fit_seconds=spent, model=model)
+            outcomes.append(outcome)
+        return outcomes
+
+    def _answer(self, fits: Sequence[Fit], table: TransformedData) -> list[Outcome]:
+        """Let the others answer, and this one too: pipelines may have more in common, or lie in one another."""
+        outcomes: list[Outcome] = []
+        left = list(fits)
+        for solver in (self, *self.others):
+            for job in solver.claim(left, table):
+                for fit, outcome in zip(job.fits, job.run(table), strict=True):
+                    outcomes.append(outcome if fit.keep_model else replace(outcome, model=None))
+            done = {outcome.key for outcome in outcomes}
+            left = [fit for fit in fits if fit.key not in done]
+        assert not left, "the last solver takes all"
+        return outcomes
+
+
+def _sweeps(solver: Solver, estimator: Any) -> TypeGuard[SameRowsSolver]:
+    return isinstance(solver, SameRowsSolver) and type(estimator) in solver.kinds
+
+
+def _identity(fit: Fit, chain: Chain, i: int) -> tuple[Any, ...]:
+    """Return what a step has to have in common with another, on the same rows, to be fitted once for both."""
+    link = chain.links[i]
+    name = fit.estimator.steps[link.place][0]
+    return link.key, seeds_of(name, fit.seeds), None if link.blind else fit.train_key
+
+
+def _cut(group: Sequence[Fit], most: int) -> list[Sequence[Fit]]:
+    """Cut a group into parts of about the same size."""
+    number = -(-len(group) // most)
+    size = -(-len(group) // number)
+    return [group[i : i + size] for i in range(0, len(group), size)]
+
+
+def _shared(fits: Sequence[Fit]) -> _Shared:
+    """Find how many steps the fits of a job have in common."""
+    known: dict[bytes, Chain] = {}
+    for fit in fits:
+        if fit.estimator_key not in known:
+            chain = chain_of(fit.estimator)
+            assert chain is not None  # or it would not have been claimed
+            known[fit.estimator_key] = chain
+    chains = [known[fit.estimator_key] for fit in fits]
+    depth = 0
+    while all(depth < len(chain.links) for chain in known.values()):
+        if len({_identity(fit, chain, depth) for fit, chain in zip(fits, chains, strict=True)}) > 1:
+            break
+        depth += 1
+    return _Shared(fits, chains, depth)
+
+
+def _transformed(shared: _Shared, data: Data) -> tuple[list[Any], TransformedData, list[Fit], float]:
+    """Fit the shared steps: these, the table that they make, the fits that follow on it, and the seconds it took."""
+    first, links = shared.fits[0], shared.chains[0].links[: shared.depth]
+    index = first.train.index
+    X, y = data.take(index), (data.y if first.y is None else first.y)[index]
+    steps = []
+    start = time.perf_counter()
+    for link in links:
+        name, step = first.estimator.steps[link.place]
+        step = seeded(step, seeds_of(name, first.seeds))
+        X = step.fit_transform(X, y) if hasattr(step, "fit_transform") else step.fit(X, y).transform(X)
+        steps.append(step)
+    seconds = time.perf_counter() - start
+    asked = [question.rows for question in questions(shared.fits)]
+    table = TransformedData(data, index, X, steps, asked)
+    places = dict(zip(map(rows_key, asked), table.asked(asked), strict=True))
+    train = table.train
+    rests = []
+    for i, fit in enumerate(shared.fits):
+        estimator, seeds = rest_of(fit.estimator, fit.seeds, shared.used(i))
+        asks = tuple(Ask(places[rows_key(ask.rows)], ask.response) for ask in fit.asks if len(ask.rows))
+        rests.append(
+            replace(
+                fit,
+                estimator=estimator,
+                estimator_key=_rest_key(fit, shared.chains[i], shared.depth),
+                train=train,
+                asks=asks,
+                seeds=seeds,
+                # Of the training rows only: labels of other rows take no part in a fit.
+                y=None if fit.y is None else fit.y[index],
+            )
+        )
+    return steps, table, rests, seconds
+
+
+def _rest_key(fit: Fit, chain: Chain, depth: int) -> bytes:
+    """Return the identity of what follows on the shared steps."""
+    if chain.last is None:
+        return fit.key.encode()  # like no other
+    return b"|".join([link.key for link in chain.links[depth:]] + [chain.last])

@@ -1,0 +1,166 @@
+"""SameRowsSolver: one estimator on the same rows with many label vectors, what depends on X alone worked out once."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn import get_config
+
+from truefit.core.data import Data
+from truefit.core.job import Job
+from truefit.core.outcome import Answer, Outcome
+from truefit.core.task import Fit, Response
+from truefit.solvers.plain import checked, fit_plain, or_plain, row_blocks
+from truefit.solvers.questions import Question
+
+#: Label codes of one job take at most about this much.
+LABEL_BYTES = 64 << 20
+#: So do the numbers that are worked with at a time.
+WORK_BYTES = 32 << 20
+
+
+@dataclass(slots=True)
+class Reply:
+    """What a fit answers; ``trusted`` turns False where it cannot be shown to be what plain fitting would say."""
+
+    classes: npt.NDArray[Any] | None = None
+    answers: list[Answer] = field(default_factory=list)
+    trusted: bool = True
+
+
+class SameRowsSolver(ABC):
+    """Fits that differ in their labels only: the work that depends on X alone is done once for all of them.
+
+    A subclass says which estimators it is for (``kinds``, exact types), which responses it can give, which parameters
+    it serves, and how it replies. A fit that gets no reply, or one that is not to be trusted, is fitted plainly.
+    The time spent is charged to all fits of a job in equal parts.
+    """
+
+    name: str
+    kinds: tuple[type, ...] = ()
+    responses: frozenset[Response] = frozenset({"predict", "predict_proba"})
+    #: Fits in one job; fewer where each still takes long, so that several workers can share them.
+    most: int = 1000
+
+    def claim(self, fits: Sequence[Fit], data: Data) -> list[Job]:
+        """One job, or a few, for each estimator and each set of training rows with at least two label vectors."""
+        if data.weight is not None or get_config()["enable_metadata_routing"]:
+            return []
+        groups: dict[tuple[bytes, tuple[int, int], int], list[Fit]] = defaultdict(list)
+        for fit in fits:
+            if type(fit.estimator) in self.kinds and self._can_answer(fit):
+                groups[fit.estimator_key, data.digest(fit.train), len(fit.train)].append(fit)
+        # The same estimator on the same rows: what serves the first serves all.
+        served = [group for group in groups.values() if len(group) > 1 and self.serves(group[0], data)]
+        jobs: list[Job] = []
+        if served and self.takes(data):
+            for group in served:
+                most = max(2, min(self.most, LABEL_BYTES // max(len(group[0].train), 1)))
+                jobs.extend(self._job(group[i : i + most]) for i in range(0, len(group), most))
+        return jobs
+
+    def _can_answer(self, fit: Fit) -> bool:
+        # No model comes of a shortcut, and one that is there answers faster.
+        return fit.model is None and not fit.keep_model and all(ask.response in self.responses for ask in fit.asks)
+
+    def _job(self, fits: Sequence[Fit]) -> Job:
+        return Job(self, tuple(fits))
+
+    @abstractmethod
+    def serves(self, fit: Fit, data: Data) -> bool:
+        """Whether parameters and sizes are such that answers are exact."""
+
+    def takes(self, data: Data) -> bool:
+        """Whether X is a table that can be worked with: dense, finite, and of full precision."""
+        return full_precision(data)
+
+    @abstractmethod
+    def replies(self, fits: Sequence[Fit], data: Data) -> Sequence[Reply | None]:
+        """Return a reply for each fit; None for those that are to be fitted plainly."""
+
+    def solve(self, job: Job, data: Data) -> list[Outcome]:
+        """Answer all label vectors together."""
+        return or_plain(self._solve, job, data)
+
+    def _solve(self, job: Job, data: Data) -> list[Outcome]:
+        start = time.perf_counter()
+        replies = self.replies(job.fits, data)
+        seconds = (time.perf_counter() - start) / len(job.fits)
+        outcomes = []
+        for fit, reply in zip(job.fits, replies, strict=True):
+            if reply is not None and reply.trusted:
+                outcomes.append(Outcome(fit.key, tuple(reply.answers), seconds, self.name, reply.classes))
+            else:
+                outcome = fit_plain(fit, data)
+                outcomes.append(replace(outcome, fit_seconds=outcome.fit_seconds + seconds))
+        return outcomes
+
+
+def reply_to(
+    question: Question,
+    replies: Sequence[Reply | None],
+    data: Data,
+    voice: Callable[[npt.NDArray[np.intp]], Callable[[Response, int], npt.NDArray[Any]]],
+) -> None:
+    """Add answers to the replies of those fits that have one.
+
+    Rows are asked about in the same blocks as in plain fitting: ``voice`` gets the positions of a block, and returns
+    what says the response of each fit on it; labels as codes.
+    """
+    index = question.rows.index
+    parts: dict[tuple[Response, int], list[npt.NDArray[Any]]] = {
+        (response, place): []
+        for response, places in question.wanted.items()
+        for place in places
+        if replies[place] is not None
+    }
+    for block in row_blocks(index, data) if parts else ():
+        says = voice(block)
+        for (response, place), values in parts.items():
+            values.append(checked(says(response, place), len(block), response))
+    tokens = data.tokens_of(question.rows)
+    for (response, place), values in parts.items():
+        reply = replies[place]
+        assert reply is not None
+        coded = response == "predict" and reply.classes is not None
+        whole = values[0] if len(values) == 1 else np.concatenate(values)
+        reply.answers.append(Answer(response, tokens, whole, coded))
+
+
+def full_precision(data: Data) -> bool:
+    """Whether X is a dense table of whole numbers or floats of double precision, all of them finite."""
+    X = data.X
+    if hasattr(X, "iloc"):
+        if len({isinstance(name, str) for name in X.columns}) > 1:  # which scikit-learn refuses
+            return False
+        dtypes = list(X.dtypes)
+    elif isinstance(X, np.ndarray) and X.ndim == 2:
+        dtypes = [X.dtype]
+    else:
+        return False
+    if not (dtypes and X.shape[1] and all(isinstance(one, np.dtype) and one.kind in "iuf" for one in dtypes)):
+        return False
+    if any(one.kind == "f" and one != np.float64 for one in dtypes):
+        return False
+    return bool(np.isfinite(np.asarray(X)).all()) if any(one.kind == "f" for one in dtypes) else True
+
+
+def as_floats(X: Any) -> npt.NDArray[np.float64]:
+    """Return a table that was gathered as scikit-learn's estimators see it, to be written over.
+
+    Raises
+    ------
+    ValueError
+        If a value is missing or infinite.
+    """
+    floats = np.asarray(X, dtype=np.float64)
+    if not np.isfinite(floats).all():
+        raise ValueError("X must be finite. Got NaN or infinite values.")
+    return floats if floats.flags.writeable else floats.copy(order="K")

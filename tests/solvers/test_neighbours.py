@@ -1,0 +1,149 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor, RadiusNeighborsClassifier
+from tests.solvers.label_case import assert_same_bits, flipped, label_case, numbers, sweep_fits
+
+from truefit.core.data import Data
+from truefit.core.rows import Rows
+from truefit.solvers.neighbours import NeighboursSolver
+from truefit.solvers.plain import PlainSolver
+from truefit.testing.solver_contract import SolverContract
+
+BOTH = ("predict", "predict_proba")
+
+
+class OwnNeighbours(KNeighborsClassifier):
+    pass
+
+
+def targets(vectors=2):
+    rng = np.random.default_rng(0)
+    return [rng.normal(size=60) for _ in range(vectors)]
+
+
+class TestNeighboursSolver(SolverContract):
+    def make_solver(self):
+        return NeighboursSolver()
+
+    def make_reference(self):
+        return PlainSolver()
+
+    def cases(self):
+        X, y = numbers()
+        weighted = KNeighborsClassifier(4, weights="distance")
+        trees = [
+            KNeighborsClassifier(algorithm=a, metric=m) for a in ("kd_tree", "ball_tree") for m in ("l1", "minkowski")
+        ]
+        regressors = [
+            KNeighborsRegressor(),
+            KNeighborsRegressor(9, weights="distance"),
+            KNeighborsRegressor(metric="manhattan", algorithm="brute"),
+        ]
+        usual, (first, second) = {"task": "regression"}, targets()
+        return [
+            label_case("two classes", KNeighborsClassifier(), KNeighborsClassifier(1), weighted, responses=BOTH),
+            label_case("four classes", KNeighborsClassifier(6), weighted, classes=4, responses=BOTH),
+            label_case("many columns", KNeighborsClassifier(), weighted, X=numbers(p=20)[0], responses=BOTH),
+            label_case("trees", *trees, responses=BOTH),
+            label_case("rows that are the same", weighted, KNeighborsClassifier(), X=np.round(X), responses=BOTH),
+            label_case("single precision", KNeighborsClassifier(), X=X.astype(np.float32), responses=BOTH),
+            label_case("sparse", KNeighborsClassifier(), X=sparse.csr_array(np.round(X)), responses=BOTH),
+            label_case("a frame", KNeighborsClassifier(), X=pd.DataFrame(X), responses=BOTH),
+            label_case("whole numbers as labels", KNeighborsClassifier(), y=(y == "bee") * 5),
+            label_case("regression", *regressors, y=first, others=[second], **usual),
+            label_case("whole numbers as targets", *regressors, y=np.arange(60), others=[np.arange(60)[::-1]], **usual),
+        ]
+
+    def not_for_it(self):
+        first, second = targets()
+        distances = np.abs(np.subtract.outer(np.arange(60.0), np.arange(60.0)))
+        return [
+            label_case("other estimators", RadiusNeighborsClassifier(9), OwnNeighbours()),
+            label_case("one label vector", KNeighborsClassifier(), others=[]),
+            label_case("other votes", KNeighborsClassifier(weights=np.exp), KNeighborsClassifier(weights=None)),
+            label_case("other metrics", KNeighborsClassifier(metric="cosine"), KNeighborsClassifier(metric="l1")),
+            label_case("other powers", KNeighborsClassifier(p=3), KNeighborsClassifier(metric_params={"w": [1] * 4})),
+            label_case("distances", KNeighborsClassifier(metric="precomputed"), X=distances),
+            label_case("a regressor of classes", KNeighborsRegressor(), y=np.arange(60) % 2),
+            label_case(
+                "what regressors do not say", KNeighborsRegressor(), y=first, others=[second], task="regression",
+                responses=("decision_function",),
+            ),
+        ]  # fmt: skip
+
+    def failing(self):
+        gap = numbers()[0]
+        gap[0, 0] = np.nan
+        return [
+            label_case("more neighbours than rows", KNeighborsClassifier(50)),
+            label_case("a number that is wrong", KNeighborsClassifier(0), KNeighborsClassifier("3")),
+            label_case("missing values", KNeighborsClassifier(), X=gap),
+        ]
+
+
+def test_by_hand():
+    # The neighbours of 2.9 are 2, 4 and 1 at distances 0.9, 1.1 and 1.9.
+    data = Data(np.array([[0.0], [1.0], [2.0], [4.0], [2.9]]), ["a", "a", "b", "b", "b"], task="classification")
+    vectors = [None, np.array(["b", "a", "b", "a", "b"])]
+    votes = {"uniform": [[1 / 3, 2 / 3], [2 / 3, 1 / 3]]}
+    near = 1 / np.array([0.9, 1.1, 1.9])
+    shares = [[near[2], near[0] + near[1]], [near[1] + near[2], near[0]]]
+    votes["distance"] = np.array(shares) / near.sum()
+    for weights, expected in votes.items():
+        knn = KNeighborsClassifier(3, weights=weights)
+        fits = sweep_fits(data, knn, vectors, ("predict_proba",), train=Rows.of(range(4)), asked=Rows.of([4]))
+        [job] = NeighboursSolver().claim(fits, data)
+        for outcome, shares in zip(job.run(data), expected, strict=True):
+            np.testing.assert_allclose(outcome.answer(data, Rows.of([4]), "predict_proba"), [shares], rtol=1e-12)
+
+
+@given(
+    n=st.integers(12, 80),
+    p=st.integers(1, 20),
+    k=st.integers(1, 10),
+    classes=st.integers(2, 4),
+    weights=st.sampled_from(["uniform", "distance"]),
+    algorithm=st.sampled_from(["auto", "brute", "kd_tree", "ball_tree"]),
+    digits=st.sampled_from([0, 8]),
+)
+@settings(max_examples=60)
+def test_votes_have_the_same_bits_as_plain_fitting(n, p, k, classes, weights, algorithm, digits):
+    rng = np.random.default_rng(n)
+    X = np.round(rng.normal(size=(n, p)), digits)  # to whole numbers: many neighbours are equally near
+    y = np.r_[np.arange(classes), rng.integers(0, classes, n - classes)]
+    data = Data(X, y, task="classification")
+    knn = KNeighborsClassifier(k, weights=weights, algorithm=algorithm)
+    fits = sweep_fits(data, knn, [None, y[::-1].copy()], BOTH, Rows.of(range(n - 1)), Rows.all(n))
+    assert_same_bits(NeighboursSolver(), fits, data)
+    data = Data(X, rng.normal(size=n), task="regression")
+    knn = KNeighborsRegressor(k, weights=weights, algorithm=algorithm)
+    assert_same_bits(NeighboursSolver(), sweep_fits(data, knn, [None, rng.normal(size=n)]), data)
+
+
+def test_many_label_vectors_are_shared_out_among_jobs():
+    X, y = numbers()
+    data = Data(X, y, task="classification")
+    fits = sweep_fits(data, KNeighborsClassifier(), [None, *flipped(y, 99)])
+    jobs = NeighboursSolver().claim(fits, data)
+    assert [len(job.fits) for job in jobs] == [64, 36]
+    assert {job.work for job in jobs} == {1}
+
+
+def test_targets_of_two_columns_are_left_to_plain_fitting():
+    X, _ = numbers()
+    Y = np.c_[targets()].T
+    data = Data(X, Y, task="regression")
+    [job] = NeighboursSolver().claim(sweep_fits(data, KNeighborsRegressor(), [None, Y[::-1].copy()]), data)
+    assert [outcome.solver for outcome in job.run(data)] == ["plain", "plain"]
+
+
+@pytest.mark.parametrize("rows", [3, 10, 1000])
+def test_neighbours_are_found_in_blocks(rows, monkeypatch):
+    X, y = numbers()
+    data = Data(X, y, task="classification")
+    monkeypatch.setattr("truefit.solvers.plain.BLOCK_BYTES", rows * data.row_bytes)
+    assert_same_bits(NeighboursSolver(), sweep_fits(data, KNeighborsClassifier(), [None, *flipped(y)], BOTH), data)

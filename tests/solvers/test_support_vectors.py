@@ -1,0 +1,178 @@
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.svm import SVC, LinearSVC, NuSVC
+from tests.solvers.label_case import assert_sweep_equals_plain, flipped, label_case, numbers, sweep_fits
+from tests.solvers.tables import sweeps, troubled_tables
+
+from truefit.core.data import Data
+from truefit.core.rows import Rows
+from truefit.solvers.plain import PlainSolver, fit_plain
+from truefit.solvers.support_vectors import SupportVectorsSolver
+from truefit.testing.solver_contract import SolverContract
+
+BOTH = ("predict", "decision_function")
+
+
+class OwnMachine(SVC):
+    pass
+
+
+class TestSupportVectorsSolver(SolverContract):
+    def make_solver(self):
+        return SupportVectorsSolver()
+
+    def make_reference(self):
+        return PlainSolver()
+
+    def cases(self):
+        X, y = numbers()
+        many = [SVC(kernel="linear", decision_function_shape="ovo"), SVC(break_ties=True), SVC(kernel="poly")]
+        return [
+            label_case("kernels", SVC(), SVC(kernel="linear"), SVC(kernel="poly", coef0=1.0), responses=BOTH),
+            label_case("four classes", SVC(), *many, classes=4, responses=BOTH),
+            label_case("gammas", SVC(gamma="auto"), SVC(gamma=2), SVC(gamma=0.1), responses=BOTH),
+            label_case("penalties", SVC(C=100.0), SVC(C=0.01), SVC(class_weight="balanced"), responses=BOTH),
+            label_case("weights by name", SVC(class_weight={"ant": 3.0}), responses=BOTH),
+            label_case("ways to get there", SVC(shrinking=False), SVC(tol=0.1), SVC(cache_size=1), responses=BOTH),
+            label_case("whole numbers", SVC(), X=np.round(3 * X).astype(np.int16), responses=BOTH),
+            label_case("one column", SVC(), X=X[:, :1], responses=BOTH),
+            label_case("columns first", SVC(), X=np.asfortranarray(X), responses=BOTH),
+            label_case("a frame", SVC(), X=pd.DataFrame(X), responses=BOTH),
+            label_case("rows that are the same", SVC(), X=np.round(X), y=(y == "bee") * 2, responses=BOTH),
+        ]
+
+    def not_for_it(self):
+        X, _ = numbers()
+        gap = X.copy()
+        gap[0, 0] = np.nan
+        return [
+            label_case("other estimators", LinearSVC(), NuSVC(nu=0.1), OwnMachine()),
+            label_case("other kernels", SVC(kernel="sigmoid"), SVC(kernel=np.dot)),
+            label_case("probabilities", SVC(probability=True), SVC(probability=False)),
+            label_case("one label vector", SVC(), others=[]),
+            label_case("weights", SVC(), weight=np.arange(1.0, 61.0)),
+            label_case("single precision", SVC(), X=X.astype(np.float32)),
+            label_case("sparse", SVC(), X=sparse.csr_array(X)),
+            label_case("missing values", SVC(), X=gap),
+            label_case("what it does not say", SVC(), responses=("predict_proba",)),
+        ]
+
+    def failing(self):
+        wrong = [SVC(C=-1), SVC(gamma="none"), SVC(gamma=-1.0), SVC(degree=-2), SVC(tol=0.0), SVC(max_iter=-2)]
+        return [
+            label_case("parameters that are wrong", *wrong),
+            label_case("one class", SVC(), others=[np.full(60, "ant"), np.full(60, "bee")]),
+        ]
+
+
+@pytest.mark.parametrize("load", [load_breast_cancer, load_iris])
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+def test_built_in_tables_need_no_refit(load, kernel):
+    X, y = load(return_X_y=True)
+    data = Data(X, y, task="classification")
+    fits = sweep_fits(data, SVC(kernel=kernel), [None, *flipped(y)], BOTH)
+    assert set(assert_sweep_equals_plain(SupportVectorsSolver(), fits, data)) == {"support vectors"}
+
+
+@pytest.mark.parametrize("estimator", [SVC(), SVC(kernel="linear"), SVC(kernel="poly", degree=2, C=30.0)])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_machines_are_those_of_plain_fitting_bit_for_bit(estimator, classes, monkeypatch):
+    X, y = numbers(n=200, classes=classes)
+    data = Data(X, y, task="classification")
+    machines = []
+    made = SupportVectorsSolver.replies.__globals__["Machine"]
+    monkeypatch.setattr(
+        "truefit.solvers.support_vectors.Machine", lambda *args: machines.append(made(*args)) or machines[-1]
+    )
+    fits = sweep_fits(data, estimator, [None, *flipped(y)], BOTH)
+    [job] = SupportVectorsSolver().claim(fits, data)
+    job.run(data)
+    for fit, machine in zip(fits, machines, strict=True):
+        expected, model = fit_plain(fit, data).model, machine.model()
+        for name in ("support_", "support_vectors_", "dual_coef_", "intercept_", "n_support_", "n_iter_"):
+            assert np.asarray(getattr(model, name)).tobytes() == np.asarray(getattr(expected, name)).tobytes(), name
+        assert model.decision_function(X).tobytes() == expected.decision_function(X).tobytes()
+
+
+def test_by_hand():
+    # Between -1 and 1 the widest street has w = 1 and no intercept.
+    data = Data(np.array([[-1.0], [1.0], [-3.0], [5.0]]), [0, 1, 0, 1], task="classification")
+    fits = sweep_fits(data, SVC(kernel="linear", C=10.0), [None, np.array([1, 0, 1, 0])], ("decision_function",))
+    [job] = SupportVectorsSolver().claim(fits, data)
+    first, second = (outcome.answer(data, Rows.all(4), "decision_function") for outcome in job.run(data))
+    np.testing.assert_allclose(first, [-1.0, 1.0, -3.0, 5.0], rtol=1e-6)
+    np.testing.assert_allclose(second, -first, rtol=1e-6)
+
+
+def test_decisions_near_zero_are_the_models_own(monkeypatch):
+    X, y = numbers(n=100)
+    data = Data(X, y, task="classification")
+    fits = sweep_fits(data, SVC(), [None, *flipped(y)], BOTH)
+    monkeypatch.setattr("truefit.solvers.support_vectors.MARGIN", 1e9)  # as if nearly all were in doubt
+    assert set(assert_sweep_equals_plain(SupportVectorsSolver(), fits, data)) == {"support vectors"}
+    monkeypatch.setattr("truefit.solvers.support_vectors.Machine.model", lambda self: 1 / 0)
+    [job] = SupportVectorsSolver().claim(fits, data)
+    assert {outcome.solver for outcome in job.run(data)} == {"plain"}
+
+
+def test_a_matrix_that_takes_too_much_memory_is_not_made(monkeypatch):
+    X, y = numbers()
+    data = Data(X, y, task="classification")
+    fits = sweep_fits(data, SVC(), [None, *flipped(y)])
+    monkeypatch.setattr("truefit.solvers.support_vectors.MATRIX_BYTES", 8 * 60 * 60 - 1)
+    assert SupportVectorsSolver().claim(fits, data) == []
+
+
+def test_rows_are_decided_on_in_blocks(monkeypatch):
+    X, y = numbers(n=90, classes=3)
+    data = Data(X, y, task="classification")
+    monkeypatch.setattr("truefit.solvers.support_vectors.WORK_BYTES", 8 * 60 * 7)
+    fits = sweep_fits(data, SVC(), [None, *flipped(y)], BOTH, Rows.of(range(60)), Rows.of(range(30, 90)))
+    assert set(assert_sweep_equals_plain(SupportVectorsSolver(), fits, data)) == {"support vectors"}
+
+
+def test_each_label_vector_is_a_model_and_few_make_a_job():
+    X, y = numbers()
+    data = Data(X, y, task="classification")
+    jobs = SupportVectorsSolver().claim(sweep_fits(data, SVC(), [None, *flipped(y, 19)]), data)
+    assert [(len(job.fits), job.work) for job in jobs] == [(16, 16), (4, 4)]
+
+
+def machines():
+    return st.builds(
+        SVC,
+        kernel=st.sampled_from(["rbf", "linear", "poly"]),
+        C=st.sampled_from([0.1, 1.0, 30.0]),
+        gamma=st.sampled_from(["scale", "auto", 0.5]),
+        coef0=st.sampled_from([0.0, 1.0]),
+        degree=st.integers(0, 4),
+        class_weight=st.sampled_from([None, "balanced"]),
+        # Where columns are of other scales it may take forever; stopped early it has still taken the same steps.
+        max_iter=st.just(2000),
+    )
+
+
+def check(table, sweep, estimator):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sweep.check(SupportVectorsSolver(), table, estimator, BOTH)
+
+
+@given(troubled_tables(), sweeps(), machines())
+@settings(max_examples=40)
+def test_machines_equal_plain_fitting(table, sweep, estimator):
+    check(table, sweep, estimator)
+
+
+@pytest.mark.slow
+@given(troubled_tables(), sweeps(), machines())
+@settings(max_examples=2000)
+def test_machines_equal_plain_fitting_at_depth(table, sweep, estimator):
+    check(table, sweep, estimator)
