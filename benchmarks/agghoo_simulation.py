@@ -1,8 +1,8 @@
 """Agghoo against the usual ways of choosing, and estimators of its risk: python -m benchmarks.agghoo_simulation --help.
 
-Every repetition draws a new sample from a known distribution, so that true errors are known too. The settings, the seeds
-and the rule by which the default of the learning-curve correction is chosen were written down before the first run, and
-no setting was left out. A repetition is kept as one line of the store; the same command goes on with it.
+Every repetition draws a new sample from a known distribution, so that true errors are known too. The settings, the
+seeds and the rule by which the default of the learning-curve correction is chosen were written down before the first
+run, and no setting was left out. A repetition is kept as one line of the store; the same command goes on with it.
 """
 
 from __future__ import annotations
@@ -310,8 +310,8 @@ def verdict(groups):
     )
     taken = smaller >= 2 / 3 * len(groups) and ratio <= 1 and after >= before - 2
     return (
-        f"On the triangle the corrected estimate has the smaller |bias| in {smaller} of {len(groups)} settings, its RMSE "
-        f"is {ratio:.2f} times that of the uncorrected one on average, and its intervals cover {after:.1f}% against "
+        f"On the triangle the corrected estimate has the smaller |bias| in {smaller} of {len(groups)} settings, its "
+        f"RMSE is {ratio:.2f} times that of the uncorrected one on average, and its intervals cover {after:.1f}% against "
         f"{before:.1f}%. By the rule the correction is **{'on' if taken else 'off'}** by default."
     )
 
@@ -322,12 +322,12 @@ def page(done, repetitions):
     wins = sum(column(ls, "true", "agghoo").mean() < column(ls, "true", "cv_refit").mean() for ls in groups.values())
     return "\n\n".join(
         [
-            f"Made by `python -m benchmarks.agghoo_simulation --repetitions {repetitions}` in {seconds / 60:.0f} minutes "
-            f"of one core. True risks from {TEST_ROWS:,} further rows (digits: those that were not drawn); squared error "
-            "for regression, with the known noise, and the share of wrong labels for classification.",
+            f"Made by `python -m benchmarks.agghoo_simulation --repetitions {repetitions}` in {seconds / 60:.0f} "
+            f"minutes of one core. True risks from {TEST_ROWS:,} further rows (digits: those that were not drawn); squared "
+            "error for regression, with the known noise, and the share of wrong labels for classification.",
             settings_table(groups),
-            f"### What is gained\n\nMean true risk ± its standard error. Agghoo is better than CV + refit on average in "
-            f"{wins} of {len(groups)} settings. A hold-out is used as it was trained, on 4 of 5 folds.",
+            f"### What is gained\n\nMean true risk ± its standard error. Agghoo is better than CV + refit on average "
+            f"in {wins} of {len(groups)} settings. A hold-out is used as it was trained, on 4 of 5 folds.",
             risks_table(groups),
             "### Estimators of the risk of Agghoo trained on all rows\n\nBias in percent of the mean true risk:",
             estimators_table(groups, bias),
@@ -335,8 +335,8 @@ def page(done, repetitions):
             estimators_table(groups, rmse),
             "Coverage in percent of nominal 95% intervals:",
             coverage_table(groups),
-            "The rule, written before the first run: the correction is on by default if it has the smaller |bias| in two "
-            "thirds of the settings, no larger RMSE on average, and intervals that cover at most 2 points less. "
+            "The rule, written before the first run: the correction is on by default if it has the smaller |bias| in "
+            "two thirds of the settings, no larger RMSE on average, and intervals that cover at most 2 points less. "
             + verdict(groups),
         ]
     )

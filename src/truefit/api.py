@@ -423,7 +423,7 @@ def cross_test(
         Whatever scikit-learn takes; pandas and polars frames included.
     cv : int, splitter, or iterable of (train, test), default=5
         The test sets.
-    inner_cv : int, splitter or iterable, optional
+    inner_cv : int or splitter, optional
         How the rows outside a test set are split for Agghoo. By default by the other folds of the same partition, so
         that K(K-1)/2 fits of each candidate serve all K test sets; a number or a splitter gives each training set
         splits of its own, as in the paper, for K times as many fits as Agghoo takes.

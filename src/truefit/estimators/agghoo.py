@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,18 @@ from truefit.methods.aggregation.aggregation import aligned, mean_of, vote_of
 from truefit.methods.splitting.splits import Splits
 from truefit.metrics.metric import Metric, get_metric, metric_of_scorer
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 Array = npt.NDArray[Any]
+
+
+def _selection(columns: dict[str, list[Any]]) -> pd.DataFrame:
+    """Return the table of what was chosen on each split."""
+    import pandas as pd
+
+    table = pd.DataFrame(columns).astype({"stage": "Int64"})
+    return table.rename_axis("split")
 
 
 class _Agghoo(MetaEstimatorMixin, _BaseComposition, BaseEstimator):  # type: ignore[misc]
@@ -124,8 +135,6 @@ class _Agghoo(MetaEstimatorMixin, _BaseComposition, BaseEstimator):  # type: ign
         return found
 
     def _publish(self, found: Agghoo, terms: AgghooTerms, data: Data, splits: Splits) -> None:
-        import pandas as pd
-
         self.members_ = [model.model_ if isinstance(model, AtStage) else model for model in found.members]
         self.validation_scores_ = found.scores
         self.n_splits_ = len(splits)
@@ -133,18 +142,33 @@ class _Agghoo(MetaEstimatorMixin, _BaseComposition, BaseEstimator):  # type: ign
         scores = found.scores[np.arange(len(chosen)), found.chosen]
         self.mean_validation_score_ = float(scores.mean())
         self.candidates_ = [candidate.label for candidate in terms.candidates]
-        self.selection_ = pd.DataFrame(
+        self.selection_ = _selection(
             {
-                "split": range(len(chosen)),
                 "candidate": found.chosen,
                 "name": [candidate.name for candidate in chosen],
                 "params": [candidate.params for candidate in chosen],
-                "stage": pd.array([candidate.stage for candidate in chosen], dtype="Int64"),
-                "validation_score": scores,
+                "stage": [candidate.stage for candidate in chosen],
+                "validation_score": scores.tolist(),
             }
-        ).set_index("split")
+        )
         if data.classes is not None:
             self.classes_ = data.classes
+
+    # Kept files hold plain values in place of the table, so that skops can write them, and no engine.
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())
+        if "engine" in state:
+            state["engine"] = None
+        if "selection_" in state:
+            table = state["selection_"].astype({"stage": object})
+            state["selection_"] = table.where(table.notna(), None).to_dict("list")
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "selection_" in state:
+            state = state | {"selection_": _selection(state["selection_"])}
+        super().__setstate__(state)
 
     # Parameters of named estimators are reached as name__parameter, as in a VotingClassifier.
 
@@ -221,7 +245,7 @@ class AgghooRegressor(RegressorMixin, _Agghoo):  # type: ignore[misc]
     random_state : int, RandomState or None
         Seed for the folds.
     engine : Engine, optional
-        Where fits are run and shared. A clone has the same engine, a pickle none. With its ``on_error="record"``, and
+        Where fits are run and shared. A clone has the same engine, a saved model none. With its ``on_error="record"``, and
         without an engine, candidates that fail are left out with a warning.
 
     Attributes

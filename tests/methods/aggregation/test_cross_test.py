@@ -236,6 +236,8 @@ def test_what_a_result_has():
         ({"correction": "yes"}, "'correction' parameter"),
         ({"correction": "learning_curve", "baseline": False}, "baseline"),
         ({"cv": "five"}, "'cv' parameter"),
+        ({"inner_cv": "five"}, "'inner_cv' parameter"),
+        ({"inner_cv": [(range(60), range(60, 72))]}, "'inner_cv' parameter"),
         ({"level": 95}, "'level' parameter"),
         ({"metric": "accuracy"}, "is for classification"),
     ],
@@ -250,3 +252,12 @@ def test_a_vote_has_no_ranking():
     agghoo = AgghooClassifier(GaussianNB(), aggregate="vote")
     with pytest.raises(InvalidInput, match="AgghooClassifier does not have it"):
         cross_test(agghoo, XI[:100], yi[:100], metric="auc")
+
+
+@pytest.mark.parametrize(("cv", "inner_cv"), [(5, None), (5, 5), (5, np.int64(4)), (StratifiedKFold(2), None)])
+def test_a_class_of_few_rows_is_no_obstacle(cv, inner_cv):
+    rows = np.r_[0:20, 50:70, 100:104]
+    result = cross_test(AgghooClassifier(GaussianNB()), XI[rows], NAMES[rows], cv=cv, inner_cv=inner_cv)
+    assert len(result.predictions) == 44
+    if inner_cv is not None:
+        assert {len(each) for each in result.chosen} == {int(inner_cv)}

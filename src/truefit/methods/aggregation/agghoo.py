@@ -195,9 +195,7 @@ def _with_rare_classes(data: Data, k: int) -> Table:
     """Return the table as one whose folds may lack a class: to a model that has not seen it its probability is 0."""
     if data.codes is None or data.groups is not None or np.bincount(data.codes).min() >= k:
         return data
-    part = Part(data, np.arange(data.n))
-    part.classes = None  # still dealt out class by class, but not refused
-    return part
+    return Part(data, np.arange(data.n), rare_classes=True)
 
 
 def splits_for(data: Data, cv: Any, seed: int | None, *, parameter: str = "cv") -> Splits:

@@ -30,7 +30,7 @@ from truefit.methods.assessment.evidence import Evidence
 from truefit.methods.result import Result
 from truefit.methods.selection.search import inner_splits
 from truefit.methods.splitting.designs import Design
-from truefit.methods.splitting.splits import Split, Splits
+from truefit.methods.splitting.splits import Split, Splits, is_whole
 from truefit.methods.splitting.triangle import has_triangle
 from truefit.metrics.metric import Metric
 from truefit.metrics.replay import aligned_answer
@@ -65,8 +65,14 @@ class CrossTestTerms:
 def nested_splits(data: Data, splits: Splits, cv: Any, inner_cv: Any, seed: int | None) -> list[list[Split]]:
     """For each outer split the inner ones: the other folds of its partition, or splits of its training rows alone."""
     if inner_cv is None:
-        return inner_splits(data, splits, cv, random_state=seed)
-    return inner_splits(data, Splits.of(splits, splits.description), inner_cv, random_state=seed)
+        return inner_splits(data, splits, cv, random_state=seed, rare_classes=True)
+    if isinstance(inner_cv, str) or not (is_whole(inner_cv) or hasattr(inner_cv, "split")):
+        raise InvalidInput(
+            "The 'inner_cv' parameter must be None, a number of folds or a splitter: each training set is split anew. "
+            f"Got {inner_cv!r} instead."
+        )
+    own = Splits.of(splits, splits.description)  # no partition, so that the inner splits are not its other folds
+    return inner_splits(data, own, inner_cv, random_state=seed, rare_classes=True)
 
 
 def check_correction(correction: Any, baseline: bool) -> None:
