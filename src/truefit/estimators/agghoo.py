@@ -25,9 +25,11 @@ from truefit.methods.aggregation.agghoo import Agghoo, AgghooTerms, agghoo_data,
 from truefit.methods.aggregation.aggregation import aligned, mean_of, vote_of
 from truefit.methods.splitting.splits import Splits
 from truefit.metrics.metric import Metric, get_metric, metric_of_scorer
+from truefit.plots.agghoo import validation_curves
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 Array = npt.NDArray[Any]
 
@@ -142,6 +144,10 @@ class _Agghoo(MetaEstimatorMixin, _BaseComposition, BaseEstimator):  # type: ign
         scores = found.scores[np.arange(len(chosen)), found.chosen]
         self.mean_validation_score_ = float(scores.mean())
         self.candidates_ = [candidate.label for candidate in terms.candidates]
+        self.score_name_ = terms.metric.name
+        self.stages_ = None
+        if len({(each.name, str(each.params)) for each in terms.candidates}) == 1 and len(terms.candidates) > 1:
+            self.stages_ = [each.stage for each in terms.candidates]
         self.selection_ = _selection(
             {
                 "candidate": found.chosen,
@@ -153,6 +159,23 @@ class _Agghoo(MetaEstimatorMixin, _BaseComposition, BaseEstimator):  # type: ign
         )
         if data.classes is not None:
             self.classes_ = data.classes
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw what every candidate scored on the validation rows of each split, with the chosen ones marked.
+
+        The stages of one training run stand along their number, other candidates in the order of ``candidates_``.
+        """
+        check_is_fitted(self)
+        count = len(self.candidates_)
+        places = list(range(count)) if self.stages_ is None else self.stages_
+        return validation_curves(
+            places,
+            self.validation_scores_,
+            self.selection_["candidate"].tolist(),
+            xlabel="candidate" if self.stages_ is None else "stage",
+            ylabel=f"{self.score_name_} on validation rows",
+            ax=ax,
+        )
 
     # Kept files hold plain values in place of the table, so that skops can write them, and no engine.
 
@@ -261,6 +284,8 @@ class AgghooRegressor(RegressorMixin, _Agghoo):  # type: ignore[misc]
         gives an honest one.
     candidates_ : list of str
         What the columns of ``validation_scores_`` are.
+    stages_ : list of int or None
+        Their stages, where they are those of one training run.
     n_splits_, n_features_in_, feature_names_in_
 
     References

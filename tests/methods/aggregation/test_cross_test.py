@@ -223,7 +223,16 @@ def test_what_a_result_has():
     assert "<svg" in result._repr_html_()
     names = [label.get_text() for label in result.plot().get_yticklabels()]
     assert names == ["Agghoo", "members alone", "members' validation", "CV + refit"]
+    members = result.plot(kind="members")
+    assert np.allclose(members.collections[0].get_offsets()[:, 0], result.member_risks[0])
+    estimates = [label.get_text() for label in result.plot(kind="estimates", truth=0.05).get_yticklabels()]
+    assert estimates == ["cross-tested", "members' validation", "mean validation", "CV + refit"]
+    with pytest.raises(InvalidInput, match="'kind' parameter"):
+        result.plot(kind="roc")
+    with pytest.raises(InvalidInput, match="'truth' parameter"):
+        result.plot(truth=0.05)
     without = cross_test(AgghooClassifier(GaussianNB()), XI, NAMES, baseline=False)
+    assert len(without.plot(kind="estimates").get_yticklabels()) == 2
     assert np.isnan(without.mean_validation)
     assert without.to_dict()["mean_validation"] is None
     assert "Beside it" not in without.summary()

@@ -34,7 +34,7 @@ from truefit.methods.splitting.splits import Split, Splits, is_whole
 from truefit.methods.splitting.triangle import has_triangle
 from truefit.metrics.metric import Metric
 from truefit.metrics.replay import aligned_answer
-from truefit.plots.agghoo import cross_tested
+from truefit.plots.agghoo import cross_tested, estimates_and_truth, members_and_aggregate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -382,8 +382,38 @@ class CrossTest(Result):
             lines.append(f"Note: {len(self.failures)} fits failed and were left out of the choice.")
         return "\n".join(lines)
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the values on each test set, with the interval of their mean."""
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        kind: Literal["members", "estimates"] | None = None,
+        truth: float | None = None,
+    ) -> Axes:
+        """Draw the cross-test.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        kind : {"members", "estimates"}, optional
+            By default the values on each test set, with the interval of their mean. "members": on each test set the
+            members alone, and together. "estimates": the estimate with its interval, beside mean validation,
+            validation inside and cross-validation with a refit.
+        truth : float, optional
+            For "estimates": the value on rows that nothing has seen, drawn as a line.
+        """
+        if kind not in (None, "members", "estimates"):
+            raise InvalidInput(f"The 'kind' parameter must be None, 'members' or 'estimates'. Got {kind!r} instead.")
+        if truth is not None and kind != "estimates":
+            raise InvalidInput(f"The 'truth' parameter is for kind='estimates'. Got kind={kind!r}.")
+        if kind == "members":
+            return members_and_aggregate(self.member_risks, self.fold_risks, xlabel=self.metric, ax=ax)
+        if kind == "estimates":
+            said = {"cross-tested": self.estimate, "members' validation": self.inner_validation}
+            if self._has_baseline:
+                said |= {"mean validation": self.mean_validation, "CV + refit": self.cv_refit}
+            return estimates_and_truth(
+                list(said), list(said.values()), interval=self.interval, truth=truth, xlabel=self.metric, ax=ax
+            )
         rows = {
             "Agghoo": self.fold_risks,
             "members alone": self.table["members"].to_numpy(),
