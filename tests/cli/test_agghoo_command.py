@@ -57,7 +57,7 @@ def test_json_stages_a_picture_and_a_store(folder):
     assert tested["mean_validation"] == pytest.approx(mean)
     assert tested["correction"] == "learning_curve"
     assert tested["interval"][0] < tested["estimate"] < tested["interval"][1]
-    assert found["fits"]["run"] == 6 + 4
+    assert (found["fits"]["run"], found["fits"]["refitted"]) == (6 + 4, 0)
     assert (folder / "curves.svg").read_text().lstrip().startswith("<")
     again = truefit(*command, "--plot", "members.png", "--kind", "members", cwd=folder)
     assert " 0 run," in again.stdout

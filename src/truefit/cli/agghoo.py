@@ -72,12 +72,14 @@ def agghoo(
     Example: truefit agghoo breast_cancer --model linear --model tree --model knn --save model.skops
     """
     from truefit.api import Engine, cross_test
+    from truefit.methods.aggregation.cross_test import check_correction
     from truefit.methods.selection.default_candidates import default_candidates
 
     check_picture(plot, (data, store))
     if kind is not None and kind not in _PICTURES:
         raise InvalidInput(f"--kind must be {', '.join(_PICTURES[:-1])} or {_PICTURES[-1]}. Got {kind!r} instead.")
     check_model_file(save, (data, store))
+    check_correction(correction, True)
     stages = stages_of(path)
     table = load_table(data, target)
     chosen = task_of(task, table)
@@ -86,12 +88,12 @@ def agghoo(
         fitted = make_agghoo(
             chosen, models, cv=k, path=stages, aggregate=aggregate, scoring=metric, random_state=seed, engine=engine
         )
+        fitted.fit(table.X, table.y)
         label = label_of(pos_label, table)
         result = cross_test(
             fitted, table.X, table.y, cv=k, metric=metric, correction=cast("Correction | None", correction),
             level=level, pos_label=label, random_state=seed,
         )  # fmt: skip
-        fitted.fit(table.X, table.y)
         if as_json:
             typer.echo(json.dumps(described(fitted, result) | {"fits": engine.stats.to_dict()}, indent=2))
         else:

@@ -268,8 +268,8 @@ class AgghooRegressor(RegressorMixin, _Agghoo):  # type: ignore[misc]
     random_state : int, RandomState or None
         Seed for the folds.
     engine : Engine, optional
-        Where fits are run and shared. A clone has the same engine, a saved model none. With its ``on_error="record"``, and
-        without an engine, candidates that fail are left out with a warning.
+        Where fits are run and shared. A clone has the same engine, a saved model none. With its ``on_error="record"``,
+        and without an engine, candidates that fail are left out with a warning.
 
     Attributes
     ----------

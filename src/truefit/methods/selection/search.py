@@ -183,9 +183,7 @@ def inner_splits(
     return [_split_within(data, split, design, random_state, rare_classes) for split in splits]
 
 
-def _split_within(
-    data: Data, split: Split, design: Any, random_state: int | None, rare_classes: bool
-) -> list[Split]:
+def _split_within(data: Data, split: Split, design: Any, random_state: int | None, rare_classes: bool) -> list[Split]:
     rows = split.train.index
     part = Part(data, rows, rare_classes=rare_classes)
     if hasattr(design, "split") and not isinstance(design, PredefinedSplit):  # that one knows the whole table only
