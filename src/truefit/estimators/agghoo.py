@@ -257,7 +257,7 @@ class AgghooRegressor(RegressorMixin, _Agghoo):  # type: ignore[misc]
         Which stages of a training run are candidates, all answered by one fit per split.
 
         - "auto": every stage of boosting; every epoch of scikit-learn's networks, up to ``max_iter`` and trained by
-          ``partial_fit``; every stage of an estimator that has ``fit_stages``. A number of stages that the grid sets is
+          ``partial_fit``, and of skorch's, up to ``max_epochs``; every stage of an estimator that has ``fit_stages``. A number of stages that the grid sets is
           taken as it stands.
         - a number: so many stages of everything that has stages, forests and stochastic gradient descent
           included.

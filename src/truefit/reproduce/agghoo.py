@@ -189,10 +189,10 @@ def notes(quick: bool) -> list[str]:
     """What does not compare, and what was left out."""
     found = [
         "The errors themselves do not compare: other images (RetinaMNIST's 1,600 of 28 × 28 pixels, not about 35,000 "
-        "of up to 1,024 × 1,024), another network (one hidden layer on the CPU, not ConvNeXt), and fewer rows to train on "
-        f"({_TRAINING_ROWS}, not about 3,500).",
-        "One draw of the training part, as in the paper: three rows on the same images are little to judge by. Network, "
-        "learning rate, number of rows and seeds were set before the first run.",
+        "of up to 1,024 × 1,024), another network (one hidden layer on the CPU, not ConvNeXt), and fewer rows to "
+        f"train on ({_TRAINING_ROWS}, not about 3,500).",
+        "One draw of the training part, as in the paper: three rows on the same images are little to judge by. "
+        "Network, learning rate, number of rows and seeds were set before the first run.",
         "Triangle: the inner folds are the other folds of the same partition, 10 training runs in place of 25. "
         "Corrected: by what validation changes from inner to outer training sets.",
     ]
