@@ -5,7 +5,16 @@ from __future__ import annotations
 import importlib
 import sys
 
-NAMES = ("overhead", "all_metrics", "triangle", "workers", "loo_ridge", "memory_of_fits", "memory_of_workers")
+NAMES = (
+    "overhead",
+    "all_metrics",
+    "triangle",
+    "agghoo_speed",
+    "workers",
+    "loo_ridge",
+    "memory_of_fits",
+    "memory_of_workers",
+)
 
 
 def main():

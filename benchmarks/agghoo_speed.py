@@ -1,7 +1,7 @@
 """Agghoo with its cross-test against loops written one by one, in the same run and with equal results.
 
-The triangle: k-fold cross-validation of every candidate, Agghoo and its cross-test, sharing an Engine, against the three
-written separately. Training without two folds is one fit, whichever of them is tested on.
+The triangle: k-fold cross-validation of every candidate, Agghoo and its cross-test, sharing an Engine, against the
+three written separately. Training without two folds is one fit, whichever of them is tested on.
 
 The epochs: a network whose hundred epochs are a hundred candidates, one run per split, against a run for each of them.
 """
@@ -65,9 +65,18 @@ def risk(model, X, y):
 
 
 def timed(call):
-    start = time.perf_counter()
+    """Return what a call returns, and its seconds by the clock and of the processor: others may use it too."""
+    clock, processor = time.perf_counter(), time.process_time()
     found = call()
-    return found, time.perf_counter() - start
+    return found, np.array([time.perf_counter() - clock, time.process_time() - processor])
+
+
+def seconds(spent):
+    return "{:6.1f} s, {:6.1f} s of the processor".format(*spent)
+
+
+def ratio(peer, own):
+    return "ratio {:.2f}, of the processor {:.2f}".format(*(peer / own))
 
 
 def triangle():
@@ -94,13 +103,13 @@ def triangle():
     (theirs, peer), (ours, own) = timed(separately), timed(together)
     equal = all(np.allclose(a, b, rtol=1e-12) for a, b in zip(theirs, ours, strict=True))
     print(f"The triangle: k-fold, Agghoo and cross-test, K={K}, N={n} forests, {len(X)} rows")
-    print(f"  loops    {loops.fits:4d} fits {peer:6.1f} s")
-    print(f"  truefit  {engine.stats.run:4d} fits {own:6.1f} s, {engine.stats.refitted} refitted")
+    print(f"  loops    {loops.fits:4d} fits {seconds(peer)}")
+    print(f"  truefit  {engine.stats.run:4d} fits {seconds(own)}, {engine.stats.refitted} refitted")
     print(
         f"  K(K-1)/2 × N = {K * (K - 1) // 2 * n} fits without two folds, and K × N = {K * n} without one: "
         f"{engine.stats.run == (K * (K - 1) // 2 + K) * n}"
     )
-    print(f"  equal results: {equal}; ratio {peer / own:.2f}")
+    print(f"  equal results: {equal}; {ratio(peer, own)}")
 
 
 def epochs():
@@ -128,15 +137,15 @@ def epochs():
     theirs, peer = timed(one_by_one)
     ours, own = timed(lambda: AgghooRegressor(network, cv=splits, engine=engine).fit(X, y).predict(X))
     print(f"The epochs: Agghoo over {EPOCHS} epochs of a network, K={K}, {len(X)} rows")
-    print(f"  loops    {fits:4d} fits {peer:6.1f} s")
-    print(f"  truefit  {engine.stats.run:4d} fits {own:6.1f} s, {engine.stats.refitted} refitted")
+    print(f"  loops    {fits:4d} fits {seconds(peer)}")
+    print(f"  truefit  {engine.stats.run:4d} fits {seconds(own)}, {engine.stats.refitted} refitted")
     before = engine.stats.run
     _, tested = timed(lambda: cross_test(AgghooRegressor(network, engine=engine), X, y, cv=splits))
     print(
         f"  and its cross-test {engine.stats.run - before} more, of which the {K} for mean validation are shared: "
-        f"K(K-1)/2 = {K * (K - 1) // 2}, {tested:.1f} s"
+        f"K(K-1)/2 = {K * (K - 1) // 2}, {seconds(tested)}"
     )
-    print(f"  equal results: {np.array_equal(theirs, ours)}; ratio {peer / own:.1f}")
+    print(f"  equal results: {np.array_equal(theirs, ours)}; {ratio(peer, own)}")
 
 
 def main():

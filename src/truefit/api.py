@@ -13,7 +13,7 @@ from truefit.core.stacked import stacked_data
 from truefit.engine.loop import Listener, Loop
 from truefit.executors.serial import SerialExecutor
 from truefit.executors.surroundings import inside_worker
-from truefit.methods.aggregation.agghoo import agghoo_data, splits_for
+from truefit.methods.aggregation.agghoo import splits_for
 from truefit.methods.aggregation.cross_test import (
     Correction,
     CrossTest,
@@ -464,7 +464,7 @@ def cross_test(
             f"{type(agghoo).__name__}; use assess for other estimators, and put preprocessing into Agghoo's candidates."
         )
     terms = agghoo.agghoo_terms(y)
-    data = agghoo_data(X, y, terms.task, groups=groups, weight=sample_weight)
+    data = Data(X, y, task=terms.task, groups=groups, weight=sample_weight)
     terms.check(data)
     chosen = terms.metric if metric is None else _metric_for(data, metric, pos_label)
     chosen.responses(agghoo)

@@ -5,12 +5,12 @@ import gc
 import numpy as np
 import pytest
 import torch
-from skorch import NeuralNetClassifier, NeuralNetRegressor
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_friedman1
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from skorch import NeuralNetClassifier, NeuralNetRegressor
 
 from truefit import AgghooClassifier, AgghooRegressor, Engine, cross_test
 from truefit.core.stages import offers_stages, run_stages

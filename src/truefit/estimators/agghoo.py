@@ -21,7 +21,7 @@ from truefit.core.errors import InvalidInput
 from truefit.core.outcome import grouped_failures
 from truefit.core.stages import AtStage
 from truefit.estimators.agghoo_candidates import make_candidates, named_estimators
-from truefit.methods.aggregation.agghoo import Agghoo, AgghooTerms, agghoo_data, agghoo_plan, splits_for
+from truefit.methods.aggregation.agghoo import Agghoo, AgghooTerms, agghoo_plan, splits_for
 from truefit.methods.aggregation.aggregation import aligned, mean_of, vote_of
 from truefit.methods.splitting.splits import Splits
 from truefit.metrics.metric import Metric, get_metric, metric_of_scorer
@@ -70,7 +70,7 @@ class _Agghoo(MetaEstimatorMixin, _BaseComposition, BaseEstimator):  # type: ign
         groups, weight = self._metadata(params)
         if y is None:
             raise InvalidInput(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        data = agghoo_data(X, y, self._task, groups=groups, weight=weight)
+        data = Data(X, y, task=self._task, groups=groups, weight=weight)
         terms = self.agghoo_terms(data.y)
         terms.check(data)
         splits = splits_for(data, self.cv, seed_of(self.random_state))
@@ -257,8 +257,8 @@ class AgghooRegressor(RegressorMixin, _Agghoo):  # type: ignore[misc]
         Which stages of a training run are candidates, all answered by one fit per split.
 
         - "auto": every stage of boosting; every epoch of scikit-learn's networks, up to ``max_iter`` and trained by
-          ``partial_fit``, and of skorch's, up to ``max_epochs``; every stage of an estimator that has ``fit_stages``. A number of stages that the grid sets is
-          taken as it stands.
+          ``partial_fit``, and of skorch's, up to ``max_epochs``; every stage of an estimator that has ``fit_stages``. A
+          number of stages that the grid sets is taken as it stands.
         - a number: so many stages of everything that has stages, forests and stochastic gradient descent
           included.
         - None: each candidate as a whole.

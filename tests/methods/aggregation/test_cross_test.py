@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from truefit import AgghooClassifier, AgghooRegressor, Engine, HonestSearchCV, cross_test
+from truefit import AgghooClassifier, AgghooRegressor, Engine, HonestSearchCV, assess, cross_test
 from truefit.core.errors import InvalidInput
 
 X, y = make_friedman1(90, noise=1.0, random_state=0)
@@ -270,3 +270,14 @@ def test_a_class_of_few_rows_is_no_obstacle(cv, inner_cv):
     assert len(result.predictions) == 44
     if inner_cv is not None:
         assert {len(each) for each in result.chosen} == {int(inner_cv)}
+
+
+def test_whole_numbers_to_be_predicted_share_their_fits_with_other_methods():
+    engine = Engine(solvers="plain")
+    grades = np.round(y).astype(int)
+    cross_test(AgghooRegressor(Ridge(), {"alpha": [0.1, 10.0]}, engine=engine), X, grades, cv=5)
+    run = engine.stats.run
+    models = {str(alpha): Ridge(alpha=alpha) for alpha in (0.1, 10.0)}
+    assess(models, X, grades, k=5, metric="mse", engine=engine)
+    assess(models, X, grades.astype(float), k=5, metric="mse", engine=engine)
+    assert engine.stats.run == run
