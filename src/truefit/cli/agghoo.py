@@ -104,7 +104,7 @@ def agghoo(
             write_model(fitted, save, quiet=as_json)
         if plot is not None:
             title = "Agghoo" if kind == "validation" else result.title
-            draw = fitted.plot if kind == "validation" else lambda: result.plot(kind=kind)
+            draw = fitted.plot if kind == "validation" else lambda: result.plot(kind=kind)  # type: ignore[arg-type]
             write_picture(plot, draw, title=title, quiet=as_json)
 
 

@@ -145,7 +145,7 @@ class _Agghoo(MetaEstimatorMixin, _BaseComposition, BaseEstimator):  # type: ign
         self.mean_validation_score_ = float(scores.mean())
         self.candidates_ = [candidate.label for candidate in terms.candidates]
         self.score_name_ = terms.metric.name
-        self.stages_ = None
+        self.stages_: list[Any] | None = None
         if len({(each.name, str(each.params)) for each in terms.candidates}) == 1 and len(terms.candidates) > 1:
             self.stages_ = [each.stage for each in terms.candidates]
         self.selection_ = _selection(
@@ -166,8 +166,7 @@ class _Agghoo(MetaEstimatorMixin, _BaseComposition, BaseEstimator):  # type: ign
         The stages of one training run stand along their number, other candidates in the order of ``candidates_``.
         """
         check_is_fitted(self)
-        count = len(self.candidates_)
-        places = list(range(count)) if self.stages_ is None else self.stages_
+        places = list(range(len(self.candidates_))) if self.stages_ is None else self.stages_
         return validation_curves(
             places,
             self.validation_scores_,

@@ -97,6 +97,8 @@ def validation_curves(
             f"The 'scores' parameter must have a row per split and a column per candidate, {(len(chosen), len(x))}. "
             f"Got shape {table.shape}."
         )
+    from matplotlib.ticker import MaxNLocator
+
     ax = canvas() if ax is None else ax
     marker = "o" if len(x) < 2 else ""
     for place, (line, best) in enumerate(zip(table, chosen, strict=True)):
@@ -106,7 +108,7 @@ def validation_curves(
     tidy(ax, grid="both")
     ax.set_xlabel(xlabel, parse_math=False)
     ax.set_ylabel(ylabel, parse_math=False)
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
     return ax
 
 

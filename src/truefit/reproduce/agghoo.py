@@ -42,7 +42,7 @@ class Row:
     @property
     def nearer(self) -> bool:
         """Whether the cross-tested error is nearer to the true one than mean validation is."""
-        return abs(self.tested.mean() - self.true) < abs(self.validation.mean() - self.true)
+        return bool(abs(self.tested.mean() - self.true) < abs(self.validation.mean() - self.true))
 
     @property
     def covered(self) -> bool:
