@@ -1,10 +1,11 @@
-# Everything a person needs: make study, make test, make test-slow, make bench.
+# Everything a person needs: make study, make test, make test-slow, make test-torch, make bench.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+TORCH := .venv-torch
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: study test lint test-slow bench clean
+.PHONY: study test lint test-slow test-torch bench clean
 
 study: $(VENV)/ready-to-run
 	$(BIN)/truefit study breast_cancer --out report.html
@@ -21,11 +22,14 @@ lint: $(VENV)/ready-to-develop
 test-slow: $(VENV)/ready-to-develop
 	$(BIN)/python -m pytest -m slow
 
+test-torch: $(TORCH)/ready
+	$(TORCH)/bin/python -m pytest tests/torch
+
 bench: $(VENV)/ready-to-develop
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(TORCH) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -37,3 +41,9 @@ $(VENV)/ready-to-run: pyproject.toml constraints.txt | $(VENV)/bin/python
 $(VENV)/ready-to-develop: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) -e '.[dev]'
 	touch $@ $(VENV)/ready-to-run
+
+# Networks have an environment of their own: torch is large, and nothing else needs it.
+$(TORCH)/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(TORCH)
+	$(TORCH)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[torch]' pytest hypothesis
+	touch $@

@@ -176,3 +176,15 @@ def test_missing_texts_are_counted():
     labels = pd.Series(["a", "b", None] * 10, dtype="string")
     with pytest.raises(InvalidInput, match="10 of 30 rows"):
         Data(X, labels, task="classification")
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint8, bool])
+def test_whole_numbers_to_be_predicted_are_the_rows_that_they_are_as_floats(kind):
+    X, y = np.arange(8.0).reshape(4, 2), np.array([0, 1, 1, 0])
+    whole, others = Data(X, y.astype(kind), task="regression"), Data(X, y.astype(float), task="regression")
+    assert np.array_equal(whole.tokens, others.tokens)
+    assert whole.schema == others.schema
+    assert whole.y.dtype == np.float64
+    labels = Data(X, y.astype(kind), task="classification")
+    assert labels.y.dtype == kind
+    assert not np.array_equal(labels.tokens, others.tokens)

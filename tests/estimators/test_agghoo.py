@@ -420,3 +420,30 @@ def test_from_a_store_only_the_members_are_fitted_again(tmp_path):
     again = AgghooRegressor(model, cv=3, engine=engine).fit(X, y)
     assert (engine.stats.run, engine.stats.refitted) == (0, 3)
     assert np.array_equal(first.predict(X), again.predict(X))
+
+
+def test_validation_curves_are_drawn_by_stage_or_by_candidate():
+    agghoo = AgghooRegressor(GradientBoostingRegressor(n_estimators=6, random_state=0), cv=3).fit(X, y)
+    ax = agghoo.plot()
+    marks = [line.get_xydata()[0] for line in ax.lines if line.get_marker() == "D"]
+    assert [mark[0] for mark in marks] == agghoo.selection_["stage"].tolist()
+    assert np.allclose([mark[1] for mark in marks], agghoo.selection_["validation_score"])
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("stage", "mse on validation rows")
+    grid = AgghooRegressor(REGRESSORS, REGRESSOR_GRIDS, cv=3).fit(X, y)
+    marks = [line.get_xydata()[0][0] for line in grid.plot().lines if line.get_marker() == "D"]
+    assert marks == grid.selection_["candidate"].tolist()
+    assert grid.stages_ is None
+
+
+def test_splits_that_leave_rows_out_are_taken_as_they_are():
+    splits = [(range(40), range(40, 60)), (range(60), range(60, 100))]
+    agghoo = AgghooRegressor(Ridge(), cv=splits).fit(X, y)
+    assert agghoo.n_splits_ == 2
+    assert np.array_equal(agghoo.members_[0].coef_, Ridge().fit(X[:40], y[:40]).coef_)
+
+
+def test_where_every_candidate_fails_the_error_has_each_traceback_once():
+    with pytest.raises(FitError, match="All the 2 fits of split 0") as caught:
+        AgghooClassifier([("a", Fussy(fails=True)), ("b", Fussy(fails=True))], cv=3).fit(XI, yi)
+    assert str(caught.value).count("Traceback (most recent call last)") == 1
+    assert "2 fits failed" in str(caught.value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from truefit.cli import assess, compare, curve, perturb, reproduce, study  # noqa: F401  (each adds its command)
+from truefit.cli import agghoo, assess, compare, curve, perturb, reproduce, study  # noqa: F401  (each adds its command)
 from truefit.cli.app import app
 
 

@@ -226,7 +226,8 @@ def _checked_target(y: Any, n: int, task: Task) -> Array:
                     f"The target y of a regression must be numbers. Got {target.dtype} such as {target.flat[0]!r}. "
                     "Pass numbers, or use a classifier."
                 ) from error
-        return target
+        # Whole numbers are the same targets whichever way they are written, so they are the same rows.
+        return target.astype(np.float64) if target.dtype.kind in "biu" else target
     if target.ndim != 1:
         raise InvalidInput(f"The target y of a classification must be one column of labels. Got shape {target.shape}.")
     kind = type_of_target(target, input_name="y")

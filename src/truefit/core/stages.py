@@ -6,6 +6,8 @@ An estimator offers its stages in one of these ways, looked for in this order:
   It may yield the same object each time; ``n_stages`` says how many steps there are.
 - ``partial_fit`` and ``max_iter``: a stage is one more pass over the rows (networks, stochastic gradient descent). This
   is a family of its own: e passes are not what ``fit`` does with ``max_iter=e``.
+- ``partial_fit`` and ``max_epochs``, as skorch's networks have them: a stage is one more epoch. They have no seed of
+  their own: unless ``initialize`` sets torch's, two runs differ.
 - ``warm_start`` with ``n_estimators``: a stage is one more tree (forests, bagging).
 
 A ``Pipeline`` offers the stages of its last step; the steps before it are fitted once.
@@ -41,7 +43,7 @@ def offers_stages(estimator: Any) -> bool:
     # One looks at rows of its own to stop by, the other has no passes over the rows.
     if getattr(last, "early_stopping", False) is True or getattr(last, "solver", None) == "lbfgs":
         return False
-    return hasattr(last, "fit_stages") or _passes(last) or _grows(last)
+    return hasattr(last, "fit_stages") or _passes(last) or _has_epochs(last) or _grows(last)
 
 
 def last_step(estimator: Any) -> Any:
@@ -78,10 +80,13 @@ def _stages(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Iterator[Any]
         while True:
             estimator.partial_fit(X, y, **weight)
             yield estimator
+    if _has_epochs(estimator):
+        while True:
+            yield estimator.partial_fit(X, y, epochs=1, **weight)
     if not _grows(estimator):
         raise InvalidEstimator(
-            "An estimator with stages must have fit_stages, partial_fit and max_iter, or warm_start and n_estimators. "
-            f"{type(estimator).__name__} has none of them."
+            "An estimator with stages must have fit_stages, partial_fit and max_iter or max_epochs, or warm_start and "
+            f"n_estimators. {type(estimator).__name__} has none of them."
         )
     estimator.set_params(warm_start=True, n_estimators=0)
     while True:
@@ -92,6 +97,10 @@ def _stages(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Iterator[Any]
 def _passes(estimator: Any) -> bool:
     # Naive Bayes has partial_fit too, but nothing to gain from seeing the same rows again.
     return hasattr(estimator, "partial_fit") and hasattr(estimator, "max_iter")
+
+
+def _has_epochs(estimator: Any) -> bool:
+    return hasattr(estimator, "partial_fit") and hasattr(estimator, "max_epochs") and hasattr(estimator, "fit_loop")
 
 
 def _grows(estimator: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +21,25 @@ from truefit.core.errors import InvalidInput
 from truefit.core.outcome import grouped_failures
 from truefit.core.stages import AtStage
 from truefit.estimators.agghoo_candidates import make_candidates, named_estimators
-from truefit.methods.aggregation.agghoo import Agghoo, AgghooTerms, agghoo_data, agghoo_plan, splits_for
+from truefit.methods.aggregation.agghoo import Agghoo, AgghooTerms, agghoo_plan, splits_for
 from truefit.methods.aggregation.aggregation import aligned, mean_of, vote_of
 from truefit.methods.splitting.splits import Splits
 from truefit.metrics.metric import Metric, get_metric, metric_of_scorer
+from truefit.plots.agghoo import validation_curves
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 Array = npt.NDArray[Any]
+
+
+def _selection(columns: dict[str, list[Any]]) -> pd.DataFrame:
+    """Return the table of what was chosen on each split."""
+    import pandas as pd
+
+    table = pd.DataFrame(columns).astype({"stage": "Int64"})
+    return table.rename_axis("split")
 
 
 class _Agghoo(MetaEstimatorMixin, _BaseComposition, BaseEstimator):  # type: ignore[misc]
@@ -57,7 +70,7 @@ class _Agghoo(MetaEstimatorMixin, _BaseComposition, BaseEstimator):  # type: ign
         groups, weight = self._metadata(params)
         if y is None:
             raise InvalidInput(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        data = agghoo_data(X, y, self._task, groups=groups, weight=weight)
+        data = Data(X, y, task=self._task, groups=groups, weight=weight)
         terms = self.agghoo_terms(data.y)
         terms.check(data)
         splits = splits_for(data, self.cv, seed_of(self.random_state))
@@ -124,8 +137,6 @@ class _Agghoo(MetaEstimatorMixin, _BaseComposition, BaseEstimator):  # type: ign
         return found
 
     def _publish(self, found: Agghoo, terms: AgghooTerms, data: Data, splits: Splits) -> None:
-        import pandas as pd
-
         self.members_ = [model.model_ if isinstance(model, AtStage) else model for model in found.members]
         self.validation_scores_ = found.scores
         self.n_splits_ = len(splits)
@@ -133,18 +144,53 @@ class _Agghoo(MetaEstimatorMixin, _BaseComposition, BaseEstimator):  # type: ign
         scores = found.scores[np.arange(len(chosen)), found.chosen]
         self.mean_validation_score_ = float(scores.mean())
         self.candidates_ = [candidate.label for candidate in terms.candidates]
-        self.selection_ = pd.DataFrame(
+        self.score_name_ = terms.metric.name
+        self.stages_: list[Any] | None = None
+        if len({(each.name, str(each.params)) for each in terms.candidates}) == 1 and len(terms.candidates) > 1:
+            self.stages_ = [each.stage for each in terms.candidates]
+        self.selection_ = _selection(
             {
-                "split": range(len(chosen)),
                 "candidate": found.chosen,
                 "name": [candidate.name for candidate in chosen],
                 "params": [candidate.params for candidate in chosen],
-                "stage": pd.array([candidate.stage for candidate in chosen], dtype="Int64"),
-                "validation_score": scores,
+                "stage": [candidate.stage for candidate in chosen],
+                "validation_score": scores.tolist(),
             }
-        ).set_index("split")
+        )
         if data.classes is not None:
             self.classes_ = data.classes
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw what every candidate scored on the validation rows of each split, with the chosen ones marked.
+
+        The stages of one training run stand along their number, other candidates in the order of ``candidates_``.
+        """
+        check_is_fitted(self)
+        places = list(range(len(self.candidates_))) if self.stages_ is None else self.stages_
+        return validation_curves(
+            places,
+            self.validation_scores_,
+            self.selection_["candidate"].tolist(),
+            xlabel="candidate" if self.stages_ is None else "stage",
+            ylabel=f"{self.score_name_} on validation rows",
+            ax=ax,
+        )
+
+    # Kept files hold plain values in place of the table, so that skops can write them, and no engine.
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())
+        if "engine" in state:
+            state["engine"] = None
+        if "selection_" in state:
+            table = state["selection_"].astype({"stage": object})
+            state["selection_"] = table.where(table.notna(), None).to_dict("list")
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "selection_" in state:
+            state = state | {"selection_": _selection(state["selection_"])}
+        super().__setstate__(state)
 
     # Parameters of named estimators are reached as name__parameter, as in a VotingClassifier.
 
@@ -210,8 +256,8 @@ class AgghooRegressor(RegressorMixin, _Agghoo):  # type: ignore[misc]
         Which stages of a training run are candidates, all answered by one fit per split.
 
         - "auto": every stage of boosting; every epoch of scikit-learn's networks, up to ``max_iter`` and trained by
-          ``partial_fit``; every stage of an estimator that has ``fit_stages``. A number of stages that the grid sets is
-          taken as it stands.
+          ``partial_fit``, and of skorch's, up to ``max_epochs``; every stage of an estimator that has ``fit_stages``. A
+          number of stages that the grid sets is taken as it stands.
         - a number: so many stages of everything that has stages, forests and stochastic gradient descent
           included.
         - None: each candidate as a whole.
@@ -221,8 +267,8 @@ class AgghooRegressor(RegressorMixin, _Agghoo):  # type: ignore[misc]
     random_state : int, RandomState or None
         Seed for the folds.
     engine : Engine, optional
-        Where fits are run and shared. A clone has the same engine, a pickle none. With its ``on_error="record"``, and
-        without an engine, candidates that fail are left out with a warning.
+        Where fits are run and shared. A clone has the same engine, a saved model none. With its ``on_error="record"``,
+        and without an engine, candidates that fail are left out with a warning.
 
     Attributes
     ----------
@@ -237,6 +283,8 @@ class AgghooRegressor(RegressorMixin, _Agghoo):  # type: ignore[misc]
         gives an honest one.
     candidates_ : list of str
         What the columns of ``validation_scores_`` are.
+    stages_ : list of int or None
+        Their stages, where they are those of one training run.
     n_splits_, n_features_in_, feature_names_in_
 
     References

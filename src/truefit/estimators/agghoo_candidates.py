@@ -99,8 +99,10 @@ def _count(made: Any, params: Mapping[str, Any], path: Any) -> int | None:
     last = last_step(made)
     if hasattr(last, "fit_stages"):
         return int(last.n_stages)
-    if any(each.rpartition("__")[2] == "max_iter" for each in params):
+    if any(each.rpartition("__")[2] in ("max_iter", "max_epochs") for each in params):
         return None
+    if hasattr(last, "max_epochs"):
+        return int(last.max_epochs)
     is_network = type(last).__name__ in _NETWORKS and type(last).__module__.startswith("sklearn.")
     return int(last.max_iter) if is_network else None
 

@@ -52,6 +52,8 @@ class Page:
         """Say in a sentence how much of the paper was found again."""
         judged = [claim for claim in self.claims if claim.holds is not None]
         failed = [claim.what for claim in judged if not claim.holds]
+        if not judged:
+            return "Nothing is judged."
         if not failed:
             return f"All {len(judged)} comparisons agree with {_WHOM.get(self.beside, self.beside)}."
         return f"{len(judged) - len(failed)} of {len(judged)} comparisons agree. Not reproduced: {'; '.join(failed)}."

@@ -69,6 +69,23 @@ def mnist01(folder: Path | None) -> tuple[Array, Array]:
     return X.reshape(len(X), -1) / 255.0, y
 
 
+def retina(folder: Path | None) -> tuple[Array, Array]:
+    """Return RetinaMNIST: 1,600 images of 28 by 28 pixels in three colours from 0 to 1, and grades from 0 to 4."""
+    place = None if folder is None else folder / "retinamnist.npz"
+    if place is None or not place.is_file():
+        where = "no folder was given" if folder is None else f"{folder} has none"
+        raise InvalidInput(
+            f"The images must be in a folder as retinamnist.npz, the file of MedMNIST. Here {where}. Give the folder "
+            "with --data or TRUEFIT_DATA."
+        )
+    with np.load(place) as found:
+        parts = ("train", "val", "test")
+        names = [("x", "y")] if "x" in found else [(f"{part}_images", f"{part}_labels") for part in parts]
+        images = np.concatenate([found[x] for x, _ in names])
+        grades = np.concatenate([np.asarray(found[y]).reshape(-1) for _, y in names])
+    return images / 255.0, grades.astype(np.float64)
+
+
 def as_ordinal(frame: pd.DataFrame) -> Array:
     """Return a table as numbers: categories by their place in the alphabet.
 

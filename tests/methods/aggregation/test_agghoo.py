@@ -12,7 +12,6 @@ from truefit.methods.aggregation.agghoo import (
     AgghooTerms,
     Candidate,
     ValidationLoss,
-    agghoo_data,
     checked_failures,
     splits_for,
 )
@@ -54,13 +53,6 @@ def test_a_split_without_any_candidate_is_an_error():
     assert [failure.message for failure in checked_failures([[good, bad], [good, good]])] == ["ValueError: no"]
     with pytest.raises(FitError, match="All the 2 fits of split 1 failed"):
         checked_failures([[good, bad], [bad, bad]])
-
-
-def test_whole_numbers_are_the_same_rows_as_others():
-    whole = agghoo_data(X, np.arange(20), "regression")
-    others = agghoo_data(X, np.arange(20.0), "regression")
-    assert np.array_equal(whole.tokens, others.tokens)
-    assert [split.test for split in splits_for(whole, 4, None)] == [split.test for split in splits_for(others, 4, None)]
 
 
 def test_folds_of_rare_classes_are_those_of_the_shared_partition():

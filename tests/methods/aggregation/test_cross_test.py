@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from truefit import AgghooClassifier, AgghooRegressor, Engine, HonestSearchCV, cross_test
+from truefit import AgghooClassifier, AgghooRegressor, Engine, HonestSearchCV, assess, cross_test
 from truefit.core.errors import InvalidInput
 
 X, y = make_friedman1(90, noise=1.0, random_state=0)
@@ -223,7 +223,16 @@ def test_what_a_result_has():
     assert "<svg" in result._repr_html_()
     names = [label.get_text() for label in result.plot().get_yticklabels()]
     assert names == ["Agghoo", "members alone", "members' validation", "CV + refit"]
+    members = result.plot(kind="members")
+    assert np.allclose(members.collections[0].get_offsets()[:, 0], result.member_risks[0])
+    estimates = [label.get_text() for label in result.plot(kind="estimates", truth=0.05).get_yticklabels()]
+    assert estimates == ["cross-tested", "members' validation", "mean validation", "CV + refit"]
+    with pytest.raises(InvalidInput, match="'kind' parameter"):
+        result.plot(kind="roc")
+    with pytest.raises(InvalidInput, match="'truth' parameter"):
+        result.plot(truth=0.05)
     without = cross_test(AgghooClassifier(GaussianNB()), XI, NAMES, baseline=False)
+    assert len(without.plot(kind="estimates").get_yticklabels()) == 2
     assert np.isnan(without.mean_validation)
     assert without.to_dict()["mean_validation"] is None
     assert "Beside it" not in without.summary()
@@ -236,6 +245,8 @@ def test_what_a_result_has():
         ({"correction": "yes"}, "'correction' parameter"),
         ({"correction": "learning_curve", "baseline": False}, "baseline"),
         ({"cv": "five"}, "'cv' parameter"),
+        ({"inner_cv": "five"}, "'inner_cv' parameter"),
+        ({"inner_cv": [(range(60), range(60, 72))]}, "'inner_cv' parameter"),
         ({"level": 95}, "'level' parameter"),
         ({"metric": "accuracy"}, "is for classification"),
     ],
@@ -250,3 +261,23 @@ def test_a_vote_has_no_ranking():
     agghoo = AgghooClassifier(GaussianNB(), aggregate="vote")
     with pytest.raises(InvalidInput, match="AgghooClassifier does not have it"):
         cross_test(agghoo, XI[:100], yi[:100], metric="auc")
+
+
+@pytest.mark.parametrize(("cv", "inner_cv"), [(5, None), (5, 5), (5, np.int64(4)), (StratifiedKFold(2), None)])
+def test_a_class_of_few_rows_is_no_obstacle(cv, inner_cv):
+    rows = np.r_[0:20, 50:70, 100:104]
+    result = cross_test(AgghooClassifier(GaussianNB()), XI[rows], NAMES[rows], cv=cv, inner_cv=inner_cv)
+    assert len(result.predictions) == 44
+    if inner_cv is not None:
+        assert {len(each) for each in result.chosen} == {int(inner_cv)}
+
+
+def test_whole_numbers_to_be_predicted_share_their_fits_with_other_methods():
+    engine = Engine(solvers="plain")
+    grades = np.round(y).astype(int)
+    cross_test(AgghooRegressor(Ridge(), {"alpha": [0.1, 10.0]}, engine=engine), X, grades, cv=5)
+    run = engine.stats.run
+    models = {str(alpha): Ridge(alpha=alpha) for alpha in (0.1, 10.0)}
+    assess(models, X, grades, k=5, metric="mse", engine=engine)
+    assess(models, X, grades.astype(float), k=5, metric="mse", engine=engine)
+    assert engine.stats.run == run

@@ -184,20 +184,11 @@ def checked_failures(found: Iterable[Sequence[Outcome]]) -> tuple[Failure, ...]:
     return tuple(failures)
 
 
-def agghoo_data(X: Any, y: Any, task: Task, *, groups: Any = None, weight: Any = None) -> Data:
-    """Return the table; numbers to be predicted are the same rows, and so get the same folds, whether whole or not."""
-    if task == "regression" and np.asarray(y).dtype.kind in "biu":
-        y = np.asarray(y, dtype=np.float64)
-    return Data(X, y, task=task, groups=groups, weight=weight)
-
-
 def _with_rare_classes(data: Data, k: int) -> Table:
     """Return the table as one whose folds may lack a class: to a model that has not seen it its probability is 0."""
     if data.codes is None or data.groups is not None or np.bincount(data.codes).min() >= k:
         return data
-    part = Part(data, np.arange(data.n))
-    part.classes = None  # still dealt out class by class, but not refused
-    return part
+    return Part(data, np.arange(data.n), rare_classes=True)
 
 
 def splits_for(data: Data, cv: Any, seed: int | None, *, parameter: str = "cv") -> Splits:

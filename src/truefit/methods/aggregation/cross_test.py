@@ -30,11 +30,11 @@ from truefit.methods.assessment.evidence import Evidence
 from truefit.methods.result import Result
 from truefit.methods.selection.search import inner_splits
 from truefit.methods.splitting.designs import Design
-from truefit.methods.splitting.splits import Split, Splits
+from truefit.methods.splitting.splits import Split, Splits, is_whole
 from truefit.methods.splitting.triangle import has_triangle
 from truefit.metrics.metric import Metric
 from truefit.metrics.replay import aligned_answer
-from truefit.plots.agghoo import cross_tested
+from truefit.plots.agghoo import cross_tested, estimates_and_truth, members_and_aggregate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,8 +65,14 @@ class CrossTestTerms:
 def nested_splits(data: Data, splits: Splits, cv: Any, inner_cv: Any, seed: int | None) -> list[list[Split]]:
     """For each outer split the inner ones: the other folds of its partition, or splits of its training rows alone."""
     if inner_cv is None:
-        return inner_splits(data, splits, cv, random_state=seed)
-    return inner_splits(data, Splits.of(splits, splits.description), inner_cv, random_state=seed)
+        return inner_splits(data, splits, cv, random_state=seed, rare_classes=True)
+    if isinstance(inner_cv, str) or not (is_whole(inner_cv) or hasattr(inner_cv, "split")):
+        raise InvalidInput(
+            "The 'inner_cv' parameter must be None, a number of folds or a splitter: each training set is split anew. "
+            f"Got {inner_cv!r} instead."
+        )
+    own = Splits.of(splits, splits.description)  # no partition, so that the inner splits are not its other folds
+    return inner_splits(data, own, inner_cv, random_state=seed, rare_classes=True)
 
 
 def check_correction(correction: Any, baseline: bool) -> None:
@@ -376,8 +382,38 @@ class CrossTest(Result):
             lines.append(f"Note: {len(self.failures)} fits failed and were left out of the choice.")
         return "\n".join(lines)
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the values on each test set, with the interval of their mean."""
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        kind: Literal["members", "estimates"] | None = None,
+        truth: float | None = None,
+    ) -> Axes:
+        """Draw the cross-test.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        kind : {"members", "estimates"}, optional
+            By default the values on each test set, with the interval of their mean. "members": on each test set the
+            members alone, and together. "estimates": the estimate with its interval, beside mean validation,
+            validation inside and cross-validation with a refit.
+        truth : float, optional
+            For "estimates": the value on rows that nothing has seen, drawn as a line.
+        """
+        if kind not in (None, "members", "estimates"):
+            raise InvalidInput(f"The 'kind' parameter must be None, 'members' or 'estimates'. Got {kind!r} instead.")
+        if truth is not None and kind != "estimates":
+            raise InvalidInput(f"The 'truth' parameter is for kind='estimates'. Got kind={kind!r}.")
+        if kind == "members":
+            return members_and_aggregate(self.member_risks, self.fold_risks, xlabel=self.metric, ax=ax)
+        if kind == "estimates":
+            said = {"cross-tested": self.estimate, "members' validation": self.inner_validation}
+            if self._has_baseline:
+                said |= {"mean validation": self.mean_validation, "CV + refit": self.cv_refit}
+            return estimates_and_truth(
+                list(said), list(said.values()), interval=self.interval, truth=truth, xlabel=self.metric, ax=ax
+            )
         rows = {
             "Agghoo": self.fold_risks,
             "members alone": self.table["members"].to_numpy(),

@@ -21,7 +21,7 @@ from truefit.core.outcome import Failure, Outcome, grouped_failures
 from truefit.core.rows import Rows
 from truefit.core.task import Ask, FitTask, Keep, Response
 from truefit.methods.splitting.part import Part
-from truefit.methods.splitting.splits import Split, Splits, shared_partition, splits_of
+from truefit.methods.splitting.splits import Split, Splits, is_whole, shared_partition, splits_of
 from truefit.methods.splitting.triangle import has_triangle, pair_splits
 
 Scores = npt.NDArray[np.float64]
@@ -169,24 +169,27 @@ def _nested(
     return Nested(chosen, complete, outer, triangle=has_triangle(splits))
 
 
-def inner_splits(data: Data, splits: Splits, design: Any, *, random_state: int | None = None) -> list[list[Split]]:
+def inner_splits(
+    data: Data, splits: Splits, design: Any, *, random_state: int | None = None, rare_classes: bool = False
+) -> list[list[Split]]:
     """For each outer split the splits of its training rows on which to choose.
 
     Folds of one partition: each other fold validates once, which gives the triangle. Otherwise the same splitter
-    is used inside the training rows, as scikit-learn's nested cross-validation does.
+    is used inside the training rows, as scikit-learn's nested cross-validation does. With ``rare_classes`` a fold may
+    lack a class that has fewer rows than there are folds.
     """
     if has_triangle(splits):
         return pair_splits(data.n, splits)
-    return [_split_within(data, split, design, random_state) for split in splits]
+    return [_split_within(data, split, design, random_state, rare_classes) for split in splits]
 
 
-def _split_within(data: Data, split: Split, design: Any, random_state: int | None) -> list[Split]:
+def _split_within(data: Data, split: Split, design: Any, random_state: int | None, rare_classes: bool) -> list[Split]:
     rows = split.train.index
-    part = Part(data, rows)
+    part = Part(data, rows, rare_classes=rare_classes)
     if hasattr(design, "split") and not isinstance(design, PredefinedSplit):  # that one knows the whole table only
         within = splits_of(part, design)
     else:
-        k = design if isinstance(design, int) else 5
+        k = int(design) if is_whole(design) else 5
         folds = shared_partition(part, k, random_state=random_state)
         pairs = [(np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)) for fold in range(k)]
         within = splits_of(part, pairs)

@@ -12,9 +12,12 @@ from truefit.core.errors import InvalidInput
 
 
 class Part:
-    """Some rows of a table as a table of their own to be split."""
+    """Some rows of a table as a table of their own to be split.
 
-    def __init__(self, data: Data, rows: npt.NDArray[np.intp]) -> None:
+    With ``rare_classes`` rows are still dealt out class by class, but folds that lack a class are not refused.
+    """
+
+    def __init__(self, data: Data, rows: npt.NDArray[np.intp], *, rare_classes: bool = False) -> None:
         self.n = len(rows)
         self.y = data.y[rows]
         self.tokens = data.tokens[rows]
@@ -27,3 +30,5 @@ class Part:
                 raise InvalidInput(
                     f"A training part of the splits has only rows of class {self.classes[0]!r}. Stratify the splits."
                 )
+            if rare_classes:
+                self.classes = None
