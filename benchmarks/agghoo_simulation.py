@@ -2,7 +2,8 @@
 
 Every repetition draws a new sample from a known distribution, so that true errors are known too. The settings, the
 seeds and the rule by which the default of the learning-curve correction is chosen were written down before the first
-run, and no setting was left out. A repetition is kept as one line of the store; the same command goes on with it.
+run (numbers of stages and repetitions were cut later, for time), and no setting was left out.
+A repetition is kept as one line of the store; the same command goes on with it.
 """
 
 from __future__ import annotations
