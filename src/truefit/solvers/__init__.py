@@ -14,12 +14,13 @@ def all_solvers() -> tuple[Solver, ...]:
     Examples
     --------
     >>> [solver.name for solver in all_solvers()]
-    ['linear loo', 'boosting stages', 'stages', 'plain']
+    ['brought', 'linear loo', 'boosting stages', 'stages', 'plain']
     """
     # Imported here: who only wants one solver need not load the estimators of the others.
     from truefit.solvers.boosting_stages import BoostingStagesSolver
+    from truefit.solvers.brought import BroughtSolver
     from truefit.solvers.linear_loo import LinearLooSolver
     from truefit.solvers.plain import PlainSolver
     from truefit.solvers.stages import StagesSolver
 
-    return LinearLooSolver(), BoostingStagesSolver(), StagesSolver(), PlainSolver()
+    return BroughtSolver(), LinearLooSolver(), BoostingStagesSolver(), StagesSolver(), PlainSolver()

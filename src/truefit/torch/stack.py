@@ -1,0 +1,358 @@
+"""Stack: networks of one architecture and recipe, trained as one computation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch.func import functional_call, stack_module_state, vmap
+
+from truefit.torch.conv import ConvolutionsAsProducts
+from truefit.torch.head import Head
+from truefit.torch.recipe import OPTIMIZERS, Recipe, on_device
+from truefit.torch.shuffle import batch_bounds, epoch_seed, orders
+from truefit.torch.training import own_random_numbers, weighted_mean
+
+Array = npt.NDArray[Any]
+
+#: Inputs of all members together that are predicted on at once.
+_ANSWER_BYTES = {"cpu": 32 << 20, "cuda": 1 << 30}
+#: Steps before a CUDA graph is recorded: libraries choose their ways in the first ones.
+_WARM_UP = 2
+#: Optimizers that look at each weight by itself, so that a stack of weights is treated as its members would be.
+ELEMENTWISE = tuple(OPTIMIZERS.values())
+
+
+class CannotStack(Exception):
+    """Why networks cannot be trained as one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """One network to be trained: its seed, rows and targets, and the rows that it is asked about."""
+
+    seed: int
+    rows: npt.NDArray[np.intp]
+    target: Array
+    weight: Array | None
+    asked: npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """What the members say after an epoch, and their training losses in it."""
+
+    epoch: int
+    answers: Array | None
+    losses: Array
+
+
+def check_stackable(recipe: Recipe) -> None:
+    """Refuse a recipe that treats a stack differently from its members."""
+    if recipe.optimizer not in ELEMENTWISE:
+        raise CannotStack(f"{recipe.optimizer.__name__} is not known to treat each weight by itself")
+    odd = sorted(set(recipe.optimizer_params) & {"dampening", "differentiable", "foreach", "fused", "capturable"})
+    if odd:
+        raise CannotStack(f"the optimizer is set up with {', '.join(odd)}")
+
+
+def has_batch_statistics(module: Any) -> bool:
+    """Whether what a network does with a row depends on the others of its batch."""
+    return any(isinstance(part, torch.nn.modules.batchnorm._BatchNorm) for part in module.modules())
+
+
+class Stack:
+    """Members with a leading axis of their own in every weight, all in one tensor.
+
+    All must take the same number of steps in an epoch; where their last batches differ in size, missing rows are
+    there with weight 0, which batch statistics would notice: members of such networks must be equally large.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    modules : sequence of nn.Module
+        The members' networks as they start.
+    head : Head
+    X : tensor
+        All rows, on the device.
+    members : sequence of Member
+    stages : sequence of int
+        Epochs after which the members are asked.
+    keeping : bool
+        Whether networks of some stages will be wanted, so that they are held until the next one.
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        modules: Sequence[Any],
+        head: Head,
+        X: torch.Tensor,
+        members: Sequence[Member],
+        *,
+        stages: Sequence[int],
+        keeping: bool = False,
+    ) -> None:
+        self.recipe, self.head, self.stages = recipe, head, sorted(stages)
+        self._device, self._X, self._count = recipe.device, X, len(members)
+        self._keeping = keeping
+        self._lay_out_rows(members)
+        self._lay_out_weights(modules)
+        self._conv = ConvolutionsAsProducts if self._count > 1 and _has_convolutions(modules[0]) else nullcontext
+        self._prepare(len(self.stages))
+
+    # Laying out
+
+    def _lay_out_rows(self, members: Sequence[Member]) -> None:
+        device, bounds = self._device, [batch_bounds(len(member.rows), self.recipe.batch_size) for member in members]
+        if len({len(each) for each in bounds}) > 1:
+            raise ValueError("members of a stack must take equally many steps")
+        self._steps = len(bounds[0])
+        self._batch = bounds[0][0][1] if self._steps > 1 else max(len(member.rows) for member in members)
+        lasts = [each[-1][1] - each[-1][0] for each in bounds]
+        self._last = max(lasts)
+        uneven = len(set(lasts)) > 1
+        width = (self._steps - 1) * self._batch + self._last
+        self._rows = on_device(_padded([member.rows for member in members], width), device)
+        self._targets = on_device(_padded([member.target for member in members], width), device)
+        weighted = members[0].weight is not None
+        self._weights: torch.Tensor | None = None
+        if weighted or uneven:
+            kind = self.recipe.numpy_dtype
+            ones = [np.ones(len(m.rows), kind) if m.weight is None else m.weight.astype(kind) for m in members]
+            self._weights = on_device(_padded(ones, width, fill=0), device)
+        self._weighted = weighted
+        self._sizes = torch.tensor([len(member.rows) for member in members], device=device)
+        self._seeds = torch.tensor([member.seed for member in members], device=device)
+        self._drawn = members[0].seed
+        self._lasts = torch.tensor(lasts, dtype=self.recipe.dtype, device=device)
+        asked = max(len(member.asked) for member in members)
+        self._asked = on_device(_padded([member.asked for member in members], asked), device) if asked else None
+
+    def _lay_out_weights(self, modules: Sequence[Any]) -> None:
+        device = self._device
+        parameters, buffers = stack_module_state(list(modules))
+        self._module = modules[0].to(device)
+        trained = {name for name, value in self._module.named_parameters() if value.requires_grad}
+        self._parameters = {name: value.detach().to(device) for name, value in parameters.items() if name in trained}
+        fixed = {name: value.detach().to(device) for name, value in parameters.items() if name not in trained}
+        self._buffers = {name: value.detach().to(device) for name, value in buffers.items()} | fixed
+        for value in self._parameters.values():
+            value.requires_grad_()
+
+    def _prepare(self, answered: int) -> None:
+        device, recipe = self._device, self.recipe
+        gpu = device.type == "cuda"
+        how: dict[str, Any] = {}
+        if gpu:
+            how["lr"] = torch.tensor(recipe.lr, device=device)
+            how |= {"fused": True} if recipe.optimizer is not OPTIMIZERS["rmsprop"] else {}
+            how |= {"capturable": True} if recipe.optimizer is not OPTIMIZERS["sgd"] else {}
+        self._optimizer = recipe.make_optimizer(list(self._parameters.values()), **how)
+        self._epoch_rows, self._epoch_targets = self._rows.clone(), self._targets.clone()
+        self._epoch_weights = None if self._weights is None else self._weights.clone()
+        self._start = torch.zeros((), dtype=torch.int64, device=device)
+        self._losses = torch.zeros(self._count, dtype=recipe.dtype, device=device)
+        self._answers: torch.Tensor | None = None
+        self._step = Replay(self._make_step(self._batch, last=False))
+        self._last_step = Replay(self._make_step(self._last, last=True))
+        self._answer = Replay(self._make_answer())
+        if gpu:
+            self._record(answered)
+
+    def _record(self, answered: int) -> None:
+        """Record the steps as CUDA graphs, and put everything back to where it was."""
+        held = {name: value.detach().clone() for name, value in self._state().items()}
+        todo = [self._step, self._last_step] if self._steps > 1 else [self._last_step]
+        todo += [self._answer] if self._asked is not None and answered > 1 else []
+        stream = torch.cuda.Stream(self._device)
+        stream.wait_stream(torch.cuda.current_stream(self._device))
+        with torch.cuda.stream(stream):
+            for _ in range(_WARM_UP):
+                for work in todo:
+                    self._start.zero_()
+                    work()
+        torch.cuda.current_stream(self._device).wait_stream(stream)
+        pool = torch.cuda.graph_pool_handle()
+        self._start.zero_()
+        for work in todo:
+            work.record(pool)
+        with torch.no_grad():
+            for name, value in self._state().items():
+                value.copy_(held[name])
+        for state in self._optimizer.state.values():
+            for value in state.values():
+                if isinstance(value, torch.Tensor):
+                    value.zero_()
+        self._losses.zero_()
+
+    def _state(self) -> dict[str, torch.Tensor]:
+        return self._parameters | self._buffers
+
+    # Training
+
+    def _make_step(self, length: int, *, last: bool) -> Callable[[], None]:
+        columns = torch.arange(length, device=self._device)
+        weighted = self._weights is not None and (last or self._weighted)
+        counts = self._lasts if last else float(length)
+        parameters = list(self._parameters.values())
+
+        def loss_of(weights: Any, buffers: Any, x: torch.Tensor, t: torch.Tensor, w: torch.Tensor | None) -> Any:
+            losses = self.head.losses(functional_call(self._module, (weights, buffers), (x,)), t)
+            return losses.mean() if w is None else weighted_mean(losses, w)
+
+        together = vmap(loss_of, in_dims=(0, 0, 0, 0, 0 if weighted else None), randomness="different")
+
+        def step() -> None:
+            self._module.train()
+            places = self._start + columns
+            x = self._X[self._epoch_rows.index_select(1, places)]
+            t = self._epoch_targets.index_select(1, places)
+            w = self._epoch_weights.index_select(1, places) if weighted and self._epoch_weights is not None else None
+            with self._conv():
+                losses = together(self._parameters, self._buffers, x, t, w)
+            found = torch.autograd.grad(losses.sum(), parameters, allow_unused=True)
+            for value, gradient in zip(parameters, found, strict=True):
+                value.grad = gradient
+            self._optimizer.step()
+            self._losses += losses.detach() * counts
+            self._start += length
+
+        return step
+
+    def _make_answer(self) -> Callable[[], None]:
+        def answer_of(weights: Any, buffers: Any, x: torch.Tensor) -> torch.Tensor:
+            return self.head.answer(functional_call(self._module, (weights, buffers), (x,)))
+
+        together = vmap(answer_of, randomness="different")
+        row_bytes = max(1, self._X[:1].numel() * self._X.element_size() * self._count)
+        length = max(1, _ANSWER_BYTES[self._device.type] // row_bytes)
+
+        def answer() -> None:
+            assert self._asked is not None
+            self._module.eval()
+            with torch.no_grad(), self._conv():
+                for start in range(0, self._asked.shape[1], length):
+                    part = slice(start, min(start + length, self._asked.shape[1]))
+                    found = together(self._parameters, self._buffers, self._X[self._asked[:, part]])
+                    if self._answers is None:
+                        shape = (self._count, self._asked.shape[1], *found.shape[2:])
+                        self._answers = torch.empty(shape, dtype=found.dtype, device=self._device)
+                    self._answers[:, part] = found
+
+        return answer
+
+    def _train_epoch(self, epoch: int) -> None:
+        for group in self._optimizer.param_groups:
+            if isinstance(group["lr"], torch.Tensor):
+                group["lr"].fill_(self.recipe.lr_at(epoch))
+            else:
+                group["lr"] = self.recipe.lr_at(epoch)
+        order = orders(self._seeds, epoch, self._sizes, self._rows.shape[1])
+        self._epoch_rows.copy_(self._rows.gather(1, order))
+        places = order if self._targets.ndim == 2 else order[..., None].expand_as(self._targets)
+        self._epoch_targets.copy_(self._targets.gather(1, places))
+        if self._weights is not None and self._epoch_weights is not None:
+            self._epoch_weights.copy_(self._weights.gather(1, order))
+        self._losses.zero_()
+        self._start.zero_()
+        with own_random_numbers(self._device, epoch_seed(self._drawn, epoch)):
+            for _ in range(self._steps - 1):
+                self._step()
+            self._last_step()
+
+    def run(self) -> Iterator[Stage]:
+        """Train to the last stage, and yield each when its answers are there; by then the next one is under way."""
+        waiting: _Under | None = None
+        self._kept = [_like(self._state()), _like(self._state())] if self._keeping else []
+        for epoch in range(1, self.stages[-1] + 1):
+            self._train_epoch(epoch)
+            asked = epoch in self.stages
+            if asked and self._asked is not None:
+                self._answer()
+            said = self._answers if asked and self._asked is not None else None
+            under = _Under(epoch, said, self._losses / self._sizes)
+            if waiting is not None:
+                yield self._arrived(waiting)
+            if asked and self._keeping:
+                torch._foreach_copy_(list(self._kept[epoch % 2].values()), [v.detach() for v in self._state().values()])
+            waiting = under
+        assert waiting is not None
+        yield self._arrived(waiting)
+
+    def _arrived(self, waiting: _Under) -> Stage:
+        self._reached = waiting.epoch
+        return waiting.stage()
+
+    def weights(self, member: int) -> dict[str, torch.Tensor]:
+        """Return a copy of a member's weights and buffers at the stage that came last."""
+        return {name: value[member].clone() for name, value in self._kept[self._reached % 2].items()}
+
+
+class _Under:
+    """A stage whose numbers are on their way to the host."""
+
+    def __init__(self, epoch: int, answers: torch.Tensor | None, losses: torch.Tensor) -> None:
+        self.epoch = epoch
+        self._answers = None if answers is None else _sent(answers)
+        self._losses = _sent(losses)
+        self._event = None
+        if losses.device.type == "cuda":
+            self._event = torch.cuda.Event()
+            self._event.record()
+
+    def stage(self) -> Stage:
+        if self._event is not None:
+            self._event.synchronize()
+        return Stage(self.epoch, None if self._answers is None else self._answers.numpy(), self._losses.numpy())
+
+
+def _sent(values: torch.Tensor) -> torch.Tensor:
+    if values.device.type == "cpu":
+        return values.clone()
+    there = torch.empty(values.shape, dtype=values.dtype, pin_memory=True)
+    return there.copy_(values, non_blocking=True)
+
+
+class Replay:
+    """Something to do again and again, recorded as a CUDA graph or not."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self._work = work
+        self._graph: Any = None
+
+    def record(self, pool: Any) -> None:
+        """Record it: nothing is done by that."""
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=pool):
+            self._work()
+        self._graph = graph
+
+    def __call__(self) -> None:
+        if self._graph is None:
+            self._work()
+        else:
+            self._graph.replay()
+
+
+def _like(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {name: torch.empty_like(value, requires_grad=False) for name, value in state.items()}
+
+
+def _padded(columns: Sequence[Array], width: int, *, fill: Any = None) -> Array:
+    """Return columns as one table; what is missing repeats the first value of the column, or is ``fill``."""
+    first = columns[0]
+    table = np.empty((len(columns), width, *first.shape[1:]), dtype=first.dtype)
+    for line, column in zip(table, columns, strict=True):
+        line[: len(column)] = column
+        line[len(column) :] = (column[0] if len(column) else 0) if fill is None else fill
+    return table
+
+
+def _has_convolutions(module: Any) -> bool:
+    return any(isinstance(part, torch.nn.Conv2d) for part in module.modules())
