@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 
 from truefit.core.errors import InvalidInput
-from truefit.reproduce import pmv_fig3, pmv_fig4, pmv_table1, pmv_unlimited_tree
+from truefit.reproduce import agghoo_cnn, pmv_fig3, pmv_fig4, pmv_table1, pmv_unlimited_tree
 from truefit.reproduce.experiment import Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
-    module.EXPERIMENT.name: module.EXPERIMENT for module in (pmv_table1, pmv_unlimited_tree, pmv_fig3, pmv_fig4)
+    module.EXPERIMENT.name: module.EXPERIMENT for module in (pmv_table1, pmv_unlimited_tree, pmv_fig3, pmv_fig4, agghoo_cnn)
 }
 
 

@@ -69,6 +69,17 @@ def mnist01(folder: Path | None) -> tuple[Array, Array]:
     return X.reshape(len(X), -1) / 255.0, y
 
 
+def retina(folder: Path | None) -> tuple[Array, Array]:
+    """Return RetinaMNIST: images with the channels first, pixels from 0 to 1, and the grades as numbers."""
+    if folder is None or not (folder / "retinamnist.npz").is_file():
+        raise InvalidInput(
+            f"The images must be in a folder as retinamnist.npz. {folder or 'No folder'} has none. Download "
+            "RetinaMNIST of MedMNIST v2, and give its folder with --data or TRUEFIT_DATA."
+        )
+    with np.load(folder / "retinamnist.npz") as found:
+        return np.ascontiguousarray(found["x"].transpose(0, 3, 1, 2)) / 255.0, found["y"].astype(np.float64)
+
+
 def as_ordinal(frame: pd.DataFrame) -> Array:
     """Return a table as numbers: categories by their place in the alphabet.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections import defaultdict
@@ -30,13 +31,15 @@ from truefit.torch.estimators import TorchClassifier, TorchRegressor, outputs_fo
 from truefit.torch.head import Head, head_of
 from truefit.torch.recipe import Recipe, on_device
 from truefit.torch.shuffle import batch_bounds
-from truefit.torch.stack import CannotStack, Member, Stack, Stage, check_stackable, has_batch_statistics
+from truefit.torch.stack import CannotStack, Member, Stack, Stage, check_stackable, has_batch_statistics, has_convolutions
 from truefit.torch.training import not_finite
 
 Array = npt.NDArray[Any]
 
 #: Members that are trained together on a CPU, where other workers may take the next ones.
 CPU_MEMBERS = 8
+#: Numbers in a batch of a convolutional network up to which a stack is faster on a CPU.
+CPU_INPUTS = 8192
 
 #: Architectures that turned out not to be stackable in this process; the reason was said.
 _refused: set[bytes] = set()
@@ -114,6 +117,7 @@ class _Families:
         self._data = data
         self._known: dict[int, tuple[Any, tuple[bytes, Recipe] | None]] = {}
         self._classes: dict[bytes, int] = {}
+        self._paying: dict[Hashable, bool] = {}
 
     def place(self, fit: Fit) -> tuple[Hashable, Hashable] | None:
         """Return the group and the member that a fit belongs to, or None if it is for other solvers."""
@@ -128,7 +132,23 @@ class _Families:
         digest, recipe = family
         steps = len(batch_bounds(len(fit.train), recipe.batch_size))
         seed = dict(fit.seeds).get(_seed_path(fit.estimator), inner.random_state)
-        return (digest, self._count(fit), steps, recipe.device), (digest, fit.train_key, seed)
+        count = self._count(fit)
+        if recipe.device.type == "cpu" and not self._pays(digest, recipe, count):
+            return None
+        return (digest, count, steps, recipe.device), (digest, fit.train_key, seed)
+
+    def _pays(self, digest: bytes, recipe: Recipe, classes: int) -> bool:
+        """Whether a stack is faster on a CPU: large convolutions are not."""
+        if (digest, classes) not in self._paying:
+            shape = tuple(self._data.X.shape[1:])
+            inputs = (recipe.batch_size or self._data.n) * math.prod(shape)
+            try:
+                self._paying[digest, classes] = inputs <= CPU_INPUTS or not has_convolutions(
+                    recipe.build(shape, outputs_for(classes, 0), 0)
+                )
+            except Exception:
+                self._paying[digest, classes] = False  # one by one it will say for itself what is wrong
+        return self._paying[digest, classes]
 
     def on_gpu(self, group: Any) -> bool:
         return bool(group[3].type == "cuda")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,6 @@ import numpy.typing as npt
 import torch
 from torch.func import functional_call, stack_module_state, vmap
 
-from truefit.torch.conv import ConvolutionsAsProducts
 from truefit.torch.head import Head
 from truefit.torch.recipe import OPTIMIZERS, Recipe, on_device
 from truefit.torch.shuffle import batch_bounds, epoch_seed, orders
@@ -66,6 +64,11 @@ def has_batch_statistics(module: Any) -> bool:
     return any(isinstance(part, torch.nn.modules.batchnorm._BatchNorm) for part in module.modules())
 
 
+def has_convolutions(module: Any) -> bool:
+    """Whether a network convolves."""
+    return any(isinstance(part, torch.nn.modules.conv._ConvNd) for part in module.modules())
+
+
 class Stack:
     """Members with a leading axis of their own in every weight, all in one tensor.
 
@@ -103,7 +106,6 @@ class Stack:
         self._keeping = keeping
         self._lay_out_rows(members)
         self._lay_out_weights(modules)
-        self._conv = ConvolutionsAsProducts if self._count > 1 and _has_convolutions(modules[0]) else nullcontext
         self._prepare(len(self.stages))
 
     # Laying out
@@ -147,23 +149,37 @@ class Stack:
 
     def _prepare(self, answered: int) -> None:
         device, recipe = self._device, self.recipe
-        gpu = device.type == "cuda"
-        how: dict[str, Any] = {}
-        if gpu:
-            how["lr"] = torch.tensor(recipe.lr, device=device)
-            how |= {"fused": True} if recipe.optimizer is not OPTIMIZERS["rmsprop"] else {}
-            how |= {"capturable": True} if recipe.optimizer is not OPTIMIZERS["sgd"] else {}
-        self._optimizer = recipe.make_optimizer(list(self._parameters.values()), **how)
-        self._epoch_rows, self._epoch_targets = self._rows.clone(), self._targets.clone()
-        self._epoch_weights = None if self._weights is None else self._weights.clone()
-        self._start = torch.zeros((), dtype=torch.int64, device=device)
+        self._place = torch.zeros(1, dtype=torch.int64, device=device)
         self._losses = torch.zeros(self._count, dtype=recipe.dtype, device=device)
         self._answers: torch.Tensor | None = None
-        self._step = Replay(self._make_step(self._batch, last=False))
-        self._last_step = Replay(self._make_step(self._last, last=True))
+        self._batches = self._dealt(self._rows.new_tensor(range(self._rows.shape[1])).expand_as(self._rows))
+        self._step = Replay(self._make_step(last=False))
+        self._last_step = Replay(self._make_step(last=True))
         self._answer = Replay(self._make_answer())
-        if gpu:
-            self._record(answered)
+        self._optimizer: Any = None
+        if device.type == "cpu":
+            self._optimizer = recipe.make_optimizer(list(self._parameters.values()))
+            return
+        # The fused optimizers hold the learning rate in float32.
+        fused = recipe.optimizer is not OPTIMIZERS["rmsprop"] and recipe.dtype == torch.float32
+        how: dict[str, Any] = {"fused": True} if fused else {"foreach": True}
+        how |= {"capturable": True} if recipe.optimizer is not OPTIMIZERS["sgd"] else {}
+        how["lr"] = torch.tensor(recipe.lr, dtype=recipe.dtype, device=device)
+        self._follow_gradients()
+        self._optimizer = recipe.make_optimizer(list(self._parameters.values()), **how)
+        self._record(answered)
+
+    def _follow_gradients(self) -> None:
+        """Lay the weights out in memory as their gradients come, so that these need not be copied in each step."""
+        buffers = {name: value.clone() for name, value in self._buffers.items()}
+        self._last_step()
+        for name, value in buffers.items():
+            self._buffers[name].copy_(value)
+        for name, value in self._parameters.items():
+            if value.grad is not None and value.grad.stride() != value.stride():
+                laid = torch.empty_strided(value.shape, value.grad.stride(), dtype=value.dtype, device=value.device)
+                self._parameters[name] = laid.copy_(value.detach()).requires_grad_()
+            value.grad = None
 
     def _record(self, answered: int) -> None:
         """Record the steps as CUDA graphs, and put everything back to where it was."""
@@ -174,12 +190,15 @@ class Stack:
         stream.wait_stream(torch.cuda.current_stream(self._device))
         with torch.cuda.stream(stream):
             for _ in range(_WARM_UP):
+                self._place.zero_()
                 for work in todo:
-                    self._start.zero_()
                     work()
         torch.cuda.current_stream(self._device).wait_stream(stream)
         pool = torch.cuda.graph_pool_handle()
-        self._start.zero_()
+        self._place.zero_()
+        for state in self._optimizer.state.values():
+            if "step" in state:
+                state["step"] = state["step"].to(self.recipe.dtype)  # in float32 powers of it would be too coarse
         for work in todo:
             work.record(pool)
         with torch.no_grad():
@@ -196,11 +215,9 @@ class Stack:
 
     # Training
 
-    def _make_step(self, length: int, *, last: bool) -> Callable[[], None]:
-        columns = torch.arange(length, device=self._device)
+    def _make_step(self, *, last: bool) -> Callable[[], None]:
         weighted = self._weights is not None and (last or self._weighted)
-        counts = self._lasts if last else float(length)
-        parameters = list(self._parameters.values())
+        counts = self._lasts if last else float(self._batch)
 
         def loss_of(weights: Any, buffers: Any, x: torch.Tensor, t: torch.Tensor, w: torch.Tensor | None) -> Any:
             losses = self.head.losses(functional_call(self._module, (weights, buffers), (x,)), t)
@@ -210,20 +227,24 @@ class Stack:
 
         def step() -> None:
             self._module.train()
-            places = self._start + columns
-            x = self._X[self._epoch_rows.index_select(1, places)]
-            t = self._epoch_targets.index_select(1, places)
-            w = self._epoch_weights.index_select(1, places) if weighted and self._epoch_weights is not None else None
-            with self._conv():
-                losses = together(self._parameters, self._buffers, x, t, w)
+            rows, t, w = (part.last if last else part.at(self._place) for part in self._batches)
+            losses = together(self._parameters, self._buffers, self._X[rows], t, w if weighted else None)
+            parameters = list(self._parameters.values())
             found = torch.autograd.grad(losses.sum(), parameters, allow_unused=True)
             for value, gradient in zip(parameters, found, strict=True):
                 value.grad = gradient
-            self._optimizer.step()
+            if self._optimizer is not None:
+                self._align_gradients(parameters)
+                self._optimizer.step()
             self._losses += losses.detach() * counts
-            self._start += length
+            self._place += 1
 
         return step
+
+    def _align_gradients(self, parameters: Sequence[torch.Tensor]) -> None:
+        for value in parameters:
+            if value.grad is not None and value.grad.stride() != value.stride():
+                value.grad = torch.empty_like(value).copy_(value.grad)
 
     def _make_answer(self) -> Callable[[], None]:
         def answer_of(weights: Any, buffers: Any, x: torch.Tensor) -> torch.Tensor:
@@ -236,7 +257,7 @@ class Stack:
         def answer() -> None:
             assert self._asked is not None
             self._module.eval()
-            with torch.no_grad(), self._conv():
+            with torch.no_grad():
                 for start in range(0, self._asked.shape[1], length):
                     part = slice(start, min(start + length, self._asked.shape[1]))
                     found = together(self._parameters, self._buffers, self._X[self._asked[:, part]])
@@ -254,17 +275,22 @@ class Stack:
             else:
                 group["lr"] = self.recipe.lr_at(epoch)
         order = orders(self._seeds, epoch, self._sizes, self._rows.shape[1])
-        self._epoch_rows.copy_(self._rows.gather(1, order))
-        places = order if self._targets.ndim == 2 else order[..., None].expand_as(self._targets)
-        self._epoch_targets.copy_(self._targets.gather(1, places))
-        if self._weights is not None and self._epoch_weights is not None:
-            self._epoch_weights.copy_(self._weights.gather(1, order))
+        for held, new in zip(self._batches, self._dealt(order), strict=True):
+            held.take(new)
         self._losses.zero_()
-        self._start.zero_()
+        self._place.zero_()
         with own_random_numbers(self._device, epoch_seed(self._drawn, epoch)):
             for _ in range(self._steps - 1):
                 self._step()
             self._last_step()
+
+    def _dealt(self, order: torch.Tensor) -> tuple[_Batches, _Batches, _Batches]:
+        """Deal the rows out to batches, each member's in its own order."""
+        places = order if self._targets.ndim == 2 else order[..., None].expand_as(self._targets)
+        weights = self._rows if self._weights is None else self._weights  # rows stand in where there are none
+        shuffled = (self._rows.gather(1, order), self._targets.gather(1, places), weights.gather(1, order))
+        rows, targets, w = (_Batches.of(each, self._steps, self._batch) for each in shuffled)
+        return rows, targets, w
 
     def run(self) -> Iterator[Stage]:
         """Train to the last stage, and yield each when its answers are there; by then the next one is under way."""
@@ -292,6 +318,29 @@ class Stack:
     def weights(self, member: int) -> dict[str, torch.Tensor]:
         """Return a copy of a member's weights and buffers at the stage that came last."""
         return {name: value[member].clone() for name, value in self._kept[self._reached % 2].items()}
+
+
+@dataclass(frozen=True, eq=False)
+class _Batches:
+    """One column of all members, batch by batch: the full ones in one tensor with the batch first, and the last."""
+
+    full: torch.Tensor
+    last: torch.Tensor
+
+    @classmethod
+    def of(cls, values: torch.Tensor, steps: int, batch: int) -> _Batches:
+        whole = (steps - 1) * batch
+        full = values[:, :whole].reshape(len(values), steps - 1, batch, *values.shape[2:]).transpose(0, 1)
+        return cls(full.contiguous(), values[:, whole:].contiguous())
+
+    def at(self, place: torch.Tensor) -> torch.Tensor:
+        """Return a batch by its number, which is on the device."""
+        return self.full.index_select(0, place)[0]
+
+    def take(self, other: _Batches) -> None:
+        """Take over other values where these are."""
+        self.full.copy_(other.full)
+        self.last.copy_(other.last)
 
 
 class _Under:
@@ -353,6 +402,3 @@ def _padded(columns: Sequence[Array], width: int, *, fill: Any = None) -> Array:
         line[len(column) :] = (column[0] if len(column) else 0) if fill is None else fill
     return table
 
-
-def _has_convolutions(module: Any) -> bool:
-    return any(isinstance(part, torch.nn.Conv2d) for part in module.modules())
