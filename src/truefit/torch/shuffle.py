@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from hashlib import blake2b
 
 import torch
 
@@ -13,8 +13,8 @@ _SECOND = 0x94D049BB133111EB - 2**64
 _LAST = 2**63 - 1
 
 
-def orders(seeds: torch.Tensor, epoch: int, sizes: torch.Tensor, width: int) -> torch.Tensor:
-    """Return for each member an order of its rows; places past its own rows come last, in their order.
+def orders(seeds: torch.Tensor, epochs: torch.Tensor, sizes: torch.Tensor, width: int) -> torch.Tensor:
+    """Return for each epoch and member an order of its rows; places past its own rows come last, in their order.
 
     Each row gets a random number by its seed, the epoch and its place alone, and the rows are sorted by it: no state
     that a device would keep, so that a member is shuffled alike in a stack and on its own.
@@ -22,22 +22,26 @@ def orders(seeds: torch.Tensor, epoch: int, sizes: torch.Tensor, width: int) -> 
     Parameters
     ----------
     seeds, sizes : integer tensors of shape (members,)
-    epoch : int
+    epochs : integer tensor of shape (epochs,)
     width : int
         At least the largest size.
 
+    Returns
+    -------
+    tensor of shape (epochs, members, width)
+
     Examples
     --------
-    >>> alone = orders(torch.tensor([7]), 1, torch.tensor([4]), 4)
-    >>> beside = orders(torch.tensor([3, 7]), 1, torch.tensor([6, 4]), 6)
-    >>> bool((beside[1, :4] == alone[0]).all()), beside[1, 4:].tolist()
+    >>> alone = orders(torch.tensor([7]), torch.tensor([1]), torch.tensor([4]), 4)
+    >>> beside = orders(torch.tensor([3, 7]), torch.tensor([0, 1]), torch.tensor([6, 4]), 6)
+    >>> bool((beside[1, 1, :4] == alone[0, 0]).all()), beside[1, 1, 4:].tolist()
     (True, [4, 5])
     """
     places = torch.arange(width, device=seeds.device)
-    start = _mixed(_mixed(seeds) + epoch)
-    keys = _mixed(start[:, None] + places * _STEP) & _LAST  # not negative, so that the end is the largest
+    start = _mixed(_mixed(seeds) + epochs[:, None])
+    keys = _mixed(start[..., None] + places * _STEP) & _LAST  # not negative, so that the end is the largest
     keys = torch.where(places < sizes[:, None], keys, _LAST)
-    return torch.argsort(keys, dim=1, stable=True)
+    return torch.argsort(keys, dim=-1, stable=True)
 
 
 def _mixed(values: torch.Tensor) -> torch.Tensor:
@@ -72,5 +76,4 @@ def batch_bounds(rows: int, size: int | None) -> list[tuple[int, int]]:
 
 def epoch_seed(seed: int, epoch: int) -> int:
     """Return a seed for what is drawn inside the network in an epoch, such as dropout."""
-    mixed: Any = _mixed(_mixed(torch.tensor(seed)) + epoch)
-    return int(mixed) & (2**31 - 1)
+    return int.from_bytes(blake2b(f"{seed} {epoch}".encode(), digest_size=4).digest(), "little") >> 1

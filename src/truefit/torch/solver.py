@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import time
 import warnings
@@ -242,7 +243,8 @@ def _halved(group: _Group, runs: Sequence[_Run]) -> dict[str, Outcome]:
         return group.train(runs)
     except (torch.cuda.OutOfMemoryError, MemoryError):
         pass  # handled outside, so that the traceback lets go of what was on the device
-    if torch.cuda.is_available():
+    gc.collect()
+    if torch.cuda.is_initialized():
         torch.cuda.empty_cache()
     if len(runs) == 1:
         return _one_by_one(runs[0].fits, group.data)

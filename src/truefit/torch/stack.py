@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,19 +10,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch.func import functional_call, stack_module_state, vmap
+from torch.func import functional_call, vmap
 
 from truefit.torch.head import Head
 from truefit.torch.recipe import OPTIMIZERS, Recipe, on_device
 from truefit.torch.shuffle import batch_bounds, epoch_seed, orders
-from truefit.torch.training import own_random_numbers, weighted_mean
+from truefit.torch.training import own_random_numbers, seed_all, weighted_mean
 
 Array = npt.NDArray[Any]
 
 #: Inputs of all members together that are predicted on at once.
 _ANSWER_BYTES = {"cpu": 32 << 20, "cuda": 1 << 30}
 #: Steps before a CUDA graph is recorded: libraries choose their ways in the first ones.
-_WARM_UP = 2
+_WARM_UP = 1
+#: Epochs whose orders are made at once, and the most numbers in them: on a GPU many small calls cost more than one.
+_EPOCHS_AHEAD, _ORDERS_AHEAD = 16, 1 << 23
 #: Optimizers that look at each weight by itself, so that a stack of weights is treated as its members would be.
 ELEMENTWISE = tuple(OPTIMIZERS.values())
 
@@ -138,14 +141,17 @@ class Stack:
 
     def _lay_out_weights(self, modules: Sequence[Any]) -> None:
         device = self._device
-        parameters, buffers = stack_module_state(list(modules))
-        self._module = modules[0].to(device)
-        trained = {name for name, value in self._module.named_parameters() if value.requires_grad}
-        self._parameters = {name: value.detach().to(device) for name, value in parameters.items() if name in trained}
-        fixed = {name: value.detach().to(device) for name, value in parameters.items() if name not in trained}
-        self._buffers = {name: value.detach().to(device) for name, value in buffers.items()} | fixed
+        states = [dict(module.named_parameters()) | dict(module.named_buffers()) for module in modules]
+        trained = {name for name, value in modules[0].named_parameters() if value.requires_grad}
+        self._parameters, self._buffers = {}, {}
+        for name, first in states[0].items():
+            stacked = torch.empty((len(modules), *first.shape), dtype=first.dtype, device=device)
+            for place, state in enumerate(states):
+                stacked[place].copy_(state[name].detach())
+            (self._parameters if name in trained else self._buffers)[name] = stacked
         for value in self._parameters.values():
             value.requires_grad_()
+        self._module = modules[0].to(device)
 
     def _prepare(self, answered: int) -> None:
         device, recipe = self._device, self.recipe
@@ -160,14 +166,21 @@ class Stack:
         if device.type == "cpu":
             self._optimizer = recipe.make_optimizer(list(self._parameters.values()))
             return
-        # The fused optimizers hold the learning rate in float32.
-        fused = recipe.optimizer is not OPTIMIZERS["rmsprop"] and recipe.dtype == torch.float32
-        how: dict[str, Any] = {"fused": True} if fused else {"foreach": True}
-        how |= {"capturable": True} if recipe.optimizer is not OPTIMIZERS["sgd"] else {}
-        how["lr"] = torch.tensor(recipe.lr, dtype=recipe.dtype, device=device)
         self._follow_gradients()
-        self._optimizer = recipe.make_optimizer(list(self._parameters.values()), **how)
-        self._record(answered)
+        self._optimizer = recipe.make_optimizer(list(self._parameters.values()), **self._on_gpu())
+        if recipe.schedule is None or isinstance(self._optimizer.param_groups[0]["lr"], torch.Tensor):
+            self._record(answered)
+
+    def _on_gpu(self) -> dict[str, Any]:
+        """Return how the optimizer is set up, so that its steps can be recorded: the learning rate is on the device."""
+        recipe, single = self.recipe, self.recipe.dtype == torch.float32
+        sgd = recipe.optimizer is OPTIMIZERS["sgd"]
+        if sgd and not single:
+            return {"foreach": True}  # with a learning rate that is fixed in what is recorded
+        # The fused optimizers hold the learning rate in float32.
+        fused = single and recipe.optimizer is not OPTIMIZERS["rmsprop"]
+        rate = torch.tensor(recipe.lr, dtype=recipe.dtype, device=self._device)
+        return {"lr": rate, "fused" if fused else "foreach": True} | ({} if sgd else {"capturable": True})
 
     def _follow_gradients(self) -> None:
         """Lay the weights out in memory as their gradients come, so that these need not be copied in each step."""
@@ -227,8 +240,8 @@ class Stack:
 
         def step() -> None:
             self._module.train()
-            rows, t, w = (part.last if last else part.at(self._place) for part in self._batches)
-            losses = together(self._parameters, self._buffers, self._X[rows], t, w if weighted else None)
+            rows, t, *w = [part.last if last else part.at(self._place) for part in self._batches]
+            losses = together(self._parameters, self._buffers, self._X[rows], t, w[0] if weighted else None)
             parameters = list(self._parameters.values())
             found = torch.autograd.grad(losses.sum(), parameters, allow_unused=True)
             for value, gradient in zip(parameters, found, strict=True):
@@ -274,46 +287,66 @@ class Stack:
                 group["lr"].fill_(self.recipe.lr_at(epoch))
             else:
                 group["lr"] = self.recipe.lr_at(epoch)
-        order = orders(self._seeds, epoch, self._sizes, self._rows.shape[1])
-        for held, new in zip(self._batches, self._dealt(order), strict=True):
+        for held, new in zip(self._batches, self._dealt(self._order(epoch)), strict=True):
             held.take(new)
         self._losses.zero_()
         self._place.zero_()
-        with own_random_numbers(self._device, epoch_seed(self._drawn, epoch)):
-            for _ in range(self._steps - 1):
-                self._step()
-            self._last_step()
+        seed_all(self._device, epoch_seed(self._drawn, epoch))
+        for _ in range(self._steps - 1):
+            self._step()
+        self._last_step()
 
-    def _dealt(self, order: torch.Tensor) -> tuple[_Batches, _Batches, _Batches]:
-        """Deal the rows out to batches, each member's in its own order."""
+    def _order(self, epoch: int) -> torch.Tensor:
+        """Return the order of an epoch; those of several are made at once."""
+        width = self._rows.shape[1]
+        ahead = min(_EPOCHS_AHEAD, max(1, _ORDERS_AHEAD // (self._count * width)))
+        place = (epoch - 1) % ahead
+        if place == 0:
+            epochs = torch.arange(epoch, epoch + ahead, device=self._device)
+            self._orders = orders(self._seeds, epochs, self._sizes, width)
+        return self._orders[place]
+
+    def _dealt(self, order: torch.Tensor) -> list[_Batches]:
+        """Deal rows, targets and weights out to batches, each member's in its own order."""
         places = order if self._targets.ndim == 2 else order[..., None].expand_as(self._targets)
-        weights = self._rows if self._weights is None else self._weights  # rows stand in where there are none
-        shuffled = (self._rows.gather(1, order), self._targets.gather(1, places), weights.gather(1, order))
-        rows, targets, w = (_Batches.of(each, self._steps, self._batch) for each in shuffled)
-        return rows, targets, w
+        shuffled = [self._rows.gather(1, order), self._targets.gather(1, places)]
+        if self._weights is not None:
+            shuffled.append(self._weights.gather(1, order))
+        return [_Batches.of(each, self._steps, self._batch) for each in shuffled]
 
     def run(self) -> Iterator[Stage]:
         """Train to the last stage, and yield each when its answers are there; by then the next one is under way."""
-        waiting: _Under | None = None
+        try:
+            with own_random_numbers(self._device, self._drawn):
+                yield from self._run()
+        finally:
+            # A graph that is let go of while another is recorded would spoil that one.
+            for work in (self._step, self._last_step, self._answer):
+                work.forget()
+
+    def _run(self) -> Iterator[Stage]:
+        # Two of each: while one is read, the next stage goes into the other.
+        posts = [_Post(), _Post()]
         self._kept = [_like(self._state()), _like(self._state())] if self._keeping else []
+        stages, waiting = set(self.stages), False
         for epoch in range(1, self.stages[-1] + 1):
             self._train_epoch(epoch)
-            asked = epoch in self.stages
-            if asked and self._asked is not None:
+            said = None
+            if epoch in stages and self._asked is not None:
                 self._answer()
-            said = self._answers if asked and self._asked is not None else None
-            under = _Under(epoch, said, self._losses / self._sizes)
-            if waiting is not None:
-                yield self._arrived(waiting)
-            if asked and self._keeping:
+                said = self._answers
+            posts[epoch % 2].send(epoch, said, self._losses / self._sizes)
+            if waiting:
+                yield self._arrived(posts[1 - epoch % 2])
+            if epoch in stages and self._keeping:
                 torch._foreach_copy_(list(self._kept[epoch % 2].values()), [v.detach() for v in self._state().values()])
-            waiting = under
-        assert waiting is not None
-        yield self._arrived(waiting)
+            waiting = True
+        yield self._arrived(posts[self.stages[-1] % 2])
 
-    def _arrived(self, waiting: _Under) -> Stage:
-        self._reached = waiting.epoch
-        return waiting.stage()
+    def _arrived(self, post: _Post) -> Stage:
+        stage = post.receive()
+        self._reached = stage.epoch
+        return stage
 
     def weights(self, member: int) -> dict[str, torch.Tensor]:
         """Return a copy of a member's weights and buffers at the stage that came last."""
@@ -343,44 +376,62 @@ class _Batches:
         self.last.copy_(other.last)
 
 
-class _Under:
-    """A stage whose numbers are on their way to the host."""
+class _Post:
+    """Brings the numbers of a stage to the host, while the device goes on."""
 
-    def __init__(self, epoch: int, answers: torch.Tensor | None, losses: torch.Tensor) -> None:
-        self.epoch = epoch
-        self._answers = None if answers is None else _sent(answers)
-        self._losses = _sent(losses)
-        self._event = None
+    def __init__(self) -> None:
+        self._epoch = 0
+        self._sent: list[torch.Tensor] = []
+        self._there: dict[tuple[int, ...], torch.Tensor] = {}
+        self._event: Any = None
+
+    def send(self, epoch: int, answers: torch.Tensor | None, losses: torch.Tensor) -> None:
+        """Start on the way what is there now."""
+        self._epoch = epoch
+        self._sent = [self._on_its_way(values) for values in (losses, answers) if values is not None]
         if losses.device.type == "cuda":
-            self._event = torch.cuda.Event()
+            self._event = self._event or torch.cuda.Event()
             self._event.record()
 
-    def stage(self) -> Stage:
+    def _on_its_way(self, values: torch.Tensor) -> torch.Tensor:
+        if values.device.type == "cpu":
+            return values.clone()
+        shape = tuple(values.shape)
+        if shape not in self._there:  # page-locked memory is slow to get
+            self._there[shape] = torch.empty(shape, dtype=values.dtype, pin_memory=True)
+        return self._there[shape].copy_(values, non_blocking=True)
+
+    def receive(self) -> Stage:
+        """Wait until all has come, and take it out."""
         if self._event is not None:
             self._event.synchronize()
-        return Stage(self.epoch, None if self._answers is None else self._answers.numpy(), self._losses.numpy())
-
-
-def _sent(values: torch.Tensor) -> torch.Tensor:
-    if values.device.type == "cpu":
-        return values.clone()
-    there = torch.empty(values.shape, dtype=values.dtype, pin_memory=True)
-    return there.copy_(values, non_blocking=True)
+        losses, *answers = (values.numpy().copy() if self._event else values.numpy() for values in self._sent)
+        return Stage(self._epoch, answers[0] if answers else None, losses)
 
 
 class Replay:
     """Something to do again and again, recorded as a CUDA graph or not."""
 
     def __init__(self, work: Callable[[], None]) -> None:
-        self._work = work
+        self._work: Any = work
         self._graph: Any = None
 
     def record(self, pool: Any) -> None:
         """Record it: nothing is done by that."""
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=pool):
-            self._work()
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            with torch.cuda.graph(graph, pool=pool):
+                self._work()
+        finally:
+            if collecting:
+                gc.enable()
         self._graph = graph
+
+    def forget(self) -> None:
+        """Let go of what was recorded, and of what was to be done."""
+        self._graph = self._work = None
 
     def __call__(self) -> None:
         if self._graph is None:

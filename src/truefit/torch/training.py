@@ -44,7 +44,7 @@ def train_epochs(
     for epoch in range(1, recipe.max_epochs + 1):
         for group in optimizer.param_groups:
             group["lr"] = recipe.lr_at(epoch)
-        order = orders(seeds, epoch, sizes, len(rows))[0]
+        order = orders(seeds, torch.tensor([epoch], device=device), sizes, len(rows))[0, 0]
         total = torch.zeros((), dtype=recipe.dtype, device=device)
         module.train()
         with own_random_numbers(device, epoch_seed(seed, epoch)):
@@ -67,6 +67,13 @@ def weighted_mean(losses: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
     return (losses * weights).sum() / weights.sum().clamp_min(torch.finfo(losses.dtype).tiny)
 
 
+def seed_all(device: torch.device, seed: int) -> None:
+    """Start the random numbers of the CPU and of a device from a seed."""
+    torch.default_generator.manual_seed(seed)
+    if device.type == "cuda":
+        torch.cuda.default_generators[device.index].manual_seed(seed)
+
+
 class own_random_numbers:  # noqa: N801
     """What is drawn inside comes from a seed, and what is drawn outside does not notice."""
 
@@ -76,9 +83,7 @@ class own_random_numbers:  # noqa: N801
 
     def __enter__(self) -> None:
         self._fork.__enter__()
-        torch.default_generator.manual_seed(self._seed)
-        if self._device.type == "cuda":
-            torch.cuda.default_generators[self._device.index].manual_seed(self._seed)
+        seed_all(self._device, self._seed)
 
     def __exit__(self, *exception: Any) -> None:
         self._fork.__exit__(*exception)
