@@ -1,10 +1,11 @@
-# Everything a person needs: make study, make test, make test-slow, make bench.
+# Everything a person needs: make study, make test, make test-slow, make test-torch, make bench.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+VENV_TORCH := .venv-torch
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: study test lint test-slow bench clean
+.PHONY: study test lint test-slow test-torch bench clean
 
 study: $(VENV)/ready-to-run
 	$(BIN)/truefit study breast_cancer --out report.html
@@ -21,11 +22,14 @@ lint: $(VENV)/ready-to-develop
 test-slow: $(VENV)/ready-to-develop
 	$(BIN)/python -m pytest -m slow
 
+test-torch: $(VENV_TORCH)/ready
+	$(VENV_TORCH)/bin/python -m pytest tests/torch src/truefit/torch docs/networks.md
+
 bench: $(VENV)/ready-to-develop
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VENV_TORCH) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -37,3 +41,9 @@ $(VENV)/ready-to-run: pyproject.toml constraints.txt | $(VENV)/bin/python
 $(VENV)/ready-to-develop: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) -e '.[dev]'
 	touch $@ $(VENV)/ready-to-run
+
+$(VENV_TORCH)/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV_TORCH)
+	$(VENV_TORCH)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+		torch==2.13.0 skorch safetensors -e '.[dev]'
+	touch $@

@@ -152,6 +152,38 @@ def least(case: Case, members: int, epochs: int) -> tuple[float, float]:
     return float(operations), float(bytes_moved)
 
 
+def measured(case: Case, given: argparse.Namespace, speed: float, rate: float) -> dict[str, Any]:
+    """Time a case both ways."""
+    device = torch.device(given.device)
+    X, y, splits = table(case)
+    splits = splits[: given.members]
+    x, t = torch.as_tensor(X, device=device), torch.as_tensor(y, dtype=torch.float32, device=device)
+    by_hand(case, x, t, splits[0], 2, 0)
+    stacked(case, x, y, splits, 2, device)
+    alone = min(given.alone, given.members)
+    times = [seconds_of(lambda i=i: by_hand(case, x, t, splits[i], given.epochs, i), device) for i in range(alone)]
+    together = [
+        seconds_of(lambda: stacked(case, x, y, splits, given.epochs, device), device) for _ in range(given.repeats)
+    ]
+    operations, moved = least(case, given.members, given.epochs)
+    total, middle = float(np.sum(times)) * given.members / alone, float(np.median(together))
+    line = {
+        "case": case.name, "one_by_one": total, "trained_alone": alone, "stacked": middle, "stacked_all": together,
+        "ratio": total / middle, "one_member": float(np.median(times)), "operations": operations, "bytes": moved,
+        "floor": max(operations / rate, moved / speed),
+    }  # fmt: skip
+    print(
+        f"{case.name:8} one by one {total:7.1f} s ({alone} of {given.members} trained)  together {middle:6.2f} s "
+        f"({min(together):.2f} to {max(together):.2f})  ratio {line['ratio']:6.1f}  one member "
+        f"{line['one_member']:5.2f} s  floor {line['floor']:5.2f} s",
+        flush=True,
+    )
+    if given.whole:
+        line["whole"] = min(seconds_of(lambda: whole(case, X, y, given.epochs), device) for _ in range(2))
+        print(f"{case.name:8} cross_test of 5 × 5 splits, from call to result: {line['whole']:.2f} s", flush=True)
+    return line
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--members", type=int, default=25)
@@ -165,46 +197,16 @@ def main() -> None:
     parser.add_argument("--out")
     given = parser.parse_args()
     torch.set_float32_matmul_precision(given.precision)
-    device = torch.device(given.device)
-    where = torch.cuda.get_device_name() if device.type == "cuda" else "CPU"
-    speed, rate = ceilings(device) if device.type == "cuda" else (float("nan"), float("nan"))
-    print(f"{where}, torch {torch.__version__}: copy {speed / 1e12:.2f} TB/s, float32 product {rate / 1e12:.1f} TFLOP/s")
-    lines: list[dict[str, Any]] = []
-    for case in CASES:
-        if case.name not in given.cases:
-            continue
-        X, y, splits = table(case)
-        splits = splits[: given.members]
-        x, t = torch.as_tensor(X, device=device), torch.as_tensor(y, dtype=torch.float32, device=device)
-        by_hand(case, x, t, splits[0], 2, 0)
-        stacked(case, x, y, splits, 2, device)
-        times = [
-            seconds_of(lambda i=i: by_hand(case, x, t, splits[i], given.epochs, i), device)
-            for i in range(min(given.alone, given.members))
-        ]
-        together = sorted(seconds_of(lambda: stacked(case, x, y, splits, given.epochs, device), device) for _ in range(given.repeats))
-        operations, moved = least(case, given.members, given.epochs)
-        floor = max(operations / rate, moved / speed)
-        one = float(np.median(times))
-        total = float(np.sum(times)) * given.members / len(times)
-        line = {
-            "case": case.name, "one_by_one": total, "trained_alone": len(times), "stacked": float(np.median(together)),
-            "stacked_all": together, "ratio": total / float(np.median(together)), "one_member": one, "floor": floor,
-            "operations": operations, "bytes": moved,
-        }  # fmt: skip
-        lines.append(line)
-        print(
-            f"{case.name:8} one by one {total:7.1f} s ({len(times)} of {given.members} trained)  together "
-            f"{line['stacked']:6.2f} s ({together[0]:.2f} to {together[-1]:.2f})  ratio {line['ratio']:6.1f}  one member "
-            f"{one:5.2f} s  floor {floor:5.2f} s",
-            flush=True,
-        )
-        if given.whole:
-            line["whole"] = min(seconds_of(lambda: whole(case, X, y, given.epochs), device) for _ in range(2))
-            print(f"{case.name:8} cross_test of 5 × 5 splits, from call to result: {line['whole']:.2f} s", flush=True)
+    gpu = given.device.startswith("cuda")
+    where = torch.cuda.get_device_name() if gpu else "CPU"
+    speed, rate = ceilings(torch.device(given.device)) if gpu else (float("nan"), float("nan"))
+    peaks = f"copy {speed / 1e12:.2f} TB/s, float32 product {rate / 1e12:.1f} TFLOP/s"
+    print(f"{where}, torch {torch.__version__}, precision {given.precision}: {peaks}")
+    lines = [measured(case, given, speed, rate) for case in CASES if case.name in given.cases]
     if given.out:
+        found = {"device": where, "torch": torch.__version__, "bytes_s": speed, "flop_s": rate, "cases": lines}
         with open(given.out, "w") as file:
-            json.dump({"device": where, "torch": torch.__version__, "bytes_s": speed, "flop_s": rate, "cases": lines}, file)
+            json.dump(found, file)
 
 
 if __name__ == "__main__":

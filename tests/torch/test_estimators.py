@@ -106,7 +106,7 @@ def test_nothing_is_imported_by_what_a_file_says(tmp_path):
     TorchClassifier(TwoHeads, max_epochs=1, device="cpu").fit(X, Y > 0).save(tmp_path)
     with pytest.raises(InvalidInput, match="made by TwoHeads"):
         TorchClassifier.load(tmp_path)
-    with pytest.raises(InvalidInput, match="TorchRegressor.load takes what"):
+    with pytest.raises(InvalidInput, match=r"TorchRegressor\.load takes what"):
         TorchRegressor.load(tmp_path, module=TwoHeads)
     described = json.loads((tmp_path / "model.json").read_text())
     (tmp_path / "model.json").write_text(json.dumps(described | {"format": 99}))
@@ -129,7 +129,10 @@ def _flat(in_features):
     [
         ({"module": MLP(4, 1)}, "must be a class of networks or a function"),
         ({"module": dict, "module_params": None}, "must make a torch.nn.Module. It made dict"),
-        ({"module": _flat, "module_params": None}, r"must return a tensor of shape \(rows,\) or \(rows, 1\). Got shape"),
+        (
+            {"module": _flat, "module_params": None},
+            r"must return a tensor of shape \(rows,\) or \(rows, 1\). Got shape",
+        ),
         ({"loss": "hinge"}, "'loss' parameter must be one of auto, squared_error, absolute_error, huber"),
         ({"loss": lambda output, target: ((output - target) ** 2).mean()}, "must return a number for each row"),
         ({"optimizer": "adagrid"}, "'optimizer' parameter must be one of adam, adamw, rmsprop, sgd"),
@@ -150,7 +153,7 @@ def test_bad_parameters_are_told(changes, message):
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
 def test_no_gpu():
-    with pytest.raises(InvalidInput, match="device='cuda' needs a GPU that torch can use. It sees 0."):
+    with pytest.raises(InvalidInput, match="device='cuda' needs a GPU that torch can use"):
         TorchRegressor(**(SMALL | {"device": "cuda"})).fit(X, Y)
 
 

@@ -19,8 +19,9 @@ from truefit.reproduce.tables_of_papers import retina
 Array = npt.NDArray[Any]
 
 RESOLUTIONS = (28, 14, 7)
-_AVAILABLE, _REPETITIONS, _EPOCHS = 800, 12, 100
-_QUICK_AVAILABLE, _QUICK_REPETITIONS, _QUICK_EPOCHS, _QUICK_RESOLUTIONS = 150, 2, 5, (7,)
+#: Resolutions, repetitions, images at hand and epochs.
+_WHOLE: tuple[Sequence[int], int, int, int] = (RESOLUTIONS, 12, 800, 100)
+_QUICK: tuple[Sequence[int], int, int, int] = ((7,), 2, 150, 5)
 #: The paper's table: mean validation, cross-tested and true error on its own images, three resolutions.
 _PAPER = ((0.486, 0.455, 0.449), (0.313, 0.312, 0.307), (0.260, 0.282, 0.282))
 
@@ -69,14 +70,7 @@ def _run(setting: Setting) -> Page:
     except ImportError as error:
         raise MissingDependency("Networks of the experiment need PyTorch: pip install truefit[torch].") from error
     images, y = retina(setting.folder)
-    resolutions, count, available, epochs = RESOLUTIONS, _REPETITIONS, _AVAILABLE, _EPOCHS
-    if setting.quick:
-        resolutions, count, available, epochs = (
-            _QUICK_RESOLUTIONS,
-            _QUICK_REPETITIONS,
-            _QUICK_AVAILABLE,
-            _QUICK_EPOCHS,
-        )
+    resolutions, count, available, epochs = _QUICK if setting.quick else _WHOLE
     found: dict[int, list[Repetition]] = {}
     for size in resolutions:
         X = coarser(images, size).astype(np.float32)

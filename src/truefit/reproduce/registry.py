@@ -9,7 +9,8 @@ from truefit.reproduce import agghoo_cnn, pmv_fig3, pmv_fig4, pmv_table1, pmv_un
 from truefit.reproduce.experiment import Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
-    module.EXPERIMENT.name: module.EXPERIMENT for module in (pmv_table1, pmv_unlimited_tree, pmv_fig3, pmv_fig4, agghoo_cnn)
+    module.EXPERIMENT.name: module.EXPERIMENT
+    for module in (pmv_table1, pmv_unlimited_tree, pmv_fig3, pmv_fig4, agghoo_cnn)
 }
 
 

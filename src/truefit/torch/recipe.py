@@ -87,9 +87,9 @@ class Recipe:
         """Make a network with the random numbers of a seed, on the CPU: the same wherever it is trained."""
         known = {"in_shape": in_shape, "in_features": math.prod(in_shape), "out_features": out_features}
         try:
-            wanted = inspect.signature(self.module).parameters
+            wanted = set(inspect.signature(self.module).parameters)
         except (TypeError, ValueError):
-            wanted = {}
+            wanted = set()
         given = {name: value for name, value in known.items() if name in wanted} | dict(self.module_params)
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)

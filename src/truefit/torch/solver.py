@@ -32,7 +32,15 @@ from truefit.torch.estimators import TorchClassifier, TorchRegressor, outputs_fo
 from truefit.torch.head import Head, head_of
 from truefit.torch.recipe import Recipe, on_device
 from truefit.torch.shuffle import batch_bounds
-from truefit.torch.stack import CannotStack, Member, Stack, Stage, check_stackable, has_batch_statistics, has_convolutions
+from truefit.torch.stack import (
+    CannotStack,
+    Member,
+    Stack,
+    Stage,
+    check_stackable,
+    has_batch_statistics,
+    has_convolutions,
+)
 from truefit.torch.training import not_finite
 
 Array = npt.NDArray[Any]
@@ -400,7 +408,7 @@ class _Clerk:
 
 def _one_by_one(fits: Sequence[Fit], data: Data) -> dict[str, Outcome]:
     """Train each member by itself; stages of a run are still one run."""
-    found = {}
+    found: dict[str, Outcome] = {}
     for job in StagesSolver().claim(fits, data):
         found |= {outcome.key: outcome for outcome in job.run(data)}
     return found | {fit.key: fit_plain(fit, data) for fit in fits if fit.key not in found}
@@ -416,5 +424,3 @@ def _say_why(fit: Fit, error: BaseException) -> None:
     warnings.warn(
         f"Networks made by {name} are trained one by one, not together: {type(error).__name__}: {reason}", stacklevel=2
     )
-
-

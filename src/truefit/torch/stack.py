@@ -143,7 +143,8 @@ class Stack:
         device = self._device
         states = [dict(module.named_parameters()) | dict(module.named_buffers()) for module in modules]
         trained = {name for name, value in modules[0].named_parameters() if value.requires_grad}
-        self._parameters, self._buffers = {}, {}
+        self._parameters: dict[str, torch.Tensor] = {}
+        self._buffers: dict[str, torch.Tensor] = {}
         for name, first in states[0].items():
             stacked = torch.empty((len(modules), *first.shape), dtype=first.dtype, device=device)
             for place, state in enumerate(states):
@@ -434,6 +435,7 @@ class Replay:
         self._graph = self._work = None
 
     def __call__(self) -> None:
+        """Do it once more."""
         if self._graph is None:
             self._work()
         else:
@@ -452,4 +454,3 @@ def _padded(columns: Sequence[Array], width: int, *, fill: Any = None) -> Array:
         line[: len(column)] = column
         line[len(column) :] = (column[0] if len(column) else 0) if fill is None else fill
     return table
-
