@@ -23,7 +23,7 @@ test-slow: $(VENV)/ready-to-develop
 	$(BIN)/python -m pytest -m slow
 
 test-torch: $(TORCH)/ready
-	$(TORCH)/bin/python -m pytest tests/torch
+	$(TORCH)/bin/python -m pytest tests/torch src/truefit/torch docs/networks.md
 
 bench: $(VENV)/ready-to-develop
 	$(BIN)/python -m benchmarks
@@ -45,5 +45,5 @@ $(VENV)/ready-to-develop: pyproject.toml constraints.txt | $(VENV)/bin/python
 # Networks have an environment of their own: torch is large, and nothing else needs it.
 $(TORCH)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(TORCH)
-	$(TORCH)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[torch]' pytest hypothesis
+	$(TORCH)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,torch]' skorch
 	touch $@

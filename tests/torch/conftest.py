@@ -1,5 +1,14 @@
-"""Run by `make test-torch`, where torch and skorch are installed; elsewhere nothing here is collected."""
+import pytest
+import torch
 
-from importlib.util import find_spec
+from truefit.torch import solver
 
-collect_ignore_glob = [] if find_spec("torch") and find_spec("skorch") else ["test_*.py"]
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def nothing_refused():
+    solver._refused.clear()

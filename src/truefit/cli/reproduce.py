@@ -31,6 +31,9 @@ def reproduce(
         Path | None,
         typer.Option(help="Write the page to this Markdown file too; other experiments' sections in it stay."),
     ] = None,
+    network: Annotated[
+        str | None, typer.Option(help="Run the experiment with networks of this kind: cnn for agghoo; needs torch.")
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Make do with less; the page says what was left out.")] = False,
     store: StoreOption = None,
     workers: WorkersOption = 1,
@@ -48,6 +51,7 @@ def reproduce(
         for each in EXPERIMENTS.values():
             typer.echo(f"{each.name}\n  {each.title}\n  Needs: {each.needs}.")
         return
+    name = name if network is None else f"{name}-{network}"
     experiment = find_experiment(name)
     if out is not None and out.suffix != ".md":
         raise InvalidInput(f"The name of a page must end in .md. Got {out.name!r} instead.")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import difflib
 
 from truefit.core.errors import InvalidInput
-from truefit.reproduce import agghoo, brumen_table1, pmv_fig3, pmv_fig4, pmv_table1, pmv_unlimited_tree
+from truefit.reproduce import agghoo, agghoo_cnn, brumen_table1, pmv_fig3, pmv_fig4, pmv_table1, pmv_unlimited_tree
 from truefit.reproduce.experiment import Experiment
 from truefit.reproduce.lcdb import page as lcdb
 
 EXPERIMENTS: dict[str, Experiment] = {
     module.EXPERIMENT.name: module.EXPERIMENT
-    for module in (pmv_table1, pmv_unlimited_tree, pmv_fig3, pmv_fig4, agghoo, brumen_table1, lcdb)
+    for module in (pmv_table1, pmv_unlimited_tree, pmv_fig3, pmv_fig4, agghoo, agghoo_cnn, brumen_table1, lcdb)
 }
 
 

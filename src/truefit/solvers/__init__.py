@@ -14,11 +14,12 @@ def all_solvers() -> tuple[Solver, ...]:
     Examples
     --------
     >>> [solver.name for solver in all_solvers()]
-    ['linear loo', 'boosting stages', 'stages', 'shared prefix', 'naive bayes', 'discriminant', 'ridge classes',
-    'neighbours', 'support vectors', 'plain']
+    ['brought', 'linear loo', 'boosting stages', 'stages', 'shared prefix', 'naive bayes', 'discriminant',
+    'ridge classes', 'neighbours', 'support vectors', 'plain']
     """
     # Imported here: who only wants one solver need not load the estimators of the others.
     from truefit.solvers.boosting_stages import BoostingStagesSolver
+    from truefit.solvers.brought import BroughtSolver
     from truefit.solvers.discriminant import DiscriminantSolver
     from truefit.solvers.linear_loo import LinearLooSolver
     from truefit.solvers.naive_bayes import NaiveBayesSolver
@@ -29,7 +30,7 @@ def all_solvers() -> tuple[Solver, ...]:
     from truefit.solvers.stages import StagesSolver
     from truefit.solvers.support_vectors import SupportVectorsSolver
 
-    runs = LinearLooSolver(), BoostingStagesSolver(), StagesSolver()
+    runs = BroughtSolver(), LinearLooSolver(), BoostingStagesSolver(), StagesSolver()
     any_labels = (
         NaiveBayesSolver(),
         DiscriminantSolver(),

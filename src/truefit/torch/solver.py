@@ -1,0 +1,426 @@
+"""StackedNetworksSolver: all fits of one architecture and recipe as one computation."""
+
+from __future__ import annotations
+
+import gc
+import math
+import time
+import warnings
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from math import inf, isnan
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from sklearn.base import clone
+from sklearn.utils.validation import check_array, validate_data
+
+from truefit.core.data import Data
+from truefit.core.fingerprint import Fingerprint
+from truefit.core.job import Job
+from truefit.core.metadata import fit_metadata
+from truefit.core.outcome import Answer, Failure, Outcome
+from truefit.core.seeds import seeded
+from truefit.core.stages import AtStage
+from truefit.core.task import Fit, Response
+from truefit.solvers.plain import WrongAnswer, checked, fit_plain
+from truefit.solvers.stages import StagesSolver
+from truefit.torch.estimators import TorchClassifier, TorchRegressor, outputs_for, seed_of, targets_for
+from truefit.torch.head import Head, head_of
+from truefit.torch.recipe import Recipe, on_device
+from truefit.torch.shuffle import batch_bounds
+from truefit.torch.stack import (
+    CannotStack,
+    Member,
+    Stack,
+    Stage,
+    check_stackable,
+    has_batch_statistics,
+    has_convolutions,
+)
+from truefit.torch.training import not_finite
+
+Array = npt.NDArray[Any]
+
+#: Members that are trained together on a CPU, where other workers may take the next ones.
+CPU_MEMBERS = 8
+#: Numbers in a batch of a convolutional network up to which a stack is faster on a CPU.
+CPU_INPUTS = 8192
+
+#: Architectures that turned out not to be stackable in this process; the reason was said.
+_refused: set[bytes] = set()
+
+
+class StackedNetworksSolver:
+    """Networks that differ in their rows, labels or seeds only: their weights get one more axis, and a step is one.
+
+    The stages of a training run are one member, asked along the way. Members are shuffled and initialised by their own
+    seeds, as they are by themselves, so the answers are those of one-by-one training up to rounding: about 1e-14 in
+    float64; in float32 rounding grows with the steps, as it does from one device to another. What a network draws while
+    it is trained, as dropout does, is another draw than alone.
+
+    On a GPU a step is recorded once as a CUDA graph and then replayed, for a single member too. A group that does not
+    fit into the device's memory is halved until it does. What cannot be stacked is trained one by one, and the reason
+    is given once.
+    """
+
+    name = "stacked networks"
+
+    def claim(self, fits: Sequence[Fit], data: Data) -> list[Job]:
+        """One job for each group of networks that can go together."""
+        if not _readable(data.X):
+            return []
+        families = _Families(data)
+        groups: dict[Hashable, dict[Hashable, list[Fit]]] = defaultdict(lambda: defaultdict(list))
+        for fit in fits:
+            place = families.place(fit)
+            if place is not None:
+                group, member = place
+                groups[group][member].append(fit)
+        jobs = []
+        for group, members in groups.items():
+            runs = list(members.values())
+            gpu = families.on_gpu(group)
+            # Alone on a CPU there is nothing to gain.
+            if not gpu and len(runs) == 1:
+                continue
+            step = len(runs) if gpu else CPU_MEMBERS
+            for start in range(0, len(runs), step):
+                part = runs[start : start + step]
+                if gpu or len(part) > 1:
+                    jobs.append(Job(self, tuple(fit for run in part for fit in run), work=len(part)))
+        return jobs
+
+    def solve(self, job: Job, data: Data) -> list[Outcome]:
+        """Train the members together; what that is not possible for, one by one."""
+        try:
+            runs = _runs_of(job.fits, data)
+            found = _together(runs, data)
+        except (Exception, SystemExit) as error:
+            found = _one_by_one(job.fits, data)
+            if any(outcome.error is None for outcome in found.values()):
+                _say_why(job.fits[0], error)
+        return [found[fit.key] for fit in job.fits]
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """The fits of one member: one, or the stages of its training."""
+
+    fits: Sequence[Fit]
+    member: Member
+    classes: Array | None
+
+    @property
+    def stages(self) -> list[int]:
+        return [_stage_of(fit) for fit in self.fits]
+
+
+class _Families:
+    """Which fits go together: what depends on an estimator or on a training set alone is worked out once."""
+
+    def __init__(self, data: Data) -> None:
+        self._data = data
+        self._known: dict[int, tuple[Any, tuple[bytes, Recipe] | None]] = {}
+        self._classes: dict[bytes, int] = {}
+        self._paying: dict[Hashable, bool] = {}
+
+    def place(self, fit: Fit) -> tuple[Hashable, Hashable] | None:
+        """Return the group and the member that a fit belongs to, or None if it is for other solvers."""
+        inner = _network_of(fit.estimator)
+        if inner is None or fit.model is not None or not _can_answer(inner, fit, self._data):
+            return None
+        if id(inner) not in self._known:
+            self._known[id(inner)] = (inner, _family_of(inner))  # held, so that its id stays its own
+        family = self._known[id(inner)][1]
+        if family is None or family[0] in _refused or _stage_of(fit) > family[1].max_epochs:
+            return None
+        digest, recipe = family
+        steps = len(batch_bounds(len(fit.train), recipe.batch_size))
+        seed = dict(fit.seeds).get(_seed_path(fit.estimator), inner.random_state)
+        count = self._count(fit)
+        if recipe.device.type == "cpu" and not self._pays(digest, recipe, count):
+            return None
+        return (digest, count, steps, recipe.device), (digest, fit.train_key, seed)
+
+    def _pays(self, digest: bytes, recipe: Recipe, classes: int) -> bool:
+        """Whether a stack is faster on a CPU: large convolutions are not."""
+        if (digest, classes) not in self._paying:
+            shape = tuple(self._data.X.shape[1:])
+            inputs = (recipe.batch_size or self._data.n) * math.prod(shape)
+            try:
+                self._paying[digest, classes] = inputs <= CPU_INPUTS or not has_convolutions(
+                    recipe.build(shape, outputs_for(classes, 0), 0)
+                )
+            except Exception:
+                self._paying[digest, classes] = False  # one by one it will say for itself what is wrong
+        return self._paying[digest, classes]
+
+    def on_gpu(self, group: Any) -> bool:
+        return bool(group[3].type == "cuda")
+
+    def _count(self, fit: Fit) -> int:
+        """Return the number of classes among the training rows."""
+        if self._data.task != "classification":
+            return 0
+        if fit.train_key not in self._classes:
+            labels = self._data.codes if fit.y is None else fit.y
+            assert labels is not None
+            self._classes[fit.train_key] = len(np.unique(labels[fit.train.index]))
+        return self._classes[fit.train_key]
+
+
+def _network_of(estimator: Any) -> Any:
+    inner = estimator.estimator if type(estimator) is AtStage else estimator
+    return inner if type(inner) in (TorchClassifier, TorchRegressor) else None
+
+
+def _stage_of(fit: Fit) -> int:
+    return int(fit.estimator.stage if type(fit.estimator) is AtStage else fit.estimator.max_epochs)
+
+
+def _seed_path(estimator: Any) -> str:
+    return "estimator__random_state" if type(estimator) is AtStage else "random_state"
+
+
+def _can_answer(inner: Any, fit: Fit, data: Data) -> bool:
+    labels = type(inner) is TorchClassifier
+    offered: tuple[Response, ...] = ("predict", "predict_proba") if labels else ("predict",)
+    kind = "classification" if labels else "regression"
+    return data.task == kind and all(ask.response in offered for ask in fit.asks)
+
+
+def _family_of(inner: Any) -> tuple[bytes, Recipe] | None:
+    try:
+        recipe = Recipe.of(inner)
+        check_stackable(recipe)
+        return Fingerprint(clone(inner).set_params(random_state=None)).digest, recipe
+    except Exception:
+        return None  # one by one it will say for itself what is wrong
+
+
+def _readable(X: Any) -> bool:
+    if isinstance(X, np.ndarray):
+        return X.dtype.kind in "biuf" and X.ndim >= 2
+    return hasattr(X, "iloc") and all(getattr(kind, "kind", "O") in "biuf" for kind in X.dtypes)
+
+
+def _runs_of(fits: Sequence[Fit], data: Data) -> list[_Run]:
+    members: dict[Hashable, list[Fit]] = defaultdict(list)
+    for fit in fits:
+        inner = _network_of(fit.estimator)
+        members[fit.train_key, dict(fit.seeds).get(_seed_path(fit.estimator), inner.random_state)].append(fit)
+    return [_run_of(each, data) for each in members.values()]
+
+
+def _run_of(fits: Sequence[Fit], data: Data) -> _Run:
+    first = fits[0]
+    index = first.train.index
+    y = (data.y if first.y is None else first.y)[index]
+    classes = None
+    if data.task == "classification":
+        classes, y = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise CannotStack("a training set has rows of one class only")
+    metadata = fit_metadata(first.estimator, data, index)
+    if not set(metadata) <= {"sample_weight"}:
+        raise CannotStack(f"fit takes {', '.join(sorted(metadata))}")
+    asked = [ask.rows.index for fit in fits for ask in fit.asks]
+    union = np.unique(np.concatenate(asked)) if asked else np.zeros(0, dtype=np.intp)
+    seed = dict(first.seeds).get(_seed_path(first.estimator), _network_of(first.estimator).random_state)
+    return _Run(fits, Member(seed_of(seed), index, y, metadata.get("sample_weight"), union), classes)
+
+
+def _together(runs: Sequence[_Run], data: Data) -> dict[str, Outcome]:
+    inner = _network_of(runs[0].fits[0].estimator)
+    recipe = Recipe.of(inner)
+    X = on_device(np.ascontiguousarray(check_array(data.X, dtype=recipe.numpy_dtype, allow_nd=True)), recipe.device)
+    group = _Group(inner, recipe, X, data)
+    found: dict[str, Outcome] = {}
+    for part in group.parts(runs):
+        found |= _halved(group, part)
+    return found
+
+
+def _halved(group: _Group, runs: Sequence[_Run]) -> dict[str, Outcome]:
+    """Train a group, or its halves where it does not fit into memory; one that does not fit alone is left to itself."""
+    try:
+        return group.train(runs)
+    except (torch.cuda.OutOfMemoryError, MemoryError):
+        pass  # handled outside, so that the traceback lets go of what was on the device
+    gc.collect()
+    if torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+    if len(runs) == 1:
+        return _one_by_one(runs[0].fits, group.data)
+    middle = len(runs) // 2
+    return _halved(group, runs[:middle]) | _halved(group, runs[middle:])
+
+
+class _Group:
+    """What all members have in common."""
+
+    def __init__(self, inner: Any, recipe: Recipe, X: torch.Tensor, data: Data) -> None:
+        self.inner, self.recipe, self.X, self.data = inner, recipe, X, data
+        self._shape = tuple(X.shape[1:])
+
+    def _build(self, run: _Run) -> Any:
+        classes = 0 if run.classes is None else len(run.classes)
+        columns = 0 if classes or run.member.target.ndim == 1 else run.member.target.shape[1]
+        return self.recipe.build(self._shape, outputs_for(classes, columns), run.member.seed)
+
+    def parts(self, runs: Sequence[_Run]) -> Iterable[Sequence[_Run]]:
+        """Return the members that can be in one stack: with batch statistics those of one size."""
+        if not has_batch_statistics(self._build(runs[0])):
+            return [runs]
+        sizes: dict[int, list[_Run]] = defaultdict(list)
+        for run in runs:
+            sizes[len(run.member.rows)].append(run)
+        return list(sizes.values())
+
+    def train(self, runs: Sequence[_Run]) -> dict[str, Outcome]:
+        """Train the members, and answer what they are asked."""
+        begun = time.perf_counter()
+        modules = [self._build(run) for run in runs]
+        first = runs[0]
+        classes = 0 if first.classes is None else len(first.classes)
+        columns = 0 if classes or first.member.target.ndim == 1 else first.member.target.shape[1]
+        head = head_of(modules[0], self.X[:2].cpu(), classes=classes, columns=columns, loss=self.inner.loss)
+        members = [_with_target(run.member, targets_for(head, run.member.target, self.recipe)) for run in runs]
+        stages = sorted({stage for run in runs for stage in run.stages})
+        keeping = any(fit.keep_model for run in runs for fit in run.fits)
+        stack = Stack(self.recipe, modules, head, self.X, members, stages=stages, keeping=keeping)
+        clerks = [_Clerk(run, head, self) for run in runs]
+        for stage in stack.run():
+            for place, clerk in enumerate(clerks):
+                clerk.take(stage, place, stack)
+        seconds = time.perf_counter() - begun
+        unit = seconds / sum(stage for run in runs for stage in run.stages)
+        return {outcome.key: outcome for clerk in clerks for outcome in clerk.outcomes(unit)}
+
+
+def _with_target(member: Member, target: Array) -> Member:
+    return Member(member.seed, member.rows, target, member.weight, member.asked)
+
+
+@dataclass(eq=False)
+class _Clerk:
+    """Takes down what one member says, stage by stage, and holds on to the best of its models."""
+
+    run: _Run
+    head: Head
+    group: _Group
+    _found: dict[str, Outcome] = field(default_factory=dict)
+    _losses: list[float] = field(default_factory=list)
+    _best: dict[Hashable, tuple[float, Fit, dict[str, torch.Tensor], int]] = field(default_factory=dict)
+    _lost: int | None = None
+
+    def __post_init__(self) -> None:
+        self._by_stage: dict[int, list[Fit]] = defaultdict(list)
+        for fit in self.run.fits:
+            self._by_stage[_stage_of(fit)].append(fit)
+        self._rows: dict[int, tuple[Any, Any, Any]] = {}
+        classes = self.run.classes
+        self._classes = classes.astype(str) if classes is not None and classes.dtype.kind == "O" else classes
+
+    def take(self, stage: Stage, place: int, stack: Stack) -> None:
+        """Answer the fits of a stage."""
+        loss = float(stage.losses[place])
+        if self._lost is None and not np.isfinite(loss):
+            self._lost = stage.epoch
+        self._losses.append(loss)
+        for fit in self._by_stage.get(stage.epoch, ()):
+            if self._lost is not None:
+                failure = Failure.of(not_finite(self._lost))
+                self._found[fit.key] = Outcome(fit.key, error=failure, solver=StackedNetworksSolver.name)
+                continue
+            outcome = self._answered(fit, None if stage.answers is None else stage.answers[place])
+            self._found[fit.key] = outcome
+            if outcome.error is None and fit.keep_model:
+                self._offer(fit, outcome, stack, place)
+
+    def _answered(self, fit: Fit, values: Array | None) -> Outcome:
+        answers = []
+        try:
+            for ask in fit.asks:
+                if len(ask.rows) == 0:
+                    continue
+                assert values is not None
+                where, tokens = self._where(ask.rows)
+                answers.append(self._answer(ask.response, tokens, values[where]))
+        except WrongAnswer as error:
+            return Outcome(fit.key, error=Failure("wrong answer", str(error)), solver=StackedNetworksSolver.name)
+        return Outcome(fit.key, tuple(answers), 0.0, StackedNetworksSolver.name, self._classes)
+
+    def _where(self, rows: Any) -> tuple[Any, Any]:
+        if id(rows) not in self._rows:
+            index = rows.index
+            where = np.searchsorted(self.run.member.asked, index)
+            self._rows[id(rows)] = (rows, where, self.group.data.tokens[index])  # held, so that its id stays its own
+        return self._rows[id(rows)][1:]
+
+    def _answer(self, response: Response, tokens: Any, values: Array) -> Answer:
+        values = checked(values, len(tokens), response)
+        if response == "predict" and self._classes is not None:
+            codes = values.argmax(axis=1).astype(np.min_scalar_type(len(self._classes) - 1))
+            return Answer(response, tokens, codes, coded=True)
+        return Answer(response, tokens, values)
+
+    def _offer(self, fit: Fit, outcome: Outcome, stack: Stack, place: int) -> None:
+        """Take a copy of a model that leads its group; of one that nothing else is asked of in any case."""
+        keep = fit.keep if fit.asks else None
+        group: Hashable = fit.key if keep is None else keep.group
+        loss = 0.0 if keep is None or keep.metric is None else float(keep.metric(outcome))
+        loss = inf if isnan(loss) else loss
+        held = self._best.get(group)
+        if held is None or loss < held[0]:
+            self._best.pop(group, None)  # let go of the old copy before the new one is made
+            self._best[group] = (loss, fit, stack.weights(place), len(self._losses))
+
+    def outcomes(self, unit: float) -> list[Outcome]:
+        """Return an outcome for each fit; ``unit`` is the time of an epoch."""
+        models = {fit.key: self._model(fit, weights, epochs) for _, fit, weights, epochs in self._best.values()}
+        made = []
+        for fit in self.run.fits:
+            o = self._found[fit.key]
+            seconds = unit * _stage_of(fit)
+            made.append(Outcome(o.key, o.answers, seconds, o.solver, o.classes, models.get(fit.key), o.error))
+        return made
+
+    def _model(self, fit: Fit, weights: dict[str, torch.Tensor], epochs: int) -> Any:
+        """Return a model as plain fitting would have it."""
+        whole = seeded(fit.estimator, fit.seeds)
+        model = whole.estimator if type(whole) is AtStage else whole
+        module = self.group._build(self.run).to(self.group.recipe.device)
+        names = dict(module.named_parameters()) | dict(module.named_buffers())
+        with torch.no_grad():
+            for name, value in weights.items():
+                names[name].copy_(value)
+        validate_data(model, self.group.data.take(fit.train.index[:1]), allow_nd=True, skip_check_array=True)
+        if self.run.classes is not None:
+            model.classes_ = self.run.classes
+        model.adopt(module, self.head, self._losses[:epochs], self.group._shape)
+        return whole.hold(model) if type(whole) is AtStage else model
+
+
+def _one_by_one(fits: Sequence[Fit], data: Data) -> dict[str, Outcome]:
+    """Train each member by itself; stages of a run are still one run."""
+    found: dict[str, Outcome] = {}
+    for job in StagesSolver().claim(fits, data):
+        found |= {outcome.key: outcome for outcome in job.run(data)}
+    return found | {fit.key: fit_plain(fit, data) for fit in fits if fit.key not in found}
+
+
+def _say_why(fit: Fit, error: BaseException) -> None:
+    family = _family_of(_network_of(fit.estimator))
+    if family is None or family[0] in _refused:
+        return
+    _refused.add(family[0])
+    name = getattr(family[1].module, "__qualname__", repr(family[1].module))
+    reason = str(error).strip().partition("\n")[0]
+    warnings.warn(
+        f"Networks made by {name} are trained one by one, not together: {type(error).__name__}: {reason}", stacklevel=2
+    )
