@@ -1,16 +1,10 @@
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer, make_friedman1
-
-
-def truefit(*arguments, cwd=None):
-    command = [sys.executable, "-m", "truefit.cli", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=300)
+from tests.cli.command import truefit
 
 
 @pytest.fixture(scope="module")

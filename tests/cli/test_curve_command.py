@@ -15,16 +15,9 @@ import time
 import pandas as pd
 import pytest
 from sklearn.datasets import make_classification
-from typer.testing import CliRunner
-
-from truefit.cli.__main__ import app
+from tests.cli.command import truefit
 
 COLUMNS = [f"x{i}" for i in range(6)]
-
-
-def truefit(*arguments, cwd="."):
-    with contextlib.chdir(cwd):
-        return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def table(n=1200):
@@ -36,7 +29,7 @@ def table(n=1200):
 
 def fits(done):
     """How many fits were run and restored."""
-    assert done.exit_code == 0, done.stderr
+    assert done.returncode == 0, done.stderr
     found = re.search(r"(\d+) run, \d+ shared, (\d+) restored", done.stdout)
     return int(found[1]), int(found[2])
 
@@ -53,7 +46,7 @@ def test_the_example_in_the_help_works(tmp_path):
     example = "truefit curve breast_cancer --unlabelled 40000 --store runs.db --plot curve.svg"
     assert f"Example: {example}" in helped
     done = truefit(*example.split()[1:], cwd=tmp_path)
-    assert done.exit_code == 0, done.stderr
+    assert done.returncode == 0, done.stderr
     assert "Stop labelling. More rows, up to 40,569, would lower the error by at most" in done.stdout
     assert (tmp_path / "curve.svg").read_text().lstrip().startswith("<")
 
@@ -92,7 +85,7 @@ def test_a_cell_that_is_filled_in_is_a_row_that_is_labelled(tmp_path):
     frame = table(400)
     frame.assign(label=frame["label"].where(frame.index % 2 == 0)).to_csv(tmp_path / "rows.csv", index=False)
     first = truefit(*CURVE, "--store", "runs.db", "--json", cwd=tmp_path)
-    assert first.exit_code == 0, first.stderr
+    assert first.returncode == 0, first.stderr
     found = json.loads(first.stdout)
     assert (found["rows"], found["unlabelled"]) == (200, 200)
     (one,) = found["curves"]
@@ -103,7 +96,7 @@ def test_a_cell_that_is_filled_in_is_a_row_that_is_labelled(tmp_path):
     # Labels that were taken away again: their rows are gone.
     second = truefit(*CURVE, "--store", "runs.db", cwd=tmp_path)
     assert "Edited or removed since the last call: 100 of the 200 rows of 'rows'" in second.stderr
-    assert second.exit_code == 0, second.stderr
+    assert second.returncode == 0, second.stderr
 
 
 def test_rows_that_were_edited_are_said_and_fitted_again(tmp_path):
@@ -170,7 +163,7 @@ def test_several_models_sizes_and_a_target(tmp_path):
     command = ("curve", "rows.parquet", "--target", "label", "--model", "linear", "--model", "tree", "--k", 5)
     command += ("--schedule", "60,90,130,180,240,300", "--target-error", 0.001, "--plot", "curves.png")
     done = truefit(*command, cwd=tmp_path)
-    assert done.exit_code == 0, done.stderr
+    assert done.returncode == 0, done.stderr
     for name in ("linear", "tree"):
         assert f"error of {name} with 300 rows" in done.stdout
     assert "60 fits asked for" in done.stdout
@@ -181,7 +174,7 @@ def test_several_models_sizes_and_a_target(tmp_path):
 def test_a_budget_ends_the_labelling(tmp_path):
     table(300).to_csv(tmp_path / "rows.csv", index=False)
     done = truefit(*CURVE, "--budget", "money=50,price_per_row=0.25", cwd=tmp_path)
-    assert done.exit_code == 0, done.stderr
+    assert done.returncode == 0, done.stderr
     assert "Stop here. The budget of 50 is spent: 200 rows at 0.25 each." in done.stdout
 
 
@@ -204,7 +197,7 @@ def test_a_killed_curve_goes_on_where_it_was(tmp_path):
     # Rows that come meanwhile do not disturb what was begun.
     frame[:1000].to_csv(tmp_path / "rows.csv", index=False)
     resumed = truefit(*command, "--store", "runs.db", cwd=tmp_path)
-    assert resumed.exit_code == 0, resumed.stderr
+    assert resumed.returncode == 0, resumed.stderr
     counted = json.loads(resumed.stdout)
     distinct = sum(each["fits"] for each in counted["curves"])
     assert counted["fits"]["run"] <= distinct - before
@@ -261,7 +254,7 @@ def folder(tmp_path_factory):
 def test_bad_input_is_said_in_a_sentence_and_the_store_is_not_touched(folder, case):
     arguments, message = BAD[case]
     done = truefit("curve", *arguments, "--store", "runs.db", cwd=folder)
-    assert done.exit_code == 2, done.stderr
+    assert done.returncode == 2, done.stderr
     assert message in " ".join(done.stderr.replace("│", " ").split())
     assert "Traceback" not in done.stderr
     assert not (folder / "runs.db").exists()

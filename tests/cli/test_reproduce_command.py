@@ -1,12 +1,5 @@
-import subprocess
-import sys
-
 import pytest
-
-
-def truefit(*arguments, cwd=None):
-    command = [sys.executable, "-m", "truefit.cli", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=300)
+from tests.cli.command import truefit
 
 
 def test_without_a_name_the_experiments_are_listed():
@@ -16,6 +9,7 @@ def test_without_a_name_the_experiments_are_listed():
     assert "Needs: mnist01.npz" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_example_in_the_help_works_and_writes_a_section(tmp_path):
     helped = " ".join(truefit("reproduce", "--help").stdout.replace("│", " ").split())
     assert "Example: truefit reproduce pmv-unlimited-tree --quick" in helped
