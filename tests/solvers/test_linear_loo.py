@@ -219,4 +219,4 @@ def test_solvers_claim_in_order_and_plain_takes_the_rest():
         ours = {id(fit) for job in jobs for fit in job.fits}
         taken[solver.name] = len(ours)
         left = [fit for fit in left if id(fit) not in ours]
-    assert taken == {"linear loo": data.n, "boosting stages": 0, "stages": 0, "plain": 2}
+    assert taken == {"brought": 0, "linear loo": data.n, "boosting stages": 0, "stages": 0, "plain": 2}
