@@ -27,5 +27,5 @@ def test_figure_4_takes_networks_of_torch():
 
 
 def test_the_images_must_be_there(tmp_path):
-    with pytest.raises(InvalidInput, match="must be in a folder as retinamnist.npz"):
+    with pytest.raises(InvalidInput, match="must be in a folder as retinamnist"):
         agghoo_cnn.EXPERIMENT.run(Setting(folder=tmp_path))
