@@ -85,6 +85,7 @@ class TestContract(SolverContract):
             SolverCase("ridge", [Ridge()], TABLE, NUMBERS),
             SolverCase("an optimizer of whole gradients", [regressor(optimizer=LBFGS)], TABLE, NUMBERS),
             SolverCase("large convolutions on a CPU", [regressor(ConvNet, {})], large, NUMBERS[:30]),
+            SolverCase("many weights on a CPU", [regressor(params={"hidden": (500, 500)})], TABLE, NUMBERS),
             SolverCase("wrong parameters", [regressor(lr=-1.0)], TABLE, NUMBERS),
         ]
 
