@@ -112,8 +112,7 @@ class Stack:
         self._keeping = keeping
         self._lay_out_rows(members)
         self._lay_out_weights(modules)
-        with own_random_numbers(self._device, self._drawn):
-            self._prepare(len(self.stages))
+        self._prepare(len(self.stages))
 
     # Laying out
 
