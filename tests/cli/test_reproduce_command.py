@@ -27,6 +27,7 @@ def test_the_example_in_the_help_works_and_writes_a_section(tmp_path):
 
 BAD = {
     "name": (("pmv-tabel1",), "Did you mean 'pmv-table1'"),
+    "network": (("pmv-fig3", "--network", "cnn"), "Got 'pmv-fig3-cnn' instead"),
     "page": (("pmv-table1", "--out", "page.html"), "must end in .md"),
     "folder": (("pmv-table1", "--data", "nowhere"), "There is no nowhere"),
 }

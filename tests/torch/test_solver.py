@@ -85,6 +85,7 @@ class TestContract(SolverContract):
             SolverCase("ridge", [Ridge()], TABLE, NUMBERS),
             SolverCase("an optimizer of whole gradients", [regressor(optimizer=LBFGS)], TABLE, NUMBERS),
             SolverCase("large convolutions on a CPU", [regressor(ConvNet, {})], large, NUMBERS[:30]),
+            SolverCase("many weights on a CPU", [regressor(params={"hidden": (500, 500)})], TABLE, NUMBERS),
             SolverCase("wrong parameters", [regressor(lr=-1.0)], TABLE, NUMBERS),
         ]
 
@@ -184,6 +185,18 @@ def test_what_cannot_be_stacked_is_trained_one_by_one_and_the_reason_is_given_on
     assert len(said) == 1
     assess(network, TABLE, NUMBERS, k=4, engine=engine)  # a second warning would be an error here
     assert together.estimate == assess(network, TABLE, NUMBERS, engine=one_by_one()).estimate
+
+
+def _untracked(in_features, out_features):
+    from torch import nn
+
+    return nn.Sequential(nn.Linear(in_features, 4), nn.BatchNorm1d(4, track_running_stats=False), nn.Linear(4, 1))
+
+
+def test_answers_that_depend_on_the_rows_beside_them_are_not_stacked():
+    with pytest.warns(UserWarning, match="batch normalisation without running statistics"):
+        found = assess(regressor(_untracked, {}), TABLE, NUMBERS, engine=Engine())
+    assert found.estimate == assess(regressor(_untracked, {}), TABLE, NUMBERS, engine=one_by_one()).estimate
 
 
 def test_stages_of_what_cannot_be_stacked_are_still_one_run():

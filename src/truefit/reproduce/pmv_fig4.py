@@ -65,7 +65,7 @@ def _run(setting: Setting) -> Page:
         X, _, y, _ = train_test_split(X, y, train_size=_QUICK_ROWS, stratify=y, random_state=0)
     models = networks(scale.widths, scale.epochs)
     setting.tell(f"{len(models)} widths, {len(y):,} rows, {scale.repeats} draws of the flips")
-    begun = time.perf_counter()
+    begun, before = time.perf_counter(), setting.engine.stats.run
     with warnings.catch_warnings():
         # Noise is not learned in so many epochs: that is what is measured.
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -74,7 +74,7 @@ def _run(setting: Setting) -> Page:
         setting.tell("errors by width")
         splits = ShuffleSplit(scale.repeats, test_size=0.3, random_state=0).split(X)
         found = accuracies(models, X, y, splits, engine=setting.engine)
-    notes = [_described(scale), _timed(scale, seconds), *_tied(result, scale)]
+    notes = [_described(scale), *_timed(scale, seconds, setting.engine.stats.run - before), *_tied(result, scale)]
     notes.append("The paper prints this figure without numbers: only the chosen width can be compared.")
     if setting.quick:
         notes.append(
@@ -114,15 +114,18 @@ def _described(scale: _Scale) -> str:
     )
 
 
-def _timed(scale: _Scale, seconds: float) -> str:
+def _timed(scale: _Scale, seconds: float, trained: int) -> list[str]:
+    """Say how long it took, unless some were in a store already."""
+    count = len(scale.widths) * 11 * scale.repeats
+    if trained < count:
+        return []
     where = "scikit-learn"
     if has_torch():
         import torch
 
         gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "the CPU"
         where = f"torch {torch.__version__} on {gpu}"
-    count = len(scale.widths) * 11 * scale.repeats
-    return f"The rates took {seconds:,.0f} s for {count:,} networks, with {where}."
+    return [f"The rates took {seconds:,.0f} s for {count:,} networks, with {where}."]
 
 
 def _tied(result: Any, scale: _Scale) -> list[str]:

@@ -49,6 +49,8 @@ Array = npt.NDArray[Any]
 CPU_MEMBERS = 8
 #: Numbers in a batch of a convolutional network up to which a stack is faster on a CPU.
 CPU_INPUTS = 8192
+#: Weights of a network up to which a stack is faster on a CPU, whose caches hold no more of them.
+CPU_WEIGHTS = 250_000
 
 #: Architectures that turned out not to be stackable in this process; the reason was said.
 _refused: set[bytes] = set()
@@ -147,16 +149,17 @@ class _Families:
         return (digest, count, steps, recipe.device), (digest, fit.train_key, seed)
 
     def _pays(self, digest: bytes, recipe: Recipe, classes: int) -> bool:
-        """Whether a stack is faster on a CPU: large convolutions are not."""
+        """Whether a stack is faster on a CPU: large networks and large convolutions are not."""
         if (digest, classes) not in self._paying:
             shape = tuple(self._data.X.shape[1:])
             inputs = (recipe.batch_size or self._data.n) * math.prod(shape)
             try:
-                self._paying[digest, classes] = inputs <= CPU_INPUTS or not has_convolutions(
-                    recipe.build(shape, outputs_for(classes, 0), 0)
-                )
+                module = recipe.build(shape, outputs_for(classes, 0), 0)
+                weights = sum(value.numel() for value in module.parameters())
+                pays = weights <= CPU_WEIGHTS and (inputs <= CPU_INPUTS or not has_convolutions(module))
             except Exception:
-                self._paying[digest, classes] = False  # one by one it will say for itself what is wrong
+                pays = False  # one by one it will say for itself what is wrong
+            self._paying[digest, classes] = pays
         return self._paying[digest, classes]
 
     def on_gpu(self, group: Any) -> bool:

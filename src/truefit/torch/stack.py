@@ -63,8 +63,11 @@ def check_stackable(recipe: Recipe) -> None:
 
 
 def has_batch_statistics(module: Any) -> bool:
-    """Whether what a network does with a row depends on the others of its batch."""
-    return any(isinstance(part, torch.nn.modules.batchnorm._BatchNorm) for part in module.modules())
+    """Whether what a network does with a row in training depends on the others of its batch."""
+    found = [part for part in module.modules() if isinstance(part, torch.nn.modules.batchnorm._BatchNorm)]
+    if not all(part.track_running_stats for part in found):
+        raise CannotStack("batch normalisation without running statistics answers by the rows it is asked together")
+    return bool(found)
 
 
 def has_convolutions(module: Any) -> bool:
