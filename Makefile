@@ -11,7 +11,7 @@ study: $(VENV)/ready-to-run
 	$(BIN)/truefit study breast_cancer --out report.html
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 lint: $(VENV)/ready-to-develop
 	$(BIN)/ruff check .
