@@ -14,13 +14,14 @@ def all_solvers() -> tuple[Solver, ...]:
     Examples
     --------
     >>> [solver.name for solver in all_solvers()]
-    ['brought', 'linear loo', 'boosting stages', 'stages', 'shared prefix', 'naive bayes', 'discriminant',
-    'ridge classes', 'neighbours', 'support vectors', 'plain']
+    ['brought', 'linear loo', 'boosting stages', 'stages', 'shared prefix', 'forest sizes', 'naive bayes',
+    'discriminant', 'ridge classes', 'neighbours', 'support vectors', 'plain']
     """
     # Imported here: who only wants one solver need not load the estimators of the others.
     from truefit.solvers.boosting_stages import BoostingStagesSolver
     from truefit.solvers.brought import BroughtSolver
     from truefit.solvers.discriminant import DiscriminantSolver
+    from truefit.solvers.forest_sizes import ForestSizesSolver
     from truefit.solvers.linear_loo import LinearLooSolver
     from truefit.solvers.naive_bayes import NaiveBayesSolver
     from truefit.solvers.neighbours import NeighboursSolver
@@ -32,6 +33,7 @@ def all_solvers() -> tuple[Solver, ...]:
 
     runs = BroughtSolver(), LinearLooSolver(), BoostingStagesSolver(), StagesSolver()
     any_labels = (
+        ForestSizesSolver(),
         NaiveBayesSolver(),
         DiscriminantSolver(),
         RidgeClassesSolver(),
