@@ -51,3 +51,10 @@ def test_the_tables_have_the_rows_that_the_paper_names():
         X, y = load(FOLDER)
         assert X.shape == (rows, features)
         assert len(np.unique(y)) == 2
+
+
+def test_a_download_that_fails_is_said_with_what_to_do(monkeypatch, tmp_path):
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")  # nobody listens there
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path))
+    with pytest.raises(InvalidInput, match=r"download failed \(.*refused.*Give the folder"):
+        adult(None)

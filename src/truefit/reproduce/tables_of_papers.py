@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -125,7 +126,10 @@ def _downloaded(name: str, folder: Path | None) -> tuple[Any, Any]:
 
     openml, version, target = _OPENML[name]
     try:
-        bunch = fetch_openml(openml, version=version, target_column=target, as_frame=True, parser="auto", n_retries=0)
+        with warnings.catch_warnings():
+            # What a second try does not help is said below.
+            warnings.filterwarnings("ignore", "A network error occurred", UserWarning)
+            bunch = fetch_openml(openml, version=version, target_column=target, as_frame=True, n_retries=1)
     except (OSError, ValueError) as error:
         where = "no folder was given" if folder is None else f"{folder} has no {name}.parquet"
         raise InvalidInput(
