@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from tests.torch.networks_for_tests import Exploding, Looking, Scaled, TwoHeads
 
-from truefit import AgghooClassifier, AgghooRegressor, Engine, assess, cross_test, perturb
+from truefit import AgghooClassifier, AgghooRegressor, Engine, assess, cross_test, learning_curve, perturb
 from truefit.core.data import Data
 from truefit.core.key import Keys
 from truefit.core.rows import Rows
@@ -133,6 +133,15 @@ def test_the_methods_use_it_as_they_are():
     fits = [Keys(data).fit(FitTask(regressor(), Rows.without(62, [i]), (Ask(Rows.of([i])),))) for i in range(3)]
     [job] = BroughtSolver().claim(fits, data)
     assert [outcome.solver for outcome in job.run(data)] == ["stacked networks"] * 3
+
+
+def test_a_learning_curve_is_that_of_one_by_one_training():
+    together, alone = (
+        learning_curve(classifier(), TABLE, NUMBERS > 0, schedule=[20, 40, 62], k=5, engine=Engine(solvers=solvers))
+        for solvers in ("auto", "plain")
+    )
+    np.testing.assert_allclose(together.errors, alone.errors, atol=1e-9)
+    assert len(together.errors) == 3
 
 
 def test_repeats_and_labels_are_members_of_one_stack():
