@@ -35,6 +35,6 @@ def test_the_peak_is_within_three_models_and_the_predictions():
     better = np.minimum.accumulate(agghoo.validation_scores_[0])
     assert (np.diff(better) < 0).sum() > 10  # so that copies were taken many times
     predictions = EPOCHS * VALIDATION * 8
-    book_keeping = 3_000_000  # keys and outcomes of a hundred candidates, whatever their models weigh
+    book_keeping = 1_000_000  # keys and outcomes of a hundred candidates, whatever their models weigh
     assert peak <= 3 * model + predictions + book_keeping, f"{peak / model:.2f} models"
     print(f"peak {peak / 1e6:.1f} MB, a model {model / 1e6:.1f} MB: {peak / model:.2f} of it")
