@@ -22,7 +22,8 @@ def test_sums_by_class(classes, n, columns, stretch):
     [sweep] = label_sweeps(fits_with(*vectors), data, np.arange(data.n))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("truefit.solvers.label_sweep.STRETCH", stretch)
-        sums = sweep.sums(table)
+        sums, doubled = sweep.sums(table, 2 * table)
+    np.testing.assert_array_equal(doubled, 2 * sums)
     assert sums.shape == (len(np.unique(data.y)), 3, columns)
     for v, labels in enumerate(vectors):
         for k, one in enumerate(sweep.classes):
@@ -64,8 +65,9 @@ def test_labels_of_another_kind_are_not_there():
         (np.array([[1], [2]]), np.array([1, 2])),
         (np.array([np.nan, 2.0]), np.array([1, 2])),
     ):
-        assert coded(labels, classes)[1].sum() < 2
-    assert coded(np.array([1.0, 2.0]), np.array([1, 2]))[1].tolist() == [1, 1]
+        assert coded([labels], classes)[1].sum() < 2
+    codes, counts = coded([np.array([1.0, 2.0]), np.array([2, 2])], np.array([1, 2]))
+    assert (codes.tolist(), counts.tolist()) == ([[0, 1], [1, 1]], [[1, 1], [0, 2]])
 
 
 def test_regression_has_no_classes():

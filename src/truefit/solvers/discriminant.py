@@ -25,7 +25,7 @@ from truefit.solvers.rounding import (
     exact_sums,
     growth,
 )
-from truefit.solvers.scored import Features, ScoredSolver
+from truefit.solvers.scored import Features, ScoredSolver, centred
 
 Floats = npt.NDArray[np.float64]
 
@@ -106,9 +106,9 @@ class DiscriminantTable:
         self.covariance = self.own[0].T @ self.own[0] / self.n
 
     def features(self, X: Floats) -> Features:
-        """Return the values of rows, counted from the centre, in the place of X."""
-        X -= self.centre
-        return (X if len(self.used) == X.shape[1] else X[:, self.used],)
+        """Return the values of rows, counted from the centre."""
+        values = centred(X, self.centre)
+        return (values if len(self.used) == X.shape[1] else values[:, self.used],)
 
     def models(self, sweep: LabelSweep) -> DiscriminantModels | None:
         """Return the models of all label vectors; None where the priors are not those of its classes."""
@@ -134,7 +134,8 @@ class DiscriminantModels:
         self.shape = len(sweep.classes) - 1, len(sweep.places)
         shares = sweep.counts.T[:, :, None] / table.n
         priors = shares if table.priors is None else np.asarray(table.priors, dtype=np.float64)[:, None, None]
-        means = sweep.sums(table.own[0]) / (shares * table.n)
+        [sums] = sweep.sums(*table.own)
+        means = sums / (shares * table.n)
         within = _within(table.covariance, means, shares)
         self.deviation = np.sqrt(np.diagonal(within, axis1=1, axis2=2))
         separation = (np.diagonal(table.covariance) / self.deviation**2).max(axis=1)

@@ -13,6 +13,7 @@ from truefit.core.data import Data
 from truefit.core.task import Fit
 
 Codes = npt.NDArray[np.unsignedinteger[Any]]
+Floats = npt.NDArray[np.float64]
 
 #: Rows that are worked on together: as many as stay in the processor's cache.
 STRETCH = 2048
@@ -30,16 +31,22 @@ class LabelSweep:
     codes: Codes
     counts: npt.NDArray[np.intp]
 
-    def sums(self, table: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Add up the rows of a table by class under each label vector: shape (classes, vectors, columns)."""
+    def sums(self, *tables: Floats) -> list[Floats]:
+        """Add up the rows of each table by class under each label vector: shape (classes, vectors, columns)."""
         vectors, n = self.codes.shape
         others = np.arange(1, len(self.classes), dtype=self.codes.dtype)[:, None, None]
-        sums = np.zeros((len(others) * vectors, table.shape[1]))
+        found = [np.zeros((len(others) * vectors, table.shape[1])) for table in tables]
         for stretch in stretches(n):
-            here = self.codes[:, stretch] == others
-            sums += here.reshape(len(sums), -1).astype(np.float64) @ table[stretch]
-        sums = sums.reshape(len(others), vectors, -1)
-        first = np.ones(n) @ table - sums.sum(axis=0)
+            here = (self.codes[:, stretch] == others).reshape(len(others) * vectors, -1).astype(np.float64)
+            for sums, table in zip(found, tables, strict=True):
+                sums += here @ table[stretch]
+        return [
+            self._with_first(sums.reshape(len(others), vectors, -1), table)
+            for sums, table in zip(found, tables, strict=True)
+        ]
+
+    def _with_first(self, sums: Floats, table: Floats) -> Floats:
+        first = np.ones(len(table)) @ table - sums.sum(axis=0)
         return np.concatenate([first[None], sums])
 
     def parts(self, largest: int) -> list[LabelSweep]:
@@ -72,41 +79,45 @@ def label_sweeps(fits: Sequence[Fit], data: Data, index: npt.NDArray[np.intp]) -
     known = data.classes
     if known is None:
         return []
+    labels = [data.y if fit.y is None else fit.y for fit in fits]
     everything = len(index) == data.n and bool((index[1:] > index[:-1]).all())
-    together: dict[bytes, tuple[list[int], list[Codes], list[npt.NDArray[np.intp]]]] = {}
-    for place, fit in enumerate(fits):
-        labels = data.y if fit.y is None else fit.y
-        codes, counts = coded(labels if everything else labels[index], known)
-        if counts.sum() < len(index):
-            continue
-        places, vectors, numbers = together.setdefault((counts > 0).tobytes(), ([], [], []))
-        places.append(place)
-        vectors.append(codes)
-        numbers.append(counts)
+    if not everything:
+        labels = [each[index] for each in labels]
+    codes, counts = coded(labels, known)
+    together: dict[bytes, list[int]] = {}
+    for place, (complete, present) in enumerate(zip(counts.sum(axis=1) == len(index), counts > 0, strict=True)):
+        if complete:
+            together.setdefault(present.tobytes(), []).append(place)
     sweeps = []
-    for present, (places, vectors, numbers) in together.items():
-        mask = np.frombuffer(present, dtype=bool)
+    for present_bytes, places in together.items():
+        mask = np.frombuffer(present_bytes, dtype=bool)
         if mask.sum() > 1:
-            matrix, counts = np.array(vectors), np.array(numbers)
+            matrix = codes if len(places) == len(fits) else codes[places]
             if not mask.all():
                 matrix = (np.cumsum(mask) - 1).astype(matrix.dtype)[matrix]
-            sweeps.append(LabelSweep(places, known[mask], matrix, counts[:, mask]))
+            sweeps.append(LabelSweep(places, known[mask], matrix, counts[places][:, mask]))
     return sweeps
 
 
-def coded(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> tuple[Codes, npt.NDArray[np.intp]]:
-    """Return the labels as positions in ``classes``, and how often each occurs: too few where a label is not there."""
-    codes = np.zeros(len(labels), dtype=np.min_scalar_type(len(classes)))
-    counts = np.zeros(len(classes), dtype=np.intp)
-    if labels.ndim == 1 and labels.dtype.kind in ("U" if classes.dtype.kind == "U" else "biuf"):
+def coded(vectors: Sequence[npt.NDArray[Any]], classes: npt.NDArray[Any]) -> tuple[Codes, npt.NDArray[np.intp]]:
+    """Return labels as positions in ``classes``, and how often each occurs: too few where a label is not there.
+
+    Both have a row for each vector.
+    """
+    codes = np.zeros((len(vectors), len(vectors[0])), dtype=np.min_scalar_type(len(classes)))
+    counts = np.zeros((len(vectors), len(classes)), dtype=np.intp)
+    kinds: dict[np.dtype[Any], list[int]] = {}
+    for place, labels in enumerate(vectors):
+        if labels.ndim == 1 and labels.dtype.kind in ("U" if classes.dtype.kind == "U" else "biuf"):
+            kinds.setdefault(labels.dtype, []).append(place)
+    for places in kinds.values():
+        together = np.array([vectors[place] for place in places])
         # Faster than to search: the classes are few, and comparing runs through the labels at full speed.
         for code, one in enumerate(classes):
-            here = labels == one
-            counts[code] = np.count_nonzero(here)
-            if code == 1:
-                codes = here.astype(codes.dtype)
-            elif code:
-                codes += here * codes.dtype.type(code)
+            here = together == one
+            counts[places, code] = np.count_nonzero(here, axis=1)
+            if code:
+                codes[places] += here * codes.dtype.type(code)
     return codes, counts
 
 

@@ -14,8 +14,8 @@ from truefit.core.task import Fit, Response
 from truefit.solvers.class_scores import ClassScores
 from truefit.solvers.label_sweep import LabelSweep
 from truefit.solvers.parameters import are_priors, is_size
-from truefit.solvers.rounding import MARGIN, TOLERANCE, UNIT, column_growth, column_ranges
-from truefit.solvers.scored import Features, ScoredSolver
+from truefit.solvers.rounding import MARGIN, TOLERANCE, UNIT, column_growth, column_tops
+from truefit.solvers.scored import Features, ScoredSolver, centred
 
 Floats = npt.NDArray[np.float64]
 
@@ -74,9 +74,9 @@ class NaiveBayesTable:
         self.own = self.features(X)
 
     def features(self, X: Floats) -> Features:
-        """Return the values of rows, counted from the centre, in the place of X, and their squares."""
-        X -= self.centre
-        return X, X * X
+        """Return the values of rows, counted from the centre, and their squares."""
+        values = centred(X, self.centre)
+        return values, values * values
 
     def models(self, sweep: LabelSweep) -> NaiveBayesModels | None:
         """Return the models of all label vectors; None where the priors are not those of its classes."""
@@ -91,8 +91,7 @@ class NaiveBayesModels:
     def __init__(self, table: NaiveBayesTable, sweep: LabelSweep) -> None:
         self.table = table
         counts = sweep.counts.T[:, :, None].astype(np.float64)
-        self.mean = sweep.sums(table.own[0]) / counts
-        second = sweep.sums(table.own[1]) / counts
+        self.mean, second = (sums / counts for sums in sweep.sums(*table.own))
         total = (counts * second)[:, 0].sum(axis=0) / table.n  # whatever the labels, and the centre is the mean
         self.usual = total + table.smoothing * total.max()
         self.variance = second - self.mean**2 + table.smoothing * total.max()
@@ -138,7 +137,7 @@ class NaiveBayesModels:
         By how far the rows go in each column; or, where they do not go far in all columns at once, by how far in all.
         """
         squares = features[1]
-        largest = np.sqrt(column_ranges(squares)[1])
+        largest = np.sqrt(column_tops(squares))
         offset = (self.mean_error + 4 * UNIT * (np.abs(self.table.centre) + largest)) / self.deviation
         across = 2 * (largest**2 + self.mean**2) / self.variance
         error = self._error(across, np.sqrt(across) * offset, across * self.variance_error)

@@ -153,7 +153,7 @@ def full_precision(data: Data) -> bool:
 
 
 def as_floats(X: Any) -> npt.NDArray[np.float64]:
-    """Return a table that was gathered as scikit-learn's estimators see it, to be written over.
+    """Return a table as scikit-learn's estimators see it.
 
     Raises
     ------
@@ -163,4 +163,4 @@ def as_floats(X: Any) -> npt.NDArray[np.float64]:
     floats = np.asarray(X, dtype=np.float64)
     if not np.isfinite(floats).all():
         raise ValueError("X must be finite. Got NaN or infinite values.")
-    return floats if floats.flags.writeable else floats.copy(order="K")
+    return floats

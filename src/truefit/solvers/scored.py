@@ -42,7 +42,7 @@ class ScoredTable(Protocol):
     own: Features
 
     def features(self, X: Floats) -> Features:
-        """Return the features of other rows; X may be written over."""
+        """Return the features of other rows."""
         ...
 
     def models(self, sweep: LabelSweep) -> ScoredModels | None:
@@ -55,7 +55,7 @@ class ScoredSolver(SameRowsSolver):
 
     @abstractmethod
     def table(self, X: Floats, estimator: Any) -> ScoredTable:
-        """Return the training rows, ready for any labels; X may be written over."""
+        """Return the training rows, ready for any labels."""
 
     @abstractmethod
     def values(self, response: Response, scores: ClassScores) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
@@ -66,7 +66,8 @@ class ScoredSolver(SameRowsSolver):
         index = fits[0].train.index
         replies: list[Reply | None] = [None] * len(fits)
         with np.errstate(all="ignore"):  # what comes out as NaN or infinite is not trusted
-            table = self.table(as_floats(data.take(index)), fits[0].estimator)
+            X = data.X if fits[0].train.whole else data.take(index)
+            table = self.table(as_floats(X), fits[0].estimator)
             for whole in label_sweeps(fits, data, index):
                 for sweep in whole.parts(max(1, WORK_BYTES // (8 * STRETCH * len(whole.classes)))):
                     models = table.models(sweep)
@@ -111,3 +112,25 @@ def _blocks(index: npt.NDArray[np.intp], own: Features | None, table: ScoredTabl
         return
     for block in row_blocks(index, data):
         yield table.features(as_floats(data.take(block)))
+
+
+def centred(X: Floats, centre: Floats) -> Floats:
+    """Return rows counted from a centre.
+
+    Examples
+    --------
+    >>> centred(np.array([[1.0, 5.0], [2.0, 6.0], [3.0, 7.0]]), np.array([2.0, 5.0]))
+    array([[-1.,  0.],
+           [ 0.,  1.],
+           [ 1.,  2.]])
+    """
+    # Several rows at a time: numpy goes through short rows at a tenth of its speed.
+    n, p = X.shape
+    many = max(1, 512 // max(p, 1))
+    if not X.flags.c_contiguous or n < many:
+        return X - centre
+    whole = n - n % many
+    values = np.empty((n, p))
+    np.subtract(X[:whole].reshape(-1, many * p), np.tile(centre, many), out=values[:whole].reshape(-1, many * p))
+    np.subtract(X[whole:], centre, out=values[whole:])
+    return values
