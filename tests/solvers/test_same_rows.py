@@ -4,13 +4,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn import config_context
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import SVC
 from tests.solvers.label_case import flipped, numbers, sweep_fits
 
 from truefit.core.data import Data
 from truefit.core.key import Keys
 from truefit.core.rows import Rows
 from truefit.core.task import Ask, FitTask
+from truefit.solvers import all_solvers
 from truefit.solvers.naive_bayes import NaiveBayesSolver
 from truefit.solvers.same_rows import as_floats, full_precision
 
@@ -91,10 +95,19 @@ def test_tables_of_full_precision():
         assert not full(other)
 
 
-def test_tables_that_are_gathered_may_be_written_over():
-    frame = pd.DataFrame(np.arange(6.0).reshape(3, 2))
-    floats = as_floats(frame.iloc[[0, 1]])
-    floats += 1
-    assert frame.to_numpy().tolist() == [[0, 1], [2, 3], [4, 5]]
+def test_tables_as_estimators_see_them():
+    assert as_floats(pd.DataFrame({"a": [1, 2], "b": [0.5, 0.25]})).tolist() == [[1, 0.5], [2, 0.25]]
     with pytest.raises(ValueError, match="must be finite"):
         as_floats(np.array([[np.nan]]))
+
+
+@pytest.mark.parametrize("estimator", [GaussianNB(), LinearDiscriminantAnalysis(), RidgeClassifier(), SVC()])
+def test_the_table_is_left_as_it_is(estimator):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    data = Data(X, np.arange(40) % 2, task="classification")
+    before, rows = X.copy(), Rows.all(40)
+    fits = [Keys(data).fit(FitTask(estimator, rows, (Ask(rows),), y=rng.permutation(data.y))) for _ in range(3)]
+    jobs = [job for solver in all_solvers() for job in solver.claim(fits, data)]
+    jobs[0].run(data)
+    np.testing.assert_array_equal(X, before)
