@@ -1,6 +1,8 @@
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
@@ -108,3 +110,18 @@ def test_a_group_that_goes_well_is_left_as_it_is():
     fit, data = one_fit(LinearRegression())
     answered = [Outcome(fit.key, solver="together")]
     assert or_plain(lambda job, data: answered, Job(PlainSolver(), (fit,)), data) is answered
+
+
+def test_missing_values_are_named_where_they_are_the_reason():
+    frame = pd.DataFrame({"age": [30.0, np.nan, 50.0, 60.0], "size": [1.0, 2.0, 3.0, 4.0]})
+    data = Data(frame, [0, 1, 0, 1], task="classification")
+    rows = Rows.all(4)
+
+    def failure(estimator):
+        return fit_plain(Keys(data).fit(FitTask(estimator, rows, (Ask(rows),))), data).error
+
+    assert failure(LogisticRegression()).message.startswith(
+        "X has missing values in column 'age', and LogisticRegression does not take them: put an imputer before it"
+    )
+    assert failure(HistGradientBoostingClassifier()) is None
+    assert "X has" not in failure(HistGradientBoostingClassifier(max_iter=-1)).message

@@ -16,6 +16,7 @@ from truefit.core.metadata import fit_metadata
 from truefit.core.outcome import Answer, Failure, Outcome
 from truefit.core.seeds import seeded
 from truefit.core.task import Ask, Fit, Response
+from truefit.solvers.failure import failure_of
 
 logger = logging.getLogger("truefit")
 
@@ -50,7 +51,7 @@ def fit_plain(fit: Fit, data: Data) -> Outcome:
     except WrongAnswer as error:
         return Outcome(fit.key, error=Failure("wrong answer", str(error)))
     except (Exception, SystemExit) as error:
-        return Outcome(fit.key, error=Failure.of(error))
+        return Outcome(fit.key, error=failure_of(error, fit.estimator, data))
     return Outcome(fit.key, answers, seconds, "plain", classes, model)
 
 
