@@ -25,6 +25,7 @@ from truefit.estimators.grid import grid_points
 from truefit.methods.assessment.estimate import check_interval_choice
 from truefit.methods.candidates import Candidates
 from truefit.methods.selection.nested import NestedAssessment
+from truefit.methods.selection.race import Race
 from truefit.methods.selection.search import Search, inner_splits, search_plan
 from truefit.methods.splitting.splits import Split, Splits, is_whole, make_splits
 from truefit.metrics.metric import Metric, metric_of_scorer
@@ -56,6 +57,10 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
         Worker processes; ignored where an ``engine`` is given.
     level : float, default=0.95
         Level of the interval of ``assessment_``.
+    race : {"folds", "sizes"} or Race, optional
+        Drop candidates on the way that are clearly worse than the best so far, so that later folds are fitted for the
+        promising ones only: see :class:`truefit.Race`. The nested assessment races anew without each of its test sets,
+        so it stays honest. Needs one score to choose by: a ``refit`` that is a function of all results is refused.
     random_state : int, RandomState or None
         Seed for the folds and for drawing candidates.
     engine : Engine, optional
@@ -66,7 +71,9 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
     assessment_ : NestedAssessment
         The nested-CV estimate of the selection, with an interval.
     best_estimator_, best_params_, best_score_, best_index_, cv_results_, scorer_, n_splits_, refit_time_, multimetric_
-        As ``GridSearchCV`` has them.
+        As ``GridSearchCV`` has them. With a race ``cv_results_`` also has ``dropped_after``: the number of folds after
+        which a candidate was dropped, NaN if it was not. What it did not come to is NaN, its means are over the folds
+        that it was fitted on, and it ranks after all that were not dropped.
 
     Examples
     --------
@@ -97,6 +104,7 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
         refit: Any = True,
         n_jobs: int | None = None,
         level: float = 0.95,
+        race: Race | str | None = None,
         random_state: Any = None,
         engine: Engine | None = None,
     ) -> None:
@@ -108,6 +116,7 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.refit = refit
         self.n_jobs = n_jobs
         self.level = level
+        self.race = race
         self.random_state = random_state
         self.engine = engine
 
@@ -121,6 +130,7 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
             ``groups`` for the splits and ``sample_weight`` for the fits.
         """
         check_interval_choice("auto", self.level)
+        race = Race.of(self.race)
         groups, weight = _metadata(params)
         scorers, refit_metric = self._get_scorers()
         base = Candidates({"estimator": self.estimator}, y)
@@ -144,6 +154,8 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
             choose=self._chooser(candidates, refit_metric),
             inner=inner,
             refit=bool(self.refit),
+            race=race,
+            metric=None if race is None else self._race_metric(scorers, refit_metric, data.task),
         )
         search = self._run(plan, data)
         if search.failures:
@@ -208,6 +220,17 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
             return int(self._select_best_index(self.refit, by, results))
 
         return choose
+
+    def _race_metric(self, scorers: Any, refit_metric: str, task: Task) -> Metric:
+        """Return the metric of the one score that a race is run by."""
+        by_name = getattr(scorers, "_scorers", {"score": scorers})
+        name = refit_metric if refit_metric in by_name else "score"
+        if callable(self.refit) or name not in by_name:
+            raise InvalidInput(
+                "A race needs one score to choose by: with several of them 'refit' must be the name of one. Got "
+                f"refit={self.refit!r}; name a score, or leave the race out."
+            )
+        return metric_of_scorer(name, by_name[name], task)
 
     def _chosen_by(self, scores: Scores, refit_metric: str) -> str | None:
         """Return the name of the score that decides; None where several are given and no choice is wanted."""
