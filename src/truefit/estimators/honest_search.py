@@ -22,6 +22,7 @@ from truefit.core.outcome import Outcome, grouped_failures
 from truefit.core.rows import Rows
 from truefit.core.task import RESPONSES, Response
 from truefit.estimators.grid import grid_points
+from truefit.estimators.raced_results import with_dropped
 from truefit.methods.assessment.estimate import check_interval_choice
 from truefit.methods.candidates import Candidates
 from truefit.methods.selection.nested import NestedAssessment
@@ -224,13 +225,14 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
     def _race_metric(self, scorers: Any, refit_metric: str, task: Task) -> Metric:
         """Return the metric of the one score that a race is run by."""
         by_name = getattr(scorers, "_scorers", {"score": scorers})
-        name = refit_metric if refit_metric in by_name else "score"
-        if callable(self.refit) or name not in by_name:
+        several = "score" not in by_name or (callable(self.scoring) and isinstance(self.refit, str))
+        name = self.refit if several else refit_metric
+        if callable(self.refit) or not isinstance(name, str):
             raise InvalidInput(
-                "A race needs one score to choose by: with several of them 'refit' must be the name of one. Got "
-                f"refit={self.refit!r}; name a score, or leave the race out."
+                "A race needs one score to choose by: 'refit' must be the name of one where there are several, and no "
+                f"function. Got refit={self.refit!r}; name a score, or leave the race out."
             )
-        return metric_of_scorer(name, by_name[name], task)
+        return metric_of_scorer(name, by_name.get(name), task)
 
     def _chosen_by(self, scores: Scores, refit_metric: str) -> str | None:
         """Return the name of the score that decides; None where several are given and no choice is wanted."""
@@ -259,11 +261,19 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
         ]
         return self._format_results(candidates, n_splits, out)  # type: ignore[no-any-return]
 
+    def _found(self, search: Search, candidates: list[dict[str, Any]]) -> dict[str, Any]:
+        """Return ``cv_results_``."""
+        with warnings.catch_warnings():
+            if search.dropped and not search.failures:  # NaN is only where nothing was fitted
+                warnings.filterwarnings("ignore", "One or more of the test scores are non-finite")
+            results = self._results(candidates, search.scores, search.fit_seconds)
+        return results if self.race is None else with_dropped(results, search)
+
     def _publish(
         self, search: Search, candidates: list[dict[str, Any]], scorers: Any, refit_metric: str, task: Task
     ) -> Metric | None:
         """Set the attributes that GridSearchCV has; return the metric that was chosen by, if one was."""
-        self.cv_results_ = self._results(candidates, search.scores, search.fit_seconds)
+        self.cv_results_ = self._found(search, candidates)
         self.multimetric_ = set(search.scores) != {"score"}
         self.scorer_ = getattr(scorers, "_scorers", scorers)
         self.n_splits_ = search.fit_seconds.shape[1]

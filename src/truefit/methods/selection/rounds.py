@@ -70,6 +70,4 @@ def tournament(players: int) -> list[list[int | None]]:
 def _in_blocks(rounds: Rounds) -> Rounds:
     count = min(len(rounds), MOST_ROUNDS)
     ends = [len(rounds) * block // count for block in range(count + 1)]
-    return [
-        [place for places in rounds[start:end] for place in places] for start, end in pairwise(ends)
-    ]
+    return [[place for places in rounds[start:end] for place in places] for start, end in pairwise(ends)]
