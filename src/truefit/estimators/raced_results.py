@@ -21,7 +21,7 @@ def with_dropped(results: dict[str, Any], search: Search) -> dict[str, Any]:
     fitted = ~np.isnan(search.fit_seconds)
     tables = {"fit_time": search.fit_seconds, **{f"test_{name}": table for name, table in search.scores.items()}}
     for name, table in tables.items():
-        for place in gone:
+        for place in gone[after[gone] > 0]:  # who went on a part of the rows of the first fold has no whole one
             seen = table[place, fitted[place]]
             results[f"mean_{name}"][place], results[f"std_{name}"][place] = seen.mean(), seen.std()
     for name in search.scores:
@@ -33,9 +33,8 @@ def with_dropped(results: dict[str, Any], search: Search) -> dict[str, Any]:
 
 def _ranks(after: Floats, means: Floats) -> npt.NDArray[np.intp]:
     """Who came further is ahead, since means over different folds do not compare; then who has the better mean."""
-    order = np.lexsort((-np.nan_to_num(means, nan=-np.inf), -after))
-    keys = list(zip(after[order].tolist(), np.nan_to_num(means[order], nan=-np.inf).tolist(), strict=True))
-    ranks = np.empty(len(order), dtype=np.intp)
-    for place, key in zip(order, keys, strict=True):
-        ranks[place] = keys.index(key) + 1
+    failed = np.isnan(means)
+    keys = np.stack([np.where(failed, 0, -after), np.where(failed, 0, -means)], axis=1)
+    _, group, sizes = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
+    ranks: npt.NDArray[np.intp] = 1 + (np.cumsum(sizes) - sizes)[group.ravel()]
     return ranks

@@ -20,10 +20,10 @@ from truefit.core.job import Plan
 from truefit.core.outcome import Failure, Outcome, grouped_failures
 from truefit.core.rows import Rows
 from truefit.core.task import Ask, FitTask, Keep, Response
-from truefit.methods.selection.behind import Yardstick
 from truefit.methods.selection.heat import NOT_FITTED, Heat
 from truefit.methods.selection.race import Dropped, Race
 from truefit.methods.selection.rounds import inner_rounds, one_round, rounds_of
+from truefit.methods.selection.umpire import Umpire, tested_once
 from truefit.methods.splitting.part import Part
 from truefit.methods.splitting.splits import Split, Splits, is_whole, shared_partition, splits_of
 from truefit.methods.splitting.triangle import has_triangle, pair_splits
@@ -110,32 +110,26 @@ def search_plan(
     a look at those rows, may win there and is then fitted on that outer training set; who leads in the search may be
     dropped there. No decision of one race is seen by another: they only share fits.
     """
-    if race is not None and metric is None:
-        raise InvalidInput("A race needs the metric that it is run by. Got race but no metric; pass metric=.")
-    main = Heat(splits, one_round(splits) if race is None else rounds_of(splits), len(estimators))
-    heats = [main]
-    if inner is not None:
-        orders = [one_round(group) for group in inner] if race is None else inner_rounds(splits, inner)
-        heats += [Heat(group, order, len(estimators)) for group, order in zip(inner, orders, strict=True)]
     entrants = _Entrants(estimators, responses, judge)
+    heats = _heats(data, splits, inner, len(estimators), race, metric)
     without_nesting = None
-    turn = 0
-    while any(turn < len(heat.rounds) for heat in heats):
+    while not all(heat.finished for heat in heats):
         try:
-            outcomes = yield entrants.tasks(heats, turn)
+            outcomes = yield entrants.tasks(heats)
         except FitError as error:
-            if len(heats) == 1:
+            if any(heat.on_rungs for heat in heats):  # what fails on few rows may do with more
+                for heat in heats:
+                    heat.skip_rung()
+            elif len(heats) > 1:
+                # The assessment is an extra: where only its smaller training sets fail, the search itself goes on.
+                heats, without_nesting = heats[:1], str(error)
+            else:
                 raise
-            # The assessment is an extra: where only its smaller training sets fail, the search itself goes on.
-            heats, without_nesting = heats[:1], str(error)
             continue
-        entrants.hand_out(heats, turn, outcomes)
-        if race is not None and metric is not None:
-            for heat in heats:
-                heat.drop(race, Yardstick(metric, data, heat.rows_once))
-        turn += 1
+        entrants.hand_out(heats, outcomes)
+    main = heats[0]
     failures = _failures_short_of_all(heats)
-    names = list(dict.fromkeys(name for heat in heats for name in heat.scores))
+    names = list(dict.fromkeys(name for heat in heats for name in heat.names))
     best = choose(main.table(names))
     nested = None
     if len(heats) > 1:
@@ -151,11 +145,10 @@ def search_plan(
         if final.error is not None:
             raise FitError(f"The best candidate could not be fitted on all rows. {grouped_failures([final.error])}")
         model, refit_seconds = final.model, final.fit_seconds
-    by_candidate = [[outcome for heat in heats for outcome in heat.outcomes[i]] for i in range(len(estimators))]
     return Search(
         scores=main.table(names),
         fit_seconds=main.fit_seconds(),
-        outcomes=by_candidate,
+        outcomes=[[each for heat in heats for each in heat.outcomes(i)] for i in range(len(estimators))],
         best=best,
         nested=nested,
         failures=failures,
@@ -164,6 +157,27 @@ def search_plan(
         without_nesting=without_nesting,
         dropped=tuple(main.dropped),
     )
+
+
+def _heats(
+    data: Data,
+    splits: Splits,
+    inner: Sequence[Sequence[Split]] | None,
+    candidates: int,
+    race: Race | None,
+    metric: Metric | None,
+) -> list[Heat]:
+    """Return the search's own heat, and those without each of the outer test sets."""
+    lists = [splits, *(inner or ())]
+    if race is None:
+        return [Heat(each, one_round(each), candidates) for each in lists]
+    if metric is None:
+        raise InvalidInput("A race needs the metric that it is run by. Got race but no metric; pass metric=.")
+    orders = [rounds_of(splits), *([] if inner is None else inner_rounds(splits, inner))]
+    return [
+        Heat(each, order, candidates, Umpire(race, metric, data, tested_once(each)))
+        for each, order in zip(lists, orders, strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,25 +192,25 @@ class _Entrants:
         asks = tuple(Ask(split.test, response) for response in self.responses[candidate])
         return FitTask(self.estimators[candidate], split.train, asks)
 
-    def tasks(self, heats: Sequence[Heat], turn: int) -> list[FitTask]:
-        return [self.task(candidate, heat.splits[place]) for heat in heats for candidate, place in heat.wanted(turn)]
+    def tasks(self, heats: Sequence[Heat]) -> list[FitTask]:
+        return [self.task(candidate, split) for heat in heats for candidate, split in heat.wanted()]
 
-    def hand_out(self, heats: Sequence[Heat], turn: int, outcomes: Sequence[Outcome]) -> None:
+    def hand_out(self, heats: Sequence[Heat], outcomes: Sequence[Outcome]) -> None:
         start = 0
         for heat in heats:
-            wanted = heat.wanted(turn)
+            wanted = heat.wanted()
             own = outcomes[start : start + len(wanted)]
             start += len(wanted)
             scores = [
-                None if outcome.error is not None else self.judge(outcome, heat.splits[place].test)
-                for outcome, (_, place) in zip(own, wanted, strict=True)
+                None if outcome.error is not None else self.judge(outcome, split.test)
+                for outcome, (_, split) in zip(own, wanted, strict=True)
             ]
-            heat.take(turn, own, scores)
+            heat.take(own, scores)
 
     def fitted(self, heat: Heat, chosen: Sequence[int]) -> Plan[list[Outcome]]:
         """One candidate's outcome on each split of a heat; who was dropped there before is fitted now."""
-        lacking = [place for place, each in enumerate(chosen) if heat.outcomes[each][place] is NOT_FITTED]
-        found = [heat.outcomes[each][place] for place, each in enumerate(chosen)]
+        found = [heat.outcomes(each)[place] for place, each in enumerate(chosen)]
+        lacking = [place for place, outcome in enumerate(found) if outcome is NOT_FITTED]
         if lacking:
             outcomes = yield [self.task(chosen[place], heat.splits[place]) for place in lacking]
             for place, outcome in zip(lacking, outcomes, strict=True):
@@ -205,7 +219,7 @@ class _Entrants:
 
 
 def _failures_short_of_all(heats: Sequence[Heat]) -> tuple[Failure, ...]:
-    fitted = [o for heat in heats for line in heat.outcomes for o in line if o is not NOT_FITTED]
+    fitted = [outcome for heat in heats for outcome in heat.fitted()]
     failures = tuple(outcome.error for outcome in fitted if outcome.error is not None)
     if failures and len(failures) == len(fitted):
         raise FitError(f"All the {len(failures)} fits failed.\n\n{grouped_failures(failures)}", failures)

@@ -1,4 +1,4 @@
-"""How far a candidate is behind the leader on what both have been tested on."""
+"""Umpire: how far a candidate of a race is behind the leader on what both have been tested on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import numpy.typing as npt
 from truefit.core.data import Data
 from truefit.core.outcome import Outcome
 from truefit.methods.assessment.estimates import ONE_PARTITION
-from truefit.methods.splitting.splits import Split
+from truefit.methods.selection.race import Race
+from truefit.methods.selection.rungs import rungs_of
+from truefit.methods.splitting.splits import Split, Splits
 from truefit.metrics.metric import Metric
 from truefit.stats.linearised import Linearised
 from truefit.stats.paired import PairedDifference, corrected_paired_t
@@ -26,21 +28,26 @@ _FEWEST_ROWS, _FEWEST_FOLDS = 20, 3
 
 
 @dataclass(frozen=True, slots=True)
-class Yardstick:
-    """What candidates are measured by in a race: single rows where that can be, else scores of whole folds.
+class Umpire:
+    """Measures candidates of a race: by single rows where that can be, else by the scores of whole folds.
 
     ``rows_once`` says that no row is tested twice but by another repeat of the whole partition.
     """
 
+    race: Race
     metric: Metric
     data: Data
     rows_once: bool
 
     @property
-    def by_rows(self) -> bool:
+    def rows_tell(self) -> bool:
         """Whether losses of single rows can be set side by side."""
         made_of_rows = self.metric.row_loss is not None or self.metric.smooth is not None
         return made_of_rows and self.rows_once and self.data.groups is None and self.data.weight is None
+
+    def rungs(self, split: Split) -> list[Split]:
+        """Smaller training sets to start on, where the race is over sizes and single rows can tell who is behind."""
+        return rungs_of(self.data, split) if self.race.over == "sizes" and self.rows_tell else []
 
     def told(self, outcomes: Sequence[Outcome], splits: Sequence[Split]) -> Floats | None:
         """One value per tested row, greater for worse, whose mean is the metric; None where there is none."""
@@ -53,7 +60,7 @@ class Yardstick:
         near = Linearised(joined.mean(axis=0), smooth.value, smooth.slopes, "plain")
         return sign * near.rows(joined) if near.defined else None
 
-    def by_values(self, candidate: Floats, leader: Floats) -> PairedDifference | None:
+    def by_rows(self, candidate: Floats, leader: Floats) -> PairedDifference | None:
         """How far behind by the values of single rows; None where they are too few to say."""
         apart = candidate - leader
         apart[np.abs(apart) <= _ROUNDING * np.abs(leader).mean()] = 0.0
@@ -73,3 +80,11 @@ class Yardstick:
         found = corrected_paired_t(apart, share)
         # A few folds that happen to differ alike, as those of small tables do, show nothing of the spread.
         return found if found.se > 0 else None
+
+
+def tested_once(splits: Sequence[Split]) -> bool:
+    """Whether no row is tested twice but by another repeat of the whole partition."""
+    if isinstance(splits, Splits) and splits.partition:
+        return True
+    tested = np.concatenate([split.test.index for split in splits])
+    return len(np.unique(tested)) == len(tested)
