@@ -67,7 +67,7 @@ def test_who_is_dropped_after_the_first_fold_is_told_by_a_paired_t_of_its_rows()
     for candidate, losses in enumerate(wrong):
         apart = losses - wrong[leader]
         if apart.any():
-            t = apart.mean() / (1.2 * apart.std(ddof=1) / np.sqrt(len(test)))
+            t = apart.mean() / (1.2 * np.sqrt(4 / 5) * apart.std(ddof=1) / np.sqrt(len(test)))
             if stats.t.sf(t, len(test) - 1) < 0.05:
                 expected.append(candidate)
     assert [each.candidate for each in found.dropped if each.after == 1] == expected
@@ -202,7 +202,7 @@ def test_a_metric_without_rows_is_raced_by_scores_of_three_folds():
     for each in found.dropped:
         if each.after == 3:
             apart = scores[leader, :3] - scores[each.candidate, :3]
-            t = apart.mean() / np.sqrt((1 / 3 + 1 / 4) * apart.var(ddof=1))
+            t = apart.mean() / np.sqrt(2 / 5 * (1 / 3 + 1 / 4) * apart.var(ddof=1))
             assert stats.t.sf(t, 2) < 0.05
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from truefit.core.outcome import Failure, Outcome
-from truefit.methods.selection.race import Dropped, chance
+from truefit.methods.selection.race import Dropped, chance_left
 from truefit.methods.selection.rounds import Rounds
 from truefit.methods.selection.umpire import Umpire
 from truefit.methods.splitting.splits import Split
@@ -132,6 +132,7 @@ class Heat:
             return  # all go on, and the search says in the end what failed
         splits = [self.splits[place] for place in self._seen]
         leaders_rows = self._told(leader, self._seen, umpire)
+        open_share = 1 - len(self._seen) / self._folds
         gone = {}
         for candidate in self.running:
             if np.isnan(scores[candidate]).any():
@@ -139,11 +140,11 @@ class Heat:
                 continue
             own = None if leaders_rows is None else self._told(candidate, self._seen, umpire)
             if own is not None and leaders_rows is not None:
-                behind = umpire.by_rows(own, leaders_rows)
+                behind = umpire.by_rows(own, leaders_rows, open_share=open_share)
             else:
-                behind = umpire.by_scores(scores[candidate], scores[leader], splits)
+                behind = umpire.by_scores(scores[candidate], scores[leader], splits, open_share=open_share)
             if candidate != leader and behind is not None and umpire.race.drops(behind):
-                gone[candidate] = f"worse than the leader by {_words(behind)}"
+                gone[candidate] = f"worse than the leader by {behind.mean:.3g}, {_chance(behind)} to overtake it"
         self._let_go(gone)
 
     def _drop_by_sizes(self, rung: int, umpire: Umpire) -> None:
@@ -163,7 +164,7 @@ class Heat:
             end = own - (earlier - own) * (whole - now) / (now - before)
             behind = umpire.by_rows(end, leaders_rows)
             if behind is not None and umpire.race.drops(behind):
-                gone[candidate] = f"its learning curve would end worse than the leader is now by {_words(behind)}"
+                gone[candidate] = f"its learning curve has {_chance(behind)} to reach the leader"
         self._let_go(gone)
 
     def _leader(self, means: Floats, umpire: Umpire) -> int | None:
@@ -182,5 +183,5 @@ class Heat:
         self.running = [candidate for candidate in self.running if candidate not in gone]
 
 
-def _words(behind: PairedDifference) -> str:
-    return f"{behind.mean:.3g} (p = {chance(behind):.2g})"
+def _chance(behind: PairedDifference) -> str:
+    return f"a chance of {chance_left(behind):.2g}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -60,18 +60,23 @@ class Umpire:
         near = Linearised(joined.mean(axis=0), smooth.value, smooth.slopes, "plain")
         return sign * near.rows(joined) if near.defined else None
 
-    def by_rows(self, candidate: Floats, leader: Floats) -> PairedDifference | None:
-        """How far behind by the values of single rows; None where they are too few to say."""
+    def by_rows(self, candidate: Floats, leader: Floats, *, open_share: float = 1.0) -> PairedDifference | None:
+        """How far behind by the values of single rows; None where they are too few to say.
+
+        Where a share of all folds is still ``open``, the standard error is that of the mean over all folds, given those
+        that are known.
+        """
         apart = candidate - leader
         apart[np.abs(apart) <= _ROUNDING * np.abs(leader).mean()] = 0.0
         rows = min(len(apart), self.data.n)  # a row that another repeat tests again is no further row
         if rows < _FEWEST_ROWS:
             return None
-        return PairedDifference(
-            float(apart.mean()), ONE_PARTITION * float(apart.std(ddof=1)) / math.sqrt(rows), rows - 1
-        )
+        se = ONE_PARTITION * float(apart.std(ddof=1)) * math.sqrt(open_share / rows)
+        return PairedDifference(float(apart.mean()), se, rows - 1)
 
-    def by_scores(self, candidate: Floats, leader: Floats, splits: Sequence[Split]) -> PairedDifference | None:
+    def by_scores(
+        self, candidate: Floats, leader: Floats, splits: Sequence[Split], *, open_share: float = 1.0
+    ) -> PairedDifference | None:
         """How far behind by the scores of whole folds; None where they are too few, or show no spread."""
         apart = candidate - leader if not self.metric.greater_is_better else leader - candidate
         if len(apart) < _FEWEST_FOLDS:
@@ -79,7 +84,7 @@ class Umpire:
         share = sum(len(split.test) for split in splits) / sum(len(split.train) for split in splits)
         found = corrected_paired_t(apart, share)
         # A few folds that happen to differ alike, as those of small tables do, show nothing of the spread.
-        return found if found.se > 0 else None
+        return replace(found, se=found.se * math.sqrt(open_share)) if found.se > 0 else None
 
 
 def tested_once(splits: Sequence[Split]) -> bool:
