@@ -344,3 +344,4 @@ def test_what_fails_on_few_rows_is_given_all_of_them():
     assert {each.candidate: each.after for each in recorded.dropped}[3] == 0
     assert {each.candidate: each.after for each in recorded.dropped}[1] == 1
     assert recorded.best == 0
+    assert recorded.failures == ()

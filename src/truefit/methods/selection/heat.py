@@ -93,8 +93,9 @@ class Heat:
             if self._turn > 0:
                 self._drop_by_sizes(self._turns[self._turn][0], self._umpire)
         else:
-            self._seen += self._turns[self._turn]
-            if self._umpire.race.first <= len(self._seen) < self._folds:
+            places = self._turns[self._turn]
+            self._seen += places
+            if places and self._umpire.race.first <= len(self._seen) < self._folds:
                 self._drop_by_folds(self._umpire)
         self._turn += 1
 
@@ -117,8 +118,8 @@ class Heat:
         return self._outcomes[candidate][: self._folds]
 
     def fitted(self) -> list[Outcome]:
-        """All outcomes that there are."""
-        return [outcome for line in self._outcomes for outcome in line if outcome is not NOT_FITTED]
+        """All outcomes on the splits themselves; a fit that failed on a rung has lost nothing yet."""
+        return [each for line in self._outcomes for each in line[: self._folds] if each is not NOT_FITTED]
 
     def fit_seconds(self) -> Floats:
         """What each fit took, of shape (candidates, splits); NaN where there is none."""

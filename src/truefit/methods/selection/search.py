@@ -105,10 +105,10 @@ def search_plan(
     every inner one, are asked for at once.
 
     The nested estimate stays as honest as without a race. What it assesses is the way from a table to a choice, and
-    racing is a part of that way; so the race is run anew for each outer split, among all candidates, on what is
-    fitted without the outer test rows and judged on inner test rows alone. Who was dropped in the search itself, with
-    a look at those rows, may win there and is then fitted on that outer training set; who leads in the search may be
-    dropped there. No decision of one race is seen by another: they only share fits.
+    racing is a part of that way; so the race is run anew for each outer split, among all candidates, by fits that were
+    trained without the outer test rows and are judged without them. Who was dropped in the search itself, with a look
+    at those rows, may win there and is then fitted on that outer training set; who leads in the search may be dropped
+    there. No decision of one race is seen by another: they only share fits.
     """
     entrants = _Entrants(estimators, responses, judge)
     heats = _heats(data, splits, inner, len(estimators), race, metric)
