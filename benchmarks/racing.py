@@ -19,6 +19,7 @@ import time
 import warnings
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -48,10 +49,13 @@ BUILT_IN = {"digits": (load_digits, 1_000), "breast_cancer": (load_breast_cancer
 #: Rows that a choice is made on, and at most so many that it is judged by.
 ROWS, TEST_ROWS = 1_000, 8_000
 REPETITIONS = 10
-#: Number of folds and kind of race.
-RACES = {(10, "folds"): Race(), (10, "sizes"): Race(over="sizes"), (5, "folds"): Race()}
-#: The assessment of the choice takes as many fits again, several times over: it is measured on the first few samples.
-NESTED_FOLDS, NESTED_REPETITIONS = 5, 1
+#: Of how many folds, and over what; what has few folds is measured on the first few samples, with the assessment.
+MANY_FOLDS, FEW_FOLDS, FEW_REPETITIONS = 10, 5, 2
+RACES = {
+    (MANY_FOLDS, "folds"): Race(),
+    (MANY_FOLDS, "sizes"): Race(over="sizes"),
+    (FEW_FOLDS, "folds"): Race(),
+}
 
 FOREST = {"max_features": ["sqrt", 0.2, 0.4, 0.8], "min_samples_leaf": [1, 3, 10]}
 GRIDS = (
@@ -73,11 +77,12 @@ ABOUT = """\
 {candidates} candidates (logistic regression 9, nearest neighbours 14, RBF support vector machine 30, decision tree 18,
 random forest 12, extra trees 12, both of 10 trees, Gaussian naive Bayes 5; all behind a scaler) are chosen among by
 cross-validated error on {rows:,} rows. The choice is judged by its error on up to {others:,} others, in {samples}
-samples of each table. *Whole* fits every candidate on every fold. Seconds are those of the fits alone, one at a time,
-in the mean over the samples, those on parts of the rows included; the ratio is of their sums. Regret is the error of
-the race's choice less that of the whole search's choice, each fitted on all rows that it was chosen on, in points,
-mean ± standard error. Candidates, tables and sizes were fixed before the first run; the chance of 5% below which a
-candidate is dropped was found on other tables (wine quality, bike sharing, diamonds, German credit, digits)."""
+samples of each table ({few} with 5 folds). *Whole* fits every candidate on every fold. Seconds are those of the fits
+alone, one at a time, in the mean over the samples, those on parts of the rows included; the ratio is of their sums.
+Regret is the error of the race's choice less that of the whole search's choice, each fitted on all rows that it was
+chosen on, in points, mean ± standard error. Candidates, tables and sizes were fixed before the first run; the chance of
+5% below which a candidate is dropped was found on other tables (wine quality, bike sharing, diamonds, German credit,
+digits)."""
 
 
 @dataclass(frozen=True)
@@ -150,19 +155,20 @@ def ran(data, test, folds, race, engine, *, nested=False):
     return Ran(sum(seconds.values()), len(seconds), found.best, error, honest)
 
 
-def sampled(name, folder, seed, engine):
-    """Every search on one sample, by the number of folds and the kind of race."""
+def raced(name, folder, seed, folds, engine):
+    """Return the whole search on one sample, and the races of as many folds."""
     (X, y), test = drawn(name, folder, seed)
     data = Data(X, y, task="classification")
-    found = {}
-    for folds in dict.fromkeys(folds for folds, _ in RACES):
-        found[folds, "whole"] = ran(data, test, folds, None, engine)
-    for (folds, kind), race in RACES.items():
-        found[folds, kind] = ran(data, test, folds, race, engine)
-    if seed < NESTED_REPETITIONS:
-        for kind, race in {"whole": None, "folds": Race()}.items():
-            found["nested", kind] = ran(data, test, NESTED_FOLDS, race, engine, nested=True)
-    return found
+    races = {kind: race for (number, kind), race in RACES.items() if number == folds}
+    return {(folds, kind): ran(data, test, folds, race, engine) for kind, race in {"whole": None, **races}.items()}
+
+
+def assessed(name, folder, seed, engine):
+    """Return the whole search on one sample and a race, both with the assessment of their choice."""
+    (X, y), test = drawn(name, folder, seed)
+    data = Data(X, y, task="classification")
+    kinds = {"whole": None, "folds": Race()}
+    return {("nested", kind): ran(data, test, FEW_FOLDS, race, engine, nested=True) for kind, race in kinds.items()}
 
 
 def lines(found, folds, kind):
@@ -171,7 +177,7 @@ def lines(found, folds, kind):
     yield "|---|---|---|---|---|---|---|---|"
     everything = []
     for name, samples in found.items():
-        pairs = [(each[folds, "whole"], each[folds, kind]) for each in samples]
+        pairs = [(each[folds, "whole"], each[folds, kind]) for each in samples if (folds, kind) in each]
         everything.append(pairs)
         yield line(name, pairs)
     yield line("all", [pair for pairs in everything for pair in pairs])
@@ -211,17 +217,23 @@ def page(found, command, minutes):
     parts = [
         "# Racing: what it saves, and what it costs",
         f"    {command}",
-        ABOUT.format(candidates=len(CANDIDATES), rows=ROWS, others=TEST_ROWS, samples=repetitions),
+        ABOUT.format(candidates=len(CANDIDATES), rows=ROWS, others=TEST_ROWS, samples=repetitions, few=FEW_REPETITIONS),
     ]
     for folds, kind in RACES:
         parts += [f"## {folds} folds, `race={kind!r}`", "\n".join(lines(found, folds, kind))]
     parts += [
-        f"## With the assessment, {NESTED_FOLDS} folds, `race='folds'`",
-        f"The first {NESTED_REPETITIONS} of the samples. The race is run anew without each of the outer folds.",
+        f"## {FEW_FOLDS} folds with the assessment, `race='folds'`",
+        "The race is run anew without each of the outer folds.",
         "\n".join(nested_lines(found)),
         f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}; {minutes:.0f} minutes.",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def tell(name, seed, searches, found):
+    """Keep what was found on a sample, and print it."""
+    found[name][seed].update(searches)
+    print(f"  {name} {seed}:", {key: (round(each.seconds, 1), each.best) for key, each in searches.items()}, flush=True)
 
 
 def main(arguments=()):
@@ -235,13 +247,14 @@ def main(arguments=()):
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore", ConvergenceWarning)
     started = time.monotonic()
-    found = {}
+    tables = TABLES if options.data is not None else tuple(BUILT_IN)
+    found = {name: [{} for _ in range(options.repetitions)] for name in tables}
     with Engine(options.store, workers=options.workers, solvers="plain", progress=False) as engine:
-        for name in TABLES if options.data is not None else BUILT_IN:
-            for seed in range(options.repetitions):
-                found.setdefault(name, []).append(sampled(name, options.data, seed, engine))
-                told = {f"{kind} {folds}": round(each.seconds, 1) for (folds, kind), each in found[name][-1].items()}
-                print(f"  {name} {seed}: {told}", flush=True)
+        for seed, name in product(range(options.repetitions), tables):
+            tell(name, seed, raced(name, options.data, seed, MANY_FOLDS, engine), found)
+        for seed, name in product(range(min(options.repetitions, FEW_REPETITIONS)), tables):
+            tell(name, seed, raced(name, options.data, seed, FEW_FOLDS, engine), found)
+            tell(name, seed, assessed(name, options.data, seed, engine), found)
     data = " --data FOLDER" if options.data is not None else ""
     text = page(found, f"python -m benchmarks.racing{data}", (time.monotonic() - started) / 60)
     print(text)
