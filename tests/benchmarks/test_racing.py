@@ -4,11 +4,11 @@ from truefit.core.data import Data
 
 
 def test_a_hundred_different_candidates():
-    assert len({str(each.steps[-1][1]) for each in racing.CANDIDATES}) == 100
+    assert len({str(each) for each in racing.CANDIDATES}) == 100
 
 
 def test_a_race_counts_its_own_fits_and_the_whole_search_all(monkeypatch):
-    monkeypatch.setattr(racing, "CANDIDATES", [racing.CANDIDATES[place] for place in (8, 12, 23, 57)])
+    monkeypatch.setattr(racing, "CANDIDATES", [racing.CANDIDATES[place] for place in (8, 22, 26, 40)])
     (X, y), test = racing.drawn("breast_cancer", None, 0)
     data = Data(X, y, task="classification")
     engine = Engine(solvers="plain")
