@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
-import time
+import sys
 import warnings
 from dataclasses import dataclass
 from functools import partial
@@ -51,7 +51,7 @@ ROWS, TEST_ROWS = 1_000, 8_000
 REPETITIONS = 10
 #: Of how many folds, and over what. All but the first are measured on the first few samples.
 RACES = {(10, "folds"): Race(), (10, "sizes"): Race(over="sizes"), (5, "folds"): Race()}
-NESTED_FOLDS, FEW = 5, 2
+NESTED_FOLDS, FEW = 5, 1
 
 #: Learners that are quick on a thousand rows: what counts is how much of the work is left out.
 GRIDS = (
@@ -79,7 +79,7 @@ ABOUT = """\
 {candidates} candidates (decision tree 36, nearest neighbours 14, RBF support vector machine 12, extra trees 12, linear
 discriminant 12, logistic regression 9, Gaussian naive Bayes 5; columns are scaled beforehand) are chosen among by
 cross-validated error on {rows:,} rows. The choice is judged by its error on up to {others:,} others, in {samples}
-samples of each table ({few} of them for sizes and for 5 folds). *Whole* fits every candidate on every fold. Seconds are
+samples of each table ({few} of them for sizes and 5 folds). *Whole* fits every candidate on every fold. Seconds are
 those of the fits alone, one at a time, in the mean over the samples, those on parts of the rows included; the ratio is
 of their sums. Regret is the error of the race's choice less that of the whole search's choice, each fitted on all rows
 that it was chosen on, in points, mean ± standard error. The chance of 5% below which a candidate is dropped was found
@@ -163,9 +163,8 @@ def sampled(name, folder, seed, wanted, engine):
     data = Data(X, y, task="classification")
     found = {}
     for folds, kind in wanted:
-        race = RACES.get((NESTED_FOLDS if folds == "nested" else folds, kind))
-        number, nested = (NESTED_FOLDS, True) if folds == "nested" else (folds, False)
-        found[folds, kind] = ran(data, test, number, race, engine, nested=nested)
+        number = NESTED_FOLDS if folds == "nested" else folds
+        found[folds, kind] = ran(data, test, number, RACES.get((number, kind)), engine, nested=folds == "nested")
     return found
 
 
@@ -182,6 +181,7 @@ def lines(found, folds, kind):
 
 
 def line(name, pairs):
+    """Return one row of the table: the means over pairs of a whole search and a race."""
     whole, race = zip(*pairs, strict=True)
     taken, needed = (sum(each.seconds for each in side) for side in (whole, race))
     regret = 100 * np.array([b.error - a.error for a, b in pairs])
@@ -209,7 +209,7 @@ def nested_lines(found):
         yield f"| {name} | {taken:.1f} | {needed:.1f} | **{taken / needed:.2f}** | {fits} | {told} |"
 
 
-def page(found, command, minutes):
+def page(found, command):
     """The results as Markdown."""
     repetitions = len(next(iter(found.values())))
     parts = [
@@ -223,7 +223,7 @@ def page(found, command, minutes):
         f"## {NESTED_FOLDS} folds with the assessment, `race='folds'`",
         "The race is run anew without each of the outer folds.",
         "\n".join(nested_lines(found)),
-        f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}; {minutes:.0f} minutes.",
+        f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}.",
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -238,7 +238,6 @@ def main(arguments=()):
     parser.add_argument("--out", type=Path, help="write the page there")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore", ConvergenceWarning)
-    started = time.monotonic()
     tables = TABLES if options.data is not None else tuple(BUILT_IN)
     found = {name: [{} for _ in range(options.repetitions)] for name in tables}
     with Engine(options.store, workers=options.workers, solvers="plain", progress=False) as engine:
@@ -250,13 +249,11 @@ def main(arguments=()):
                 found[name][seed].update(searches)
                 print(f"  {name} {seed}:", {key: (round(each.seconds, 2), each.best) for key, each in searches.items()})
     data = " --data FOLDER" if options.data is not None else ""
-    text = page(found, f"python -m benchmarks.racing{data}", (time.monotonic() - started) / 60)
+    text = page(found, f"python -m benchmarks.racing{data}")
     print(text)
     if options.out is not None:
         options.out.write_text(text)
 
 
 if __name__ == "__main__":
-    import sys
-
     main(sys.argv[1:])
