@@ -9,6 +9,7 @@ from truefit.core.errors import InvalidInput
 
 NAMES = (
     *("overhead", "all_metrics", "triangle", "workers", "loo_ridge", "same_rows", "agghoo_speed"),
+    "racing",
     *("memory_of_fits", "memory_of_workers", "rows_on_demand"),
     *("curve_coverage", "curve_adult", "curve_cost"),
 )

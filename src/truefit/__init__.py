@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from truefit.estimators.agghoo import AgghooClassifier, AgghooRegressor
     from truefit.estimators.honest_search import HonestSearchCV
     from truefit.estimators.perturbed_search import PerturbedSearch
+    from truefit.methods.selection.race import Race
 
 __version__ = "0.1.0"
 
@@ -43,6 +44,7 @@ _HOMES = {
     "AgghooRegressor": "truefit.estimators.agghoo",
     "HonestSearchCV": "truefit.estimators.honest_search",
     "PerturbedSearch": "truefit.estimators.perturbed_search",
+    "Race": "truefit.methods.selection.race",
 }
 
 __all__ = [
@@ -51,6 +53,7 @@ __all__ = [
     "Engine",
     "HonestSearchCV",
     "PerturbedSearch",
+    "Race",
     "__version__",
     "assess",
     "bias_variance",

@@ -30,10 +30,10 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from truefit import Engine, HonestSearchCV, assess
+from truefit import Engine, HonestSearchCV, Race, assess
 from truefit.core.errors import InvalidInput
 
-X, y = load_breast_cancer(return_X_y=True)
+XC, yc = X, y = load_breast_cancer(return_X_y=True)
 X, y = StandardScaler().fit_transform(X)[:250], y[:250]
 XD, yd = load_diabetes(return_X_y=True)
 GRID = {"n_neighbors": [1, 5, 15], "weights": ["uniform", "distance"]}
@@ -44,6 +44,8 @@ GRID = {"n_neighbors": [1, 5, 15], "weights": ["uniform", "distance"]}
         HonestSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=3),
         HonestSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, cv=3),
         HonestSearchCV(make_pipeline(StandardScaler(), Ridge()), {"ridge__alpha": [0.1, 1.0]}, cv=2),
+        HonestSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=3, race="folds"),
+        HonestSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, cv=3, race=Race(over="sizes")),
     ]
 )
 def test_scikit_learns_own_checks(estimator, check):
@@ -306,3 +308,78 @@ def test_what_a_search_did_not_ask_for_is_refitted_and_counted_apart():
     assess(LogisticRegression(), X, y, k=5, engine=engine)  # asks for probabilities too
     assert (engine.stats.run, engine.stats.refitted) == (31, 5)
     assert engine.stats.shared == 20
+
+
+TREE = DecisionTreeClassifier(random_state=0)
+TREES = {"max_depth": [1, 2, 3, None], "min_samples_leaf": [1, 10, 60, 120]}
+
+
+def test_a_race_tells_who_was_dropped_and_ranks_them_last():
+    whole = HonestSearchCV(TREE, TREES, cv=5).fit(XC, yc)
+    engine = Engine(solvers="plain")
+    raced = HonestSearchCV(TREE, TREES, cv=5, race="folds", engine=engine).fit(XC, yc)
+    assert raced.best_params_ == whole.best_params_
+    assert raced.best_score_ == whole.best_score_
+    assert engine.stats.run < 15 * 16
+    results, full = raced.cv_results_, whole.cv_results_
+    assert set(results) == {*full, "dropped_after"}
+    after = results["dropped_after"]
+    gone = ~np.isnan(after)
+    assert gone.any()
+    assert not gone.all()
+    for place in range(16):
+        seen = int(after[place]) if gone[place] else 5
+        own = [full[f"split{fold}_test_score"][place] for fold in range(seen)]
+        assert np.isclose(results["mean_test_score"][place], np.mean(own))
+        assert np.isclose(results["std_test_score"][place], np.std(own))
+        assert all(np.isnan(results[f"split{fold}_test_score"][place]) for fold in range(seen, 5))
+        assert results["mean_fit_time"][place] > 0
+    assert results["rank_test_score"][~gone].max() < results["rank_test_score"][gone].min()
+    assert results["rank_test_score"][raced.best_index_] == 1
+    further = after[gone][:, None] > after[gone]
+    ranks = results["rank_test_score"][gone]
+    assert (ranks[:, None] < ranks)[further].all()
+    low, high = raced.assessment_.interval
+    assert low < raced.assessment_.estimate < high
+    assert raced.assessment_.triangle
+    assert np.array_equal(pickle.loads(pickle.dumps(raced)).predict(XC), raced.predict(XC))
+
+
+@pytest.mark.parametrize("race", ["folds", "sizes"])
+def test_a_race_of_workers_is_the_same_race(race):
+    serial = HonestSearchCV(TREE, TREES, cv=4, race=race).fit(XC, yc)
+    parallel = HonestSearchCV(TREE, TREES, cv=4, race=race, n_jobs=2).fit(XC, yc)
+    for name in ("mean_test_score", "dropped_after", "rank_test_score"):
+        assert np.array_equal(serial.cv_results_[name], parallel.cv_results_[name], equal_nan=True)
+    assert serial.assessment_.chosen == parallel.assessment_.chosen
+
+
+def test_a_race_by_one_of_several_scores():
+    scoring = {"acc": "accuracy", "loss": "neg_log_loss"}
+    search = HonestSearchCV(TREE, TREES, cv=4, scoring=scoring, refit="loss", race="folds").fit(XC, yc)
+    assert np.nanmax(search.cv_results_["dropped_after"]) < 4
+    assert search.assessment_.metric == "loss"
+
+    def both(estimator, X, y):
+        right = accuracy_score(y, estimator.predict(X))
+        return {"right": right, "wrong": 1 - right}
+
+    own = HonestSearchCV(TREE, TREES, cv=5, scoring=both, refit="right", race="folds").fit(XC, yc)
+    assert np.nanmin(own.cv_results_["dropped_after"]) >= 3  # of a function nothing is known but its values
+    for options in ({"refit": False, "scoring": scoring}, {"refit": lambda results: 0}):
+        with pytest.raises(InvalidInput, match="one score to choose by"):
+            HonestSearchCV(TREE, TREES, race="folds", **options).fit(XC, yc)
+    with pytest.raises(InvalidInput, match="'race' parameter"):
+        HonestSearchCV(TREE, TREES, race="fast").fit(XC, yc)
+
+
+def test_a_candidate_that_fails_is_out_of_the_race():
+    grid = {"n_neighbors": [5, 100_000]}
+    engine = Engine(on_error="record")
+    with pytest.warns(FitFailedWarning, match="Expected n_neighbors"), pytest.warns(UserWarning, match="non-finite"):
+        search = HonestSearchCV(KNeighborsClassifier(), grid, cv=3, engine=engine, race="folds").fit(X, y)
+    assert search.best_params_ == {"n_neighbors": 5}
+    assert np.isnan(search.cv_results_["mean_test_score"][1])
+    assert search.cv_results_["rank_test_score"].tolist() == [1, 2]
+    assert search.cv_results_["dropped_after"].tolist()[1] == 1
+    assert np.isfinite(search.assessment_.estimate)

@@ -17,7 +17,7 @@ from truefit.core.rows import Rows
 from truefit.core.task import Response
 from truefit.core.tokens import Tokens, rowset_id
 
-FailureKind = Literal["raised", "timeout", "died", "wrong answer"]
+FailureKind = Literal["raised", "timeout", "died", "wrong answer", "not fitted"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,9 +22,11 @@ from truefit.core.outcome import Outcome, grouped_failures
 from truefit.core.rows import Rows
 from truefit.core.task import RESPONSES, Response
 from truefit.estimators.grid import grid_points
+from truefit.estimators.raced_results import with_dropped
 from truefit.methods.assessment.estimate import check_interval_choice
 from truefit.methods.candidates import Candidates
 from truefit.methods.selection.nested import NestedAssessment
+from truefit.methods.selection.race import Race
 from truefit.methods.selection.search import Search, inner_splits, search_plan
 from truefit.methods.splitting.splits import Split, Splits, is_whole, make_splits
 from truefit.metrics.metric import Metric, metric_of_scorer
@@ -56,6 +58,10 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
         Worker processes; ignored where an ``engine`` is given.
     level : float, default=0.95
         Level of the interval of ``assessment_``.
+    race : {"folds", "sizes"} or Race, optional
+        Drop candidates on the way that are clearly worse than the best so far, so that later folds are fitted for the
+        promising ones only: see :class:`truefit.Race`. The nested assessment races anew without each of its test sets,
+        so it stays honest. Needs one score to choose by: a ``refit`` that is a function of all results is refused.
     random_state : int, RandomState or None
         Seed for the folds and for drawing candidates.
     engine : Engine, optional
@@ -66,7 +72,9 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
     assessment_ : NestedAssessment
         The nested-CV estimate of the selection, with an interval.
     best_estimator_, best_params_, best_score_, best_index_, cv_results_, scorer_, n_splits_, refit_time_, multimetric_
-        As ``GridSearchCV`` has them.
+        As ``GridSearchCV`` has them. With a race ``cv_results_`` also has ``dropped_after``: the number of folds after
+        which a candidate was dropped, NaN if it was not. What it did not come to is NaN, its means are over the folds
+        that it was fitted on, and it ranks after all that were not dropped.
 
     Examples
     --------
@@ -97,6 +105,7 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
         refit: Any = True,
         n_jobs: int | None = None,
         level: float = 0.95,
+        race: Race | str | None = None,
         random_state: Any = None,
         engine: Engine | None = None,
     ) -> None:
@@ -108,6 +117,7 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.refit = refit
         self.n_jobs = n_jobs
         self.level = level
+        self.race = race
         self.random_state = random_state
         self.engine = engine
 
@@ -121,6 +131,7 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
             ``groups`` for the splits and ``sample_weight`` for the fits.
         """
         check_interval_choice("auto", self.level)
+        race = Race.of(self.race)
         groups, weight = _metadata(params)
         scorers, refit_metric = self._get_scorers()
         base = Candidates({"estimator": self.estimator}, y)
@@ -144,6 +155,8 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
             choose=self._chooser(candidates, refit_metric),
             inner=inner,
             refit=bool(self.refit),
+            race=race,
+            metric=None if race is None else self._race_metric(scorers, refit_metric, data.task),
         )
         search = self._run(plan, data)
         if search.failures:
@@ -209,6 +222,18 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
 
         return choose
 
+    def _race_metric(self, scorers: Any, refit_metric: str, task: Task) -> Metric:
+        """Return the metric of the one score that a race is run by."""
+        by_name = getattr(scorers, "_scorers", {"score": scorers})
+        several = "score" not in by_name or (callable(self.scoring) and isinstance(self.refit, str))
+        name = self.refit if several else refit_metric
+        if callable(self.refit) or not isinstance(name, str):
+            raise InvalidInput(
+                "A race needs one score to choose by: 'refit' must be the name of one where there are several, and no "
+                f"function. Got refit={self.refit!r}; name a score, or leave the race out."
+            )
+        return metric_of_scorer(name, by_name.get(name), task)
+
     def _chosen_by(self, scores: Scores, refit_metric: str) -> str | None:
         """Return the name of the score that decides; None where several are given and no choice is wanted."""
         if set(scores) == {"score"} or callable(self.refit):
@@ -236,11 +261,19 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
         ]
         return self._format_results(candidates, n_splits, out)  # type: ignore[no-any-return]
 
+    def _found(self, search: Search, candidates: list[dict[str, Any]]) -> dict[str, Any]:
+        """Return ``cv_results_``."""
+        with warnings.catch_warnings():
+            if search.dropped and not search.failures:  # NaN is only where nothing was fitted
+                warnings.filterwarnings("ignore", "One or more of the test scores are non-finite")
+            results = self._results(candidates, search.scores, search.fit_seconds)
+        return results if self.race is None else with_dropped(results, search)
+
     def _publish(
         self, search: Search, candidates: list[dict[str, Any]], scorers: Any, refit_metric: str, task: Task
     ) -> Metric | None:
         """Set the attributes that GridSearchCV has; return the metric that was chosen by, if one was."""
-        self.cv_results_ = self._results(candidates, search.scores, search.fit_seconds)
+        self.cv_results_ = self._found(search, candidates)
         self.multimetric_ = set(search.scores) != {"score"}
         self.scorer_ = getattr(scorers, "_scorers", scorers)
         self.n_splits_ = search.fit_seconds.shape[1]

@@ -15,14 +15,19 @@ import numpy.typing as npt
 from sklearn.model_selection import PredefinedSplit
 
 from truefit.core.data import Data
-from truefit.core.errors import FitError
+from truefit.core.errors import FitError, InvalidInput
 from truefit.core.job import Plan
 from truefit.core.outcome import Failure, Outcome, grouped_failures
 from truefit.core.rows import Rows
 from truefit.core.task import Ask, FitTask, Keep, Response
+from truefit.methods.selection.heat import NOT_FITTED, Heat
+from truefit.methods.selection.race import Dropped, Race
+from truefit.methods.selection.rounds import inner_rounds, one_round, rounds_of
+from truefit.methods.selection.umpire import Umpire, tested_once
 from truefit.methods.splitting.part import Part
 from truefit.methods.splitting.splits import Split, Splits, is_whole, shared_partition, splits_of
 from truefit.methods.splitting.triangle import has_triangle, pair_splits
+from truefit.metrics.metric import Metric
 
 Scores = npt.NDArray[np.float64]
 
@@ -42,7 +47,8 @@ class Search:
     scores : dict of (candidates, splits) arrays
     fit_seconds : (candidates, splits) array
     outcomes : list of lists
-        For each candidate its outcome on each split, and after these on each inner split.
+        For each candidate its outcome on each split, and after these on each inner split; ``NOT_FITTED`` where a race
+        dropped it before.
     best : int
         The chosen candidate.
     nested : Nested or None
@@ -53,6 +59,8 @@ class Search:
         The chosen candidate fitted on all rows.
     without_nesting : str or None
         Why there is no nested part although it was asked for.
+    dropped : tuple of Dropped
+        Candidates that a race let go on the way. Their scores are NaN on the splits that they did not come to.
     """
 
     scores: dict[str, Scores]
@@ -64,6 +72,7 @@ class Search:
     model: Any = None
     refit_seconds: float = float("nan")
     without_nesting: str | None = None
+    dropped: tuple[Dropped, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,80 +95,138 @@ def search_plan(
     choose: Choose,
     inner: Sequence[Sequence[Split]] | None = None,
     refit: bool = True,
+    race: Race | None = None,
+    metric: Metric | None = None,
 ) -> Plan[Search]:
-    """Fit every candidate on every training set, and on every inner one, choose, and fit the chosen one on all rows."""
-    inner_splits = [split for group in inner or () for split in group]
-    wanted = [*splits, *inner_splits]
-    tasks = [
-        FitTask(estimator, split.train, tuple(Ask(split.test, response) for response in asked))
-        for estimator, asked in zip(estimators, responses, strict=True)
-        for split in wanted
-    ]
+    """Fit every candidate on every training set, and on every inner one, choose, and fit the chosen one on all rows.
+
+    With a ``race`` the splits are gone through in rounds, and candidates that are too far behind by ``metric``, the
+    score of that name, are dropped on the way. All races go on together: a round's fits, of the search itself and of
+    every inner one, are asked for at once.
+
+    The nested estimate stays as honest as without a race. What it assesses is the way from a table to a choice, and
+    racing is a part of that way; so the race is run anew for each outer split, among all candidates, by fits that were
+    trained without the outer test rows and are judged without them. Who was dropped in the search itself, with a look
+    at those rows, may win there and is then fitted on that outer training set; who leads in the search may be dropped
+    there. No decision of one race is seen by another: they only share fits.
+    """
+    entrants = _Entrants(estimators, responses, judge)
+    heats = _heats(data, splits, inner, len(estimators), race, metric)
     without_nesting = None
-    try:
-        outcomes = yield tasks
-    except FitError as error:
-        if inner is None:
-            raise
-        # The assessment is an extra: where only its smaller training sets fail, the search itself goes on.
-        tasks = [task for place, task in enumerate(tasks) if place % len(wanted) < len(splits)]
-        inner, wanted, without_nesting = None, wanted[: len(splits)], str(error)
-        outcomes = yield tasks
-    failures = _failures_short_of_all(outcomes)
-    by_candidate = [list(outcomes[i : i + len(wanted)]) for i in range(0, len(tasks), len(wanted))]
-    scores = _score_table([found[: len(splits)] for found in by_candidate], splits, judge, ())
-    best = choose(scores)
+    while not all(heat.finished for heat in heats):
+        try:
+            outcomes = yield entrants.tasks(heats)
+        except FitError as error:
+            if any(heat.on_rungs for heat in heats):  # what fails on few rows may do with more
+                for heat in heats:
+                    heat.skip_rung()
+            elif len(heats) > 1:
+                # The assessment is an extra: where only its smaller training sets fail, the search itself goes on.
+                heats, without_nesting = heats[:1], str(error)
+            else:
+                raise
+            continue
+        entrants.hand_out(heats, outcomes)
+    main = heats[0]
+    failures = _failures_short_of_all(heats)
+    names = list(dict.fromkeys(name for heat in heats for name in heat.names))
+    best = choose(main.table(names))
     nested = None
-    if inner is not None:
-        nested = _nested(by_candidate, splits, inner, judge, choose, tuple(scores))
+    if len(heats) > 1:
+        chosen = [choose(heat.table(names)) for heat in heats[1:]]
+        try:
+            outer = yield from entrants.fitted(main, chosen)
+            nested = _nested(chosen, outer, splits, judge)
+        except FitError as error:
+            without_nesting = str(error)
     model, refit_seconds = None, float("nan")
     if refit:
         (final,) = yield [FitTask(estimators[best], Rows.all(data.n), keep=Keep("best"))]
         if final.error is not None:
             raise FitError(f"The best candidate could not be fitted on all rows. {grouped_failures([final.error])}")
         model, refit_seconds = final.model, final.fit_seconds
-    seconds = np.array([[outcome.fit_seconds for outcome in found[: len(splits)]] for found in by_candidate])
-    return Search(scores, seconds, by_candidate, best, nested, failures, model, refit_seconds, without_nesting)
+    return Search(
+        scores=main.table(names),
+        fit_seconds=main.fit_seconds(),
+        outcomes=[[each for heat in heats for each in heat.outcomes(i)] for i in range(len(estimators))],
+        best=best,
+        nested=nested,
+        failures=failures,
+        model=model,
+        refit_seconds=refit_seconds,
+        without_nesting=without_nesting,
+        dropped=tuple(main.dropped),
+    )
 
 
-def _failures_short_of_all(outcomes: Sequence[Outcome]) -> tuple[Failure, ...]:
-    failures = tuple(outcome.error for outcome in outcomes if outcome.error is not None)
-    if failures and len(failures) == len(outcomes):
+def _heats(
+    data: Data,
+    splits: Splits,
+    inner: Sequence[Sequence[Split]] | None,
+    candidates: int,
+    race: Race | None,
+    metric: Metric | None,
+) -> list[Heat]:
+    """Return the search's own heat, and those without each of the outer test sets."""
+    lists = [splits, *(inner or ())]
+    if race is None:
+        return [Heat(each, one_round(each), candidates) for each in lists]
+    if metric is None:
+        raise InvalidInput("A race needs the metric that it is run by. Got race but no metric; pass metric=.")
+    orders = [rounds_of(splits), *([] if inner is None else inner_rounds(splits, inner))]
+    return [
+        Heat(each, order, candidates, Umpire(race, metric, data, tested_once(each)))
+        for each, order in zip(lists, orders, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Entrants:
+    """The candidates with what they are asked for, and who judges the answers."""
+
+    estimators: Sequence[Any]
+    responses: Sequence[tuple[Response, ...]]
+    judge: Judge
+
+    def task(self, candidate: int, split: Split) -> FitTask:
+        asks = tuple(Ask(split.test, response) for response in self.responses[candidate])
+        return FitTask(self.estimators[candidate], split.train, asks)
+
+    def tasks(self, heats: Sequence[Heat]) -> list[FitTask]:
+        return [self.task(candidate, split) for heat in heats for candidate, split in heat.wanted()]
+
+    def hand_out(self, heats: Sequence[Heat], outcomes: Sequence[Outcome]) -> None:
+        start = 0
+        for heat in heats:
+            wanted = heat.wanted()
+            own = outcomes[start : start + len(wanted)]
+            start += len(wanted)
+            scores = [
+                None if outcome.error is not None else self.judge(outcome, split.test)
+                for outcome, (_, split) in zip(own, wanted, strict=True)
+            ]
+            heat.take(own, scores)
+
+    def fitted(self, heat: Heat, chosen: Sequence[int]) -> Plan[list[Outcome]]:
+        """One candidate's outcome on each split of a heat; who was dropped there before is fitted now."""
+        found = [heat.outcomes(each)[place] for place, each in enumerate(chosen)]
+        lacking = [place for place, outcome in enumerate(found) if outcome is NOT_FITTED]
+        if lacking:
+            outcomes = yield [self.task(chosen[place], heat.splits[place]) for place in lacking]
+            for place, outcome in zip(lacking, outcomes, strict=True):
+                found[place] = outcome
+        return found
+
+
+def _failures_short_of_all(heats: Sequence[Heat]) -> tuple[Failure, ...]:
+    fitted = [outcome for heat in heats for outcome in heat.fitted()]
+    failures = tuple(outcome.error for outcome in fitted if outcome.error is not None)
+    if failures and len(failures) == len(fitted):
         raise FitError(f"All the {len(failures)} fits failed.\n\n{grouped_failures(failures)}", failures)
     return failures
 
 
-def _score_table(
-    by_candidate: Sequence[Sequence[Outcome]], splits: Sequence[Split] | Splits, judge: Judge, names: Sequence[str]
-) -> dict[str, Scores]:
-    """Score every outcome on its test rows; NaN where a fit failed. ``names`` serve where all have failed."""
-    lines = [
-        [None if outcome.error is not None else judge(outcome, split.test)
-         for outcome, split in zip(found, splits, strict=True)]
-        for found in by_candidate
-    ]  # fmt: skip
-    names = next((list(scored) for line in lines for scored in line if scored is not None), names)
-    return {
-        name: np.array([[np.nan if scored is None else scored[name] for scored in line] for line in lines])
-        for name in names
-    }
-
-
-def _nested(
-    by_candidate: Sequence[Sequence[Outcome]],
-    splits: Splits,
-    inner: Sequence[Sequence[Split]],
-    judge: Judge,
-    choose: Choose,
-    names: Sequence[str],
-) -> Nested:
-    chosen, outer = [], []
-    start = len(splits)
-    for place, group in enumerate(inner):
-        found = [line[start : start + len(group)] for line in by_candidate]
-        start += len(group)
-        chosen.append(choose(_score_table(found, group, judge, names)))
-        outer.append(by_candidate[chosen[-1]][place])
+def _nested(chosen: list[int], outer: list[Outcome], splits: Splits, judge: Judge) -> Nested:
     scores: dict[str, list[float]] = {}
     for outcome, split in zip(outer, splits, strict=True):
         judged = {} if outcome.error is not None else judge(outcome, split.test)

@@ -1,0 +1,34 @@
+import numpy as np
+from sklearn.datasets import make_classification
+
+from truefit.core.data import Data
+from truefit.core.rows import Rows
+from truefit.methods.selection.rungs import rungs_of
+from truefit.methods.splitting.splits import Split, make_splits
+
+X, y = make_classification(400, weights=[0.8], random_state=0)
+DATA = Data(X, y, task="classification")
+
+
+def test_rungs_grow_within_each_other_and_are_tested_on_what_none_has():
+    split = make_splits(DATA, "kfold", k=5)[0]
+    rungs = rungs_of(DATA, split)
+    assert [len(rung.train) for rung in rungs] == [40, 80, 160]
+    sets = [set(rung.train.index) for rung in rungs]
+    assert sets[0] < sets[1] < sets[2] < set(split.train.index)
+    for rung in rungs:
+        assert set(rung.test.index) == (set(split.train.index) - sets[2]) | set(split.test.index)
+        assert abs(y[rung.train.index].mean() - y.mean()) < 0.03  # class by class
+
+
+def test_the_same_rows_have_the_same_rungs_whatever_is_tested():
+    train = Rows.of(np.arange(300))
+    one, other = (rungs_of(DATA, Split(train, Rows.of(test))) for test in (range(300, 350), range(350, 400)))
+    assert [rung.train for rung in one] == [rung.train for rung in other]
+    assert not set(one[0].test.index) & set(range(350, 400))
+
+
+def test_rows_too_few_have_none():
+    assert rungs_of(DATA, Split(Rows.of(np.arange(40)), Rows.of(np.arange(60, 100)))) == []
+    assert [len(rung.train) for rung in rungs_of(DATA, Split(Rows.of(np.arange(80)), Rows.of([90])))] == [20, 40]
+    assert rungs_of(DATA, Split(Rows.of(np.flatnonzero(y == 0)), Rows.of(np.flatnonzero(y == 1)))) == []
