@@ -12,8 +12,9 @@ import time
 import warnings
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.datasets import make_classification, make_regression
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import Ridge, RidgeClassifier
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from threadpoolctl import threadpool_limits
@@ -51,7 +52,8 @@ def by_engine(candidates, X, y, metric, metadata):
 def compare(name, estimator, grid, table, target, rounds=3, **metadata):
     """``grid``: a parameter with its values, or several."""
     X, y = table
-    scoring, metric, sign = ("accuracy", "accuracy", 1) if y.dtype.kind in "iu" else ("neg_mean_squared_error", "mse", -1)
+    labels = y.dtype.kind in "iu"
+    scoring, metric, sign = ("accuracy", "accuracy", 1) if labels else ("neg_mean_squared_error", "mse", -1)
     seconds = []
     for _ in range(rounds):
         (theirs, params), slow = spent(lambda: grid_search(estimator, grid, X, y, scoring, metadata))
@@ -63,24 +65,30 @@ def compare(name, estimator, grid, table, target, rounds=3, **metadata):
     slow, fast = (statistics.median(column) for column in zip(*seconds, strict=True))
     ratio = statistics.median(slow / fast for slow, fast in seconds)
     fits = f"{stats.asked}, {stats.run}"
-    print(f"  {name:44s} {slow:8.2f} {fast:8.3f} {ratio:6.1f}x {f'{target}x':>6s} {fits:>12s} {difference:14.1e}", flush=True)
+    values = f"{slow:8.2f} {fast:8.3f} {ratio:6.1f}x {f'{target}x':>6s} {fits:>12s} {difference:14.1e}"
+    print(f"  {name:44s} {values}", flush=True)
 
 
 def _with(estimator, values):
-    from sklearn.base import clone
-
     return clone(estimator).set_params(**values)
 
 
 def main():
     warnings.simplefilter("ignore")
-    print(f"  {'':44s} {'grid s':>8s} {'ours s':>8s} {'ratio':>7s} {'target':>6s} {'fits':>12s} {'max difference':>14s}")
+    heads = f"{'grid s':>8s} {'ours s':>8s} {'ratio':>7s} {'target':>6s} {'fits':>12s} {'max difference':>14s}"
+    print(f"  {'':44s} {heads}")
     with threadpool_limits(1):  # as an engine has it
         k = list(range(1, 41, 2))
         compare("KNeighborsClassifier, n=2000, p=10", KNeighborsClassifier(), {"n_neighbors": k}, classes(2000, 10), 10)
         both = {"n_neighbors": k, "weights": ["uniform", "distance"]}
         compare("KNeighborsClassifier, both weights", KNeighborsClassifier(), both, classes(2000, 10), 10)
         compare("KNeighborsRegressor, n=2000, p=30", KNeighborsRegressor(), both, numbers(2000, 30), 10)
+        alpha = {"alpha": list(np.logspace(-3, 4, 20))}
+        for n, p in ((2000, 50), (10_000, 50), (10_000, 100)):
+            compare(f"Ridge, n={n}, p={p}", Ridge(), alpha, numbers(n, p), 10)
+        weight = np.random.default_rng(0).random(10_000)
+        compare("Ridge, n=10000, p=50, weighted", Ridge(), alpha, numbers(10_000, 50), 10, sample_weight=weight)
+        compare("RidgeClassifier, n=10000, p=50", RidgeClassifier(), alpha, classes(10_000, 50), 10)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ def all_solvers() -> tuple[Solver, ...]:
     --------
     >>> [solver.name for solver in all_solvers()]
     ['brought', 'linear loo', 'boosting stages', 'stages', 'shared prefix', 'forest sizes', 'naive bayes',
-    'discriminant', 'ridge classes', 'neighbours', 'support vectors', 'plain']
+    'discriminant', 'ridge', 'neighbours', 'support vectors', 'plain']
     """
     # Imported here: who only wants one solver need not load the estimators of the others.
     from truefit.solvers.boosting_stages import BoostingStagesSolver
@@ -27,7 +27,7 @@ def all_solvers() -> tuple[Solver, ...]:
     from truefit.solvers.neighbours import NeighboursSolver
     from truefit.solvers.plain import PlainSolver
     from truefit.solvers.prefixes import PrefixSolver
-    from truefit.solvers.ridge_classes import RidgeClassesSolver
+    from truefit.solvers.ridge import RidgeSolver
     from truefit.solvers.stages import StagesSolver
     from truefit.solvers.support_vectors import SupportVectorsSolver
 
@@ -36,7 +36,7 @@ def all_solvers() -> tuple[Solver, ...]:
         ForestSizesSolver(),
         NaiveBayesSolver(),
         DiscriminantSolver(),
-        RidgeClassesSolver(),
+        RidgeSolver(),
         NeighboursSolver(),
         SupportVectorsSolver(),
         PlainSolver(),

@@ -19,6 +19,7 @@ from truefit.solvers.same_rows import Reply, SameRowsSolver, reply_to
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
+Weights = npt.NDArray[np.floating[Any]]
 
 #: Metrics in which a tree and brute force are searched by the same distances.
 METRICS = ("minkowski", "euclidean", "manhattan", "chebyshev", "cityblock", "l1", "l2")
@@ -130,7 +131,7 @@ def votes_as_usual(estimator: Any, data: Data) -> bool:
 
 def is_count(k: Any, n: int) -> bool:
     """Whether a value is a number of neighbours that can be found among ``n`` rows."""
-    return isinstance(k, int | np.integer) and not isinstance(k, bool) and 1 <= k <= n
+    return isinstance(k, int | np.integer) and not isinstance(k, bool) and bool(1 <= k <= n)
 
 
 class ClassVote:
@@ -139,19 +140,24 @@ class ClassVote:
     def __init__(self, codes: Indices, number: int, classes: npt.NDArray[Any]) -> None:
         self.codes, self.number, self.classes = codes, number, classes
 
-    def __call__(self, response: Response, weights: Floats | None, near: Indices) -> npt.NDArray[Any]:
+    def __call__(self, response: Response, weights: Weights | None, near: Indices) -> npt.NDArray[Any]:
         """Return the labels of rows as codes, or the shares of the classes, given who is near with which weight."""
         codes = self.codes[near]
-        if response == "predict_proba":
-            return self._shares(codes, np.ones_like(near) if weights is None else weights)
         if weights is None:
-            votes = [np.count_nonzero(codes == code, axis=1) for code in range(self.number)]
-        else:
-            votes = [np.sum(np.where(codes == code, weights, 0.0), axis=1) for code in range(self.number)]
+            counts = np.array([np.count_nonzero(codes == code, axis=1) for code in range(self.number)])
+            if response == "predict_proba":
+                return np.ascontiguousarray(counts.T / float(near.shape[1]))
+            return self._leaders(counts)
+        if response == "predict_proba":
+            return self._shares(codes, weights)
+        sums = [np.sum(np.where(codes == code, weights, 0.0), axis=1) for code in range(self.number)]
+        return self._leaders(np.array(sums))
+
+    def _leaders(self, votes: npt.NDArray[Any]) -> npt.NDArray[Any]:
         leader = np.argmax(votes, axis=0)  # of equal ones the first, as in scikit-learn
         return np.asarray(leader.astype(np.min_scalar_type(self.number - 1)))
 
-    def _shares(self, codes: Indices, weights: npt.NDArray[Any]) -> Floats:
+    def _shares(self, codes: Indices, weights: Weights) -> Floats:
         shares, rows = np.zeros((len(codes), self.number)), np.arange(len(codes))
         for column, weight in zip(codes.T, weights.T, strict=True):
             shares[rows, column] += weight
@@ -166,7 +172,7 @@ class MeanVote:
     def __init__(self, labels: npt.NDArray[Any]) -> None:
         self.labels = labels
 
-    def __call__(self, response: Response, weights: Floats | None, near: Indices) -> npt.NDArray[Any]:
+    def __call__(self, response: Response, weights: Weights | None, near: Indices) -> npt.NDArray[Any]:
         """Return the mean for each row, given who is near with which weight."""
         if weights is None:
             # As a column: numpy adds up other shapes in another order.
