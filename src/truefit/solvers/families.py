@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from sklearn.base import clone
+from copy import copy
 
 from truefit.core.fingerprint import Fingerprint
 from truefit.core.task import Fit
@@ -44,9 +43,9 @@ class Families:
 
     def _family(self, fit: Fit) -> bytes | None:
         try:
-            copy = clone(fit.estimator)
+            common = copy(fit.estimator)
             for name in self.path:
-                setattr(copy, name, None)
-            return Fingerprint(copy).digest
+                setattr(common, name, None)
+            return Fingerprint(common).digest
         except Exception:
             return None

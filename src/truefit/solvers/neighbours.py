@@ -118,14 +118,13 @@ def votes_as_usual(estimator: Any, data: Data) -> bool:
     classifier = type(estimator) is KNeighborsClassifier
     if classifier != (data.task == "classification"):
         return False
-    params = estimator.get_params(deep=False)
-    weights, metric = params["weights"], params["metric"]
+    weights, metric, algorithm = estimator.weights, estimator.metric, estimator.algorithm
     if not (isinstance(weights, str) and weights in ("uniform", "distance")):
         return False
-    if not (isinstance(metric, str) and metric in METRICS) or params["metric_params"] is not None:
+    if not (isinstance(metric, str) and metric in METRICS) or estimator.metric_params is not None:
         return False
     # In other metrics brute force counts votes on its way, in an order of its own.
-    tree = isinstance(params["algorithm"], str) and params["algorithm"] in ("kd_tree", "ball_tree")
+    tree = isinstance(algorithm, str) and algorithm in ("kd_tree", "ball_tree")
     return not classifier or is_euclidean(estimator) or tree
 
 

@@ -20,7 +20,7 @@ from truefit.solvers.same_rows import Reply, SameRowsSolver, as_floats, reply_to
 
 Floats = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]
-#: Returns the coefficients for targets, a row for each column of these.
+#: Returns the coefficients for prepared targets, a row for each column of these.
 Solve = Callable[[Floats], Floats]
 
 
@@ -56,12 +56,12 @@ class RidgeSolver(SameRowsSolver):
         classifier = type(fit.estimator) is RidgeClassifier
         if classifier != (data.task == "classification"):
             return False
-        params = fit.estimator.get_params(deep=False)
-        exact = isinstance(params["solver"], str) and params["solver"] in ("auto", "cholesky", "svd")
-        usual = params["positive"] is False and params["max_iter"] is None
-        switches = is_switch(params["fit_intercept"]) and is_switch(params["copy_X"])
-        numbers = is_size(params["alpha"]) and is_size(params["tol"]) and is_seed(params["random_state"])
-        return exact and usual and switches and numbers and not (classifier and params["class_weight"] is not None)
+        ridge = fit.estimator
+        exact = isinstance(ridge.solver, str) and ridge.solver in ("auto", "cholesky", "svd")
+        usual = ridge.positive is False and ridge.max_iter is None
+        switches = is_switch(ridge.fit_intercept) and is_switch(ridge.copy_X)
+        numbers = is_size(ridge.alpha) and is_size(ridge.tol) and is_seed(ridge.random_state)
+        return exact and usual and switches and numbers and not (classifier and ridge.class_weight is not None)
 
     def _takes_weights(self, data: Data) -> bool:
         return True
@@ -128,10 +128,10 @@ class NearlySingular(ValueError):
 
 
 class Targets:
-    """What is regressed on, as columns, centred and weighted; and for a regression on classes these."""
+    """What is regressed on, centred, weighted, and made ready to be solved for; for a regression on classes these."""
 
-    def __init__(self, columns: Floats, mean: npt.NDArray[Any], classes: npt.NDArray[Any] | None) -> None:
-        self.columns, self.mean, self.classes = columns, mean, classes
+    def __init__(self, prepared: Floats, mean: npt.NDArray[Any], classes: npt.NDArray[Any] | None) -> None:
+        self.prepared, self.mean, self.classes = prepared, mean, classes
 
 
 class LinearModel:
@@ -165,13 +165,9 @@ class RidgeTable:
             self.centred = X - self.offset
         if self.root is not None:
             self.centred = self.centred * self.root
-        self.solver: Callable[[float], Solve]
-        if estimator.solver == "svd":
-            self.solver = _by_svd(self.centred)
-        elif X.shape[1] > X.shape[0]:
-            self.solver = _by_dual(self.centred)
-        else:
-            self.solver = _by_cholesky(self.centred)
+        route = _by_svd if estimator.solver == "svd" else _by_dual if X.shape[1] > X.shape[0] else _by_cholesky
+        #: What is done with targets whatever the penalty, and what makes a solver of a penalty.
+        self.prepare, self.solver = route(self.centred)
 
     def targets(self, columns: Floats, classes: npt.NDArray[Any] | None) -> Targets:
         """Return targets (a vector, or columns) centred and weighted as the rows are."""
@@ -180,11 +176,11 @@ class RidgeTable:
             mean = np.asarray(np.average(columns, axis=0, weights=self.weight))
             columns = columns - mean
         columns = columns.reshape(len(columns), -1)
-        return Targets(columns if self.root is None else columns * self.root, mean, classes)
+        return Targets(self.prepare(columns if self.root is None else columns * self.root), mean, classes)
 
     def model(self, targets: Targets, solve: Solve) -> LinearModel:
         """Return the model of targets under one penalty."""
-        coef = solve(targets.columns)
+        coef = solve(targets.prepared)
         if len(coef) == 1:
             coef = coef.ravel()
         classifier = targets.classes is not None
@@ -193,36 +189,36 @@ class RidgeTable:
         return LinearModel(coef, intercept, classifier)
 
 
-def _by_cholesky(X: Floats) -> Callable[[float], Solve]:
+def _by_cholesky(X: Floats) -> tuple[Solve, Callable[[float], Solve]]:
     gram = X.T @ X
 
     def penalised(alpha: float) -> Solve:
         factor = _factor(gram, alpha)
-        return lambda targets: _solved(factor, X.T @ targets).T
+        return lambda product: _solved(factor, product).T
 
-    return penalised
+    return lambda targets: X.T @ targets, penalised
 
 
-def _by_dual(X: Floats) -> Callable[[float], Solve]:
+def _by_dual(X: Floats) -> tuple[Solve, Callable[[float], Solve]]:
     gram = X @ X.T
 
     def penalised(alpha: float) -> Solve:
         factor = _factor(gram, alpha)
         return lambda targets: (X.T @ _solved(factor, targets)).T
 
-    return penalised
+    return lambda targets: targets, penalised
 
 
-def _by_svd(X: Floats) -> Callable[[float], Solve]:
+def _by_svd(X: Floats) -> tuple[Solve, Callable[[float], Solve]]:
     U, s, Vt = np.linalg.svd(X, full_matrices=False)
     used = s > 1e-15
 
     def penalised(alpha: float) -> Solve:
         shrunk = np.zeros((len(s), 1))
         shrunk[used, 0] = s[used] / (s[used] ** 2 + alpha)
-        return lambda targets: (Vt.T @ (shrunk * (U.T @ targets))).T
+        return lambda product: (Vt.T @ (shrunk * product)).T
 
-    return penalised
+    return lambda targets: U.T @ targets, penalised
 
 
 def _factor(gram: Floats, alpha: float) -> Floats:
