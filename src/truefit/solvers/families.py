@@ -8,6 +8,9 @@ from copy import copy
 from truefit.core.fingerprint import Fingerprint
 from truefit.core.task import Fit
 
+#: Types whose values are known by how they are written; the usual ones, for which nothing else needs to be looked at.
+_PLAIN = (bool, int, float, str)
+
 
 class Families:
     """Tells which fits have estimators that are the same but for the parameters along a path.
@@ -42,6 +45,10 @@ class Families:
         return self._known[fit.estimator_key]
 
     def _family(self, fit: Fit) -> bytes | None:
+        values = {name: value for name, value in vars(fit.estimator).items() if name not in self.path}
+        if all(value is None or type(value) in _PLAIN for value in values.values()):
+            kind = type(fit.estimator)
+            return f"{kind.__module__}.{kind.__qualname__} {sorted(values.items())}".encode()
         try:
             common = copy(fit.estimator)
             for name in self.path:
