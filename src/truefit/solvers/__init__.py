@@ -14,24 +14,36 @@ def all_solvers() -> tuple[Solver, ...]:
     Examples
     --------
     >>> [solver.name for solver in all_solvers()]
-    ['brought', 'linear loo', 'boosting stages', 'stages', 'shared prefix', 'forest sizes', 'naive bayes',
-    'discriminant', 'ridge', 'neighbours', 'support vectors', 'plain']
+    ['brought', 'linear loo', 'naive bayes loo', 'discriminant loo', 'quadratic loo', 'neighbours loo',
+    'boosting stages', 'stages', 'shared prefix', 'forest sizes', 'naive bayes', 'discriminant', 'ridge', 'neighbours',
+    'support vectors', 'plain']
     """
     # Imported here: who only wants one solver need not load the estimators of the others.
     from truefit.solvers.boosting_stages import BoostingStagesSolver
     from truefit.solvers.brought import BroughtSolver
     from truefit.solvers.discriminant import DiscriminantSolver
+    from truefit.solvers.discriminant_loo import DiscriminantLooSolver
     from truefit.solvers.forest_sizes import ForestSizesSolver
     from truefit.solvers.linear_loo import LinearLooSolver
     from truefit.solvers.naive_bayes import NaiveBayesSolver
+    from truefit.solvers.naive_bayes_loo import NaiveBayesLooSolver
     from truefit.solvers.neighbours import NeighboursSolver
+    from truefit.solvers.neighbours_loo import NeighboursLooSolver
     from truefit.solvers.plain import PlainSolver
     from truefit.solvers.prefixes import PrefixSolver
+    from truefit.solvers.quadratic_loo import QuadraticLooSolver
     from truefit.solvers.ridge import RidgeSolver
     from truefit.solvers.stages import StagesSolver
     from truefit.solvers.support_vectors import SupportVectorsSolver
 
-    runs = BroughtSolver(), LinearLooSolver(), BoostingStagesSolver(), StagesSolver()
+    left_out = (
+        LinearLooSolver(),
+        NaiveBayesLooSolver(),
+        DiscriminantLooSolver(),
+        QuadraticLooSolver(),
+        NeighboursLooSolver(),
+    )
+    runs = BoostingStagesSolver(), StagesSolver()
     any_labels = (
         ForestSizesSolver(),
         NaiveBayesSolver(),
@@ -41,4 +53,4 @@ def all_solvers() -> tuple[Solver, ...]:
         SupportVectorsSolver(),
         PlainSolver(),
     )
-    return *runs, PrefixSolver(any_labels), *any_labels
+    return BroughtSolver(), *left_out, *runs, PrefixSolver(any_labels), *any_labels
