@@ -8,7 +8,7 @@ import sys
 from truefit.core.errors import InvalidInput
 
 NAMES = (
-    *("overhead", "all_metrics", "triangle", "workers", "loo_ridge", "same_rows", "agghoo_speed"),
+    *("overhead", "all_metrics", "triangle", "workers", "loo_ridge", "loo", "paths", "same_rows", "agghoo_speed"),
     *("memory_of_fits", "memory_of_workers", "rows_on_demand"),
     *("curve_coverage", "curve_adult", "curve_cost"),
 )

@@ -14,7 +14,7 @@ def all_solvers() -> tuple[Solver, ...]:
     Examples
     --------
     >>> [solver.name for solver in all_solvers()]
-    ['brought', 'linear loo', 'naive bayes loo', 'discriminant loo', 'quadratic loo', 'neighbours loo',
+    ['brought', 'linear loo', 'naive bayes loo', 'discriminant loo', 'quadratic loo', 'neighbours loo', 'kernel loo',
     'boosting stages', 'stages', 'shared prefix', 'forest sizes', 'naive bayes', 'discriminant', 'ridge', 'neighbours',
     'support vectors', 'plain']
     """
@@ -24,6 +24,7 @@ def all_solvers() -> tuple[Solver, ...]:
     from truefit.solvers.discriminant import DiscriminantSolver
     from truefit.solvers.discriminant_loo import DiscriminantLooSolver
     from truefit.solvers.forest_sizes import ForestSizesSolver
+    from truefit.solvers.kernel_loo import KernelLooSolver
     from truefit.solvers.linear_loo import LinearLooSolver
     from truefit.solvers.naive_bayes import NaiveBayesSolver
     from truefit.solvers.naive_bayes_loo import NaiveBayesLooSolver
@@ -42,6 +43,7 @@ def all_solvers() -> tuple[Solver, ...]:
         DiscriminantLooSolver(),
         QuadraticLooSolver(),
         NeighboursLooSolver(),
+        KernelLooSolver(),
     )
     runs = BoostingStagesSolver(), StagesSolver()
     any_labels = (

@@ -110,8 +110,11 @@ class ClassLooSolver(LeftOutSolver):
         self, estimator: Any, table: LabelledTable, rows: Index
     ) -> tuple[npt.NDArray[Any], Floats, npt.NDArray[np.bool_]]:
         scores, error = self.scores(estimator, table, rows)
-        # A class that is out of the question has a probability of 0, however far off its score is.
-        error[scores + error < (scores - error).max(axis=0) - UNTHINKABLE] = 0
+        # A class that is out of the question has a probability of 0, however far off its score is. Others must not be
+        # measured from there.
+        hopeless = scores + error < (scores - error).max(axis=0) - UNTHINKABLE
+        error[hopeless] = 0
+        scores = np.where(hopeless, scores.max(axis=0) - 2 * UNTHINKABLE, scores)
         leads = ClassScores((scores[1:] - scores[0])[:, :, None], error[0] + error[1:].max(axis=0))
         labels, certain = leads.labels()
         shares, near = self.probabilities(leads)
