@@ -13,10 +13,12 @@ from truefit.core.data import Data
 from truefit.core.task import Fit, Response
 from truefit.solvers.label_sweep import coded
 from truefit.solvers.left_out import Index, LeftOut, LeftOutSolver, labels_of
-from truefit.solvers.neighbour_search import Neighbours, NeighbourSearch
+from truefit.solvers.neighbour_search import Neighbours, NeighbourSearch, is_euclidean
 from truefit.solvers.neighbours import ClassVote, MeanVote, is_count, votes_as_usual
 from truefit.solvers.same_rows import as_floats, full_precision
 
+#: Up to this many rows all distances are worked out sooner than a tree is searched.
+MOST_BRUTE_ROWS = 4000
 #: With more columns scikit-learn does not build a tree, unless it is told to.
 MOST_TREE_COLUMNS = 15
 
@@ -81,11 +83,16 @@ class NeighboursLooSolver(LeftOutSolver):
 
 
 def _index(estimator: Any, X: npt.NDArray[np.float64]) -> Any:
-    """Return the table made ready for the search that scikit-learn would make without one of its rows."""
+    """Return the table made ready for a search.
+
+    However it is searched, distances are the same, and so are neighbours where they are certain.
+    """
     method = estimator.algorithm
-    if method == "auto":
-        brute = X.shape[1] > MOST_TREE_COLUMNS or estimator.n_neighbors >= (len(X) - 1) // 2
-        method = "brute" if brute else "kd_tree"
+    if is_euclidean(estimator) and len(X) <= MOST_BRUTE_ROWS:
+        method = "brute"
+    elif method == "auto":
+        many = X.shape[1] > MOST_TREE_COLUMNS or estimator.n_neighbors >= (len(X) - 1) // 2
+        method = "brute" if many else "kd_tree"
     options = {"leaf_size": estimator.leaf_size, "metric": estimator.metric, "p": estimator.p}
     return NearestNeighbors(algorithm=method, n_jobs=estimator.n_jobs, **options).fit(X)
 
