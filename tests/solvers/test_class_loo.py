@@ -9,12 +9,14 @@ from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import NearestCentroid
 from tests.solvers.label_case import numbers
 from tests.solvers.left_out_case import assert_equals_plain, classed, loo_case, loo_fits
 from tests.solvers.tables import troubled_tables
 
 from truefit.core.data import Data
 from truefit.core.rows import Rows
+from truefit.solvers.centroid_loo import CentroidLooSolver
 from truefit.solvers.class_loo import LabelledTable
 from truefit.solvers.discriminant_loo import DiscriminantLooSolver
 from truefit.solvers.naive_bayes_loo import NaiveBayesLooSolver
@@ -24,6 +26,10 @@ from truefit.testing.solver_contract import SolverContract
 
 
 class OwnBayes(GaussianNB):
+    pass
+
+
+class OwnCentroid(NearestCentroid):
     pass
 
 
@@ -60,7 +66,7 @@ class _ClassLoo(SolverContract):
             loo_case("a frame", plain, X=pd.DataFrame(X)),
             loo_case("columns first", plain, X=np.asfortranarray(X)),
             loo_case("one column", plain, X=X[:, :1]),
-            loo_case("far from 0", plain, X=X + 1e3),
+            loo_case("far from 0", plain, X=X + self.far),
             loo_case("a class of one", plain, y=np.where(np.arange(40) == 3, "cat", y))
             if self.lone
             else loo_case("again", plain),
@@ -68,6 +74,7 @@ class _ClassLoo(SolverContract):
         ]
 
     lone = True
+    far = 1e3
 
     def not_for_it(self):
         X, y = numbers(40, 3)
@@ -132,7 +139,21 @@ class TestQuadraticLooSolver(_ClassLoo):
         ]
 
 
+class TestCentroidLooSolver(_ClassLoo):
+    usual, own = NearestCentroid, OwnCentroid
+    others = NearestCentroid(metric="manhattan"), NearestCentroid(shrink_threshold=0.1)
+    wrong = NearestCentroid(priors="even"), NearestCentroid(metric="l2")
+    far = 10  # farther away distances are as rounding has them
+
+    def make_solver(self):
+        return CentroidLooSolver()
+
+    def more_cases(self):
+        return [loo_case("shares", NearestCentroid(priors="empirical"), NearestCentroid(priors=[0.5, 0.5]))]
+
+
 SOLVERS = {
+    "centroid": (CentroidLooSolver(), NearestCentroid()),
     "bayes": (NaiveBayesLooSolver(), GaussianNB()),
     "discriminant": (DiscriminantLooSolver(), LinearDiscriminantAnalysis()),
     "quadratic": (QuadraticLooSolver(), QuadraticDiscriminantAnalysis()),
@@ -184,6 +205,7 @@ def test_means_of_classes():
 def estimators():
     smoothing, priors = st.sampled_from([1e-9, 0.0, 0.1]), st.sampled_from([None, [0.2, 0.3, 0.5]])
     return st.one_of(
+        st.builds(NearestCentroid, priors=st.sampled_from(["uniform", "empirical", [0.2, 0.3, 0.5]])),
         st.builds(GaussianNB, var_smoothing=smoothing, priors=priors),
         st.builds(LinearDiscriminantAnalysis, tol=st.sampled_from([1e-4, 1e-2]), priors=priors),
         st.builds(QuadraticDiscriminantAnalysis, reg_param=smoothing, tol=st.sampled_from([1e-4, 0]), priors=priors),

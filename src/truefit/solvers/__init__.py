@@ -15,14 +15,17 @@ def all_solvers() -> tuple[Solver, ...]:
     --------
     >>> [solver.name for solver in all_solvers()]
     ['brought', 'linear loo', 'naive bayes loo', 'discriminant loo', 'quadratic loo', 'neighbours loo', 'kernel loo',
-    'boosting stages', 'stages', 'shared prefix', 'forest sizes', 'naive bayes', 'discriminant', 'ridge', 'neighbours',
-    'support vectors', 'plain']
+    'count bayes loo', 'centroid loo', 'dummy loo', 'boosting stages', 'stages', 'shared prefix', 'forest sizes',
+    'naive bayes', 'discriminant', 'ridge', 'neighbours', 'support vectors', 'plain']
     """
     # Imported here: who only wants one solver need not load the estimators of the others.
     from truefit.solvers.boosting_stages import BoostingStagesSolver
     from truefit.solvers.brought import BroughtSolver
+    from truefit.solvers.centroid_loo import CentroidLooSolver
+    from truefit.solvers.count_bayes_loo import CountBayesLooSolver
     from truefit.solvers.discriminant import DiscriminantSolver
     from truefit.solvers.discriminant_loo import DiscriminantLooSolver
+    from truefit.solvers.dummy_loo import DummyLooSolver
     from truefit.solvers.forest_sizes import ForestSizesSolver
     from truefit.solvers.kernel_loo import KernelLooSolver
     from truefit.solvers.linear_loo import LinearLooSolver
@@ -44,6 +47,9 @@ def all_solvers() -> tuple[Solver, ...]:
         QuadraticLooSolver(),
         NeighboursLooSolver(),
         KernelLooSolver(),
+        CountBayesLooSolver(),
+        CentroidLooSolver(),
+        DummyLooSolver(),
     )
     runs = BoostingStagesSolver(), StagesSolver()
     any_labels = (

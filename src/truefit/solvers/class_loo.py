@@ -85,6 +85,10 @@ class ClassLooSolver(LeftOutSolver):
     def scores(self, estimator: Any, table: LabelledTable, rows: Index) -> tuple[Floats, Floats]:
         """Return the scores of the classes for each row without it, and a bound on their error: (classes, rows)."""
 
+    def label_scores(self, estimator: Any, table: LabelledTable, rows: Index) -> tuple[Floats, Floats] | None:
+        """Return the scores that labels go by, where these are others."""
+        return None
+
     def probabilities(self, scores: ClassScores) -> tuple[Floats, npt.NDArray[np.bool_]]:
         """Return probabilities as scikit-learn makes them of scores."""
         return scores.probabilities()
@@ -109,17 +113,21 @@ class ClassLooSolver(LeftOutSolver):
     def _part(
         self, estimator: Any, table: LabelledTable, rows: Index
     ) -> tuple[npt.NDArray[Any], Floats, npt.NDArray[np.bool_]]:
-        scores, error = self.scores(estimator, table, rows)
-        # A class that is out of the question has a probability of 0, however far off its score is. Others must not be
-        # measured from there.
-        hopeless = scores + error < (scores - error).max(axis=0) - UNTHINKABLE
-        error[hopeless] = 0
-        scores = np.where(hopeless, scores.max(axis=0) - 2 * UNTHINKABLE, scores)
-        leads = ClassScores((scores[1:] - scores[0])[:, :, None], error[0] + error[1:].max(axis=0))
-        labels, certain = leads.labels()
+        leads = _leads(*self.scores(estimator, table, rows))
+        others = self.label_scores(estimator, table, rows)
+        labels, certain = (leads if others is None else _leads(*others)).labels()
         shares, near = self.probabilities(leads)
         alone = table.counts[table.codes[rows]] < 2
         return labels[:, 0], shares[:, 0], certain & near & ~alone
+
+
+def _leads(scores: Floats, error: Floats) -> ClassScores:
+    # A class that is out of the question has a probability of 0, however far off its score is. Others must not be
+    # measured from there.
+    hopeless = scores + error < (scores - error).max(axis=0) - UNTHINKABLE
+    error = np.where(hopeless, 0.0, error)
+    scores = np.where(hopeless, scores.max(axis=0) - 2 * UNTHINKABLE, scores)
+    return ClassScores((scores[1:] - scores[0])[:, :, None], error[0] + error[1:].max(axis=0))
 
 
 def priors_fit(priors: Any, data: Data) -> bool:
