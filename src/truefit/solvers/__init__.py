@@ -16,7 +16,7 @@ def all_solvers() -> tuple[Solver, ...]:
     >>> [solver.name for solver in all_solvers()]
     ['brought', 'linear loo', 'naive bayes loo', 'discriminant loo', 'quadratic loo', 'neighbours loo', 'kernel loo',
     'count bayes loo', 'centroid loo', 'dummy loo', 'boosting stages', 'stages', 'shared prefix', 'forest sizes',
-    'naive bayes', 'discriminant', 'ridge', 'neighbours', 'support vectors', 'plain']
+    'network epochs', 'naive bayes', 'discriminant', 'ridge', 'neighbours', 'support vectors', 'plain']
     """
     # Imported here: who only wants one solver need not load the estimators of the others.
     from truefit.solvers.boosting_stages import BoostingStagesSolver
@@ -33,6 +33,7 @@ def all_solvers() -> tuple[Solver, ...]:
     from truefit.solvers.naive_bayes_loo import NaiveBayesLooSolver
     from truefit.solvers.neighbours import NeighboursSolver
     from truefit.solvers.neighbours_loo import NeighboursLooSolver
+    from truefit.solvers.network_epochs import NetworkEpochsSolver
     from truefit.solvers.plain import PlainSolver
     from truefit.solvers.prefixes import PrefixSolver
     from truefit.solvers.quadratic_loo import QuadraticLooSolver
@@ -54,6 +55,7 @@ def all_solvers() -> tuple[Solver, ...]:
     runs = BoostingStagesSolver(), StagesSolver()
     any_labels = (
         ForestSizesSolver(),
+        NetworkEpochsSolver(),
         NaiveBayesSolver(),
         DiscriminantSolver(),
         RidgeSolver(),

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any, TypeGuard
+from typing import Any
 
 from sklearn import get_config
 
@@ -19,7 +19,6 @@ from truefit.core.task import Ask, Fit
 from truefit.solvers.chain import Chain, chain_of, last_of, put_together, rest_of, seeds_of
 from truefit.solvers.plain import or_plain
 from truefit.solvers.questions import questions, rows_key
-from truefit.solvers.same_rows import SameRowsSolver
 from truefit.solvers.transformed import TransformedData
 
 #: Fits in one job. More would share more, but leave less for other workers to do, and longer until outcomes are kept.
@@ -113,8 +112,8 @@ class PrefixSolver:
         lots: dict[int, list[Fit]] = defaultdict(list)
         for fit in group:
             last = last_of(fit.estimator)
-            # What is answered for all labels at once may go together as its own solver has it.
-            sweeping = [solver.most for solver in self.others if _sweeps(solver, last)]
+            # What is answered all at once may go together as its own solver has it.
+            sweeping = [solver.most for solver in self.others if type(last) in getattr(solver, "kinds", ())]  # type: ignore[attr-defined]
             lots[max([MOST, *sweeping])].append(fit)
         return [part for most, lot in lots.items() for part in _cut(lot, most)]
 
@@ -153,10 +152,6 @@ class PrefixSolver:
             left = [fit for fit in fits if fit.key not in done]
         assert not left, "the last solver takes all"
         return outcomes
-
-
-def _sweeps(solver: Solver, estimator: Any) -> TypeGuard[SameRowsSolver]:
-    return isinstance(solver, SameRowsSolver) and type(estimator) in solver.kinds
 
 
 def _identity(fit: Fit, chain: Chain, i: int) -> tuple[Any, ...]:
