@@ -14,9 +14,15 @@ import warnings
 import numpy as np
 from sklearn.base import clone
 from sklearn.datasets import make_classification, make_regression
+from sklearn.decomposition import PCA
+from sklearn.ensemble import BaggingRegressor, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.feature_selection import SelectKBest, mutual_info_regression
 from sklearn.linear_model import Ridge, RidgeClassifier
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from truefit import Engine, assess
@@ -64,8 +70,9 @@ def compare(name, estimator, grid, table, target, rounds=3, **metadata):
     difference = np.abs(ours - theirs).max() / np.abs(theirs).max()
     slow, fast = (statistics.median(column) for column in zip(*seconds, strict=True))
     ratio = statistics.median(slow / fast for slow, fast in seconds)
+    wanted = "" if target is None else f"{target}x"
     fits = f"{stats.asked}, {stats.run}"
-    values = f"{slow:8.2f} {fast:8.3f} {ratio:6.1f}x {f'{target}x':>6s} {fits:>12s} {difference:14.1e}"
+    values = f"{slow:8.2f} {fast:8.3f} {ratio:6.1f}x {wanted:>6s} {fits:>12s} {difference:14.1e}"
     print(f"  {name:44s} {values}", flush=True)
 
 
@@ -89,6 +96,26 @@ def main():
         weight = np.random.default_rng(0).random(10_000)
         compare("Ridge, n=10000, p=50, weighted", Ridge(), alpha, numbers(10_000, 50), 10, sample_weight=weight)
         compare("RidgeClassifier, n=10000, p=50", RidgeClassifier(), alpha, classes(10_000, 50), 10)
+        size = {"n_estimators": list(range(5, 105, 5))}
+        compare(
+            "RandomForestClassifier, n=1000, p=10", RandomForestClassifier(random_state=0), size, classes(1000, 10), 5
+        )
+        compare("BaggingRegressor, n=500, p=10", BaggingRegressor(random_state=0), size, numbers(500, 10), None)
+        stages = {"max_iter": list(range(5, 105, 5))}
+        boosting = HistGradientBoostingClassifier(random_state=0)
+        compare("HistGradientBoosting, n=1000, p=10", boosting, stages, classes(1000, 10), 6, rounds=1)
+        network = MLPClassifier(50, random_state=0)
+        compare("MLPClassifier, n=1000, p=20", network, stages, classes(1000, 20), 8, rounds=1)
+        scaled = make_pipeline(StandardScaler(), MLPRegressor(50, random_state=0))
+        epochs = {"mlpregressor__max_iter": stages["max_iter"]}
+        compare("scaler, MLPRegressor, n=1000, p=20", scaled, epochs, numbers(1000, 20), 8, rounds=1)
+        kept = {"pca__n_components": list(range(3, 63, 3))}
+        for last in (Ridge(), KNeighborsRegressor()):
+            pipeline = make_pipeline(StandardScaler(), PCA(svd_solver="full"), last)
+            compare(f"scaler, PCA, {type(last).__name__}, n=3000, p=100", pipeline, kept, numbers(3000, 100), 4)
+        best = {"selectkbest__k": list(range(3, 63, 3))}
+        ranked = make_pipeline(SelectKBest(mutual_info_regression), Ridge())
+        compare("SelectKBest, Ridge, n=500, p=80", ranked, best, numbers(500, 80), None, rounds=1)
 
 
 if __name__ == "__main__":

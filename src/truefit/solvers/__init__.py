@@ -15,8 +15,8 @@ def all_solvers() -> tuple[Solver, ...]:
     --------
     >>> [solver.name for solver in all_solvers()]
     ['brought', 'linear loo', 'naive bayes loo', 'discriminant loo', 'quadratic loo', 'neighbours loo', 'kernel loo',
-    'count bayes loo', 'centroid loo', 'dummy loo', 'boosting stages', 'stages', 'shared prefix', 'forest sizes',
-    'network epochs', 'naive bayes', 'discriminant', 'ridge', 'neighbours', 'support vectors', 'plain']
+    'count bayes loo', 'centroid loo', 'dummy loo', 'boosting stages', 'stages', 'step paths', 'shared prefix',
+    'forest sizes', 'network epochs', 'naive bayes', 'discriminant', 'ridge', 'neighbours', 'support vectors', 'plain']
     """
     # Imported here: who only wants one solver need not load the estimators of the others.
     from truefit.solvers.boosting_stages import BoostingStagesSolver
@@ -39,6 +39,7 @@ def all_solvers() -> tuple[Solver, ...]:
     from truefit.solvers.quadratic_loo import QuadraticLooSolver
     from truefit.solvers.ridge import RidgeSolver
     from truefit.solvers.stages import StagesSolver
+    from truefit.solvers.step_paths import StepPathSolver
     from truefit.solvers.support_vectors import SupportVectorsSolver
 
     left_out = (
@@ -63,4 +64,5 @@ def all_solvers() -> tuple[Solver, ...]:
         SupportVectorsSolver(),
         PlainSolver(),
     )
-    return BroughtSolver(), *left_out, *runs, PrefixSolver(any_labels), *any_labels
+    first_steps = StepPathSolver(PrefixSolver(any_labels))
+    return BroughtSolver(), *left_out, *runs, first_steps, PrefixSolver(any_labels, (first_steps,)), *any_labels
