@@ -8,8 +8,18 @@ import sys
 from truefit.core.errors import InvalidInput
 
 NAMES = (
-    *("overhead", "all_metrics", "triangle", "workers", "loo_ridge", "same_rows", "agghoo_speed"),
-    "racing",
+    *(
+        "overhead",
+        "all_metrics",
+        "triangle",
+        "workers",
+        "loo_ridge",
+        "loo",
+        "paths",
+        "same_rows",
+        "agghoo_speed",
+        "racing",
+    ),
     *("memory_of_fits", "memory_of_workers", "rows_on_demand"),
     *("curve_coverage", "curve_adult", "curve_cost"),
 )

@@ -3,7 +3,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes, load_wine
-from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import (
+    BaggingClassifier,
+    BaggingRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import Ridge
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -44,6 +53,12 @@ class TestForestSizesSolver(SolverContract):
             SolverCase("extra classes", sizes(ExtraTreesClassifier, bootstrap=True), XW, yw, **of_classes),
             SolverCase("other labels", sizes(RandomForestClassifier), XW, yw, labels=labels, **of_classes),
             SolverCase("seeded", sizes(RandomForestRegressor, random_state=3), XD, yd),
+            SolverCase("bags", sizes(BaggingRegressor, max_features=0.5), XD, yd),
+            SolverCase(
+                "bags of others", sizes(BaggingRegressor, estimator=Ridge(), bootstrap=False, max_samples=9), XD, yd
+            ),
+            SolverCase("bags of classes", sizes(BaggingClassifier), XW, words, **of_classes),
+            SolverCase("votes", sizes(BaggingClassifier, estimator=KNeighborsClassifier(2)), XW, yw, **of_classes),
             SolverCase("part of the rows", sizes(RandomForestRegressor, max_samples=0.6), XD, yd),
         ]
 

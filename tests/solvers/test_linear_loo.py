@@ -16,7 +16,8 @@ from truefit.core.key import Keys
 from truefit.core.rows import Rows
 from truefit.core.task import Ask, FitTask
 from truefit.solvers import all_solvers
-from truefit.solvers.linear_loo import SMALLEST_GROUP, LinearLooSolver, problem_of
+from truefit.solvers.left_out import SMALLEST_GROUP
+from truefit.solvers.linear_loo import LinearLooSolver, problem_of
 from truefit.solvers.plain import PlainSolver, fit_plain
 from truefit.testing.solver_contract import SolverCase, SolverContract, assert_equal_answers
 

@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,12 +10,15 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor, RadiusN
 from tests.solvers.label_case import assert_same_bits, flipped, label_case, numbers, sweep_fits
 
 from truefit.core.data import Data
+from truefit.core.key import Keys
 from truefit.core.rows import Rows
+from truefit.core.task import Ask, FitTask
 from truefit.solvers.neighbours import NeighboursSolver
 from truefit.solvers.plain import PlainSolver
 from truefit.testing.solver_contract import SolverContract
 
 BOTH = ("predict", "predict_proba")
+VOTES = ("uniform", "distance")
 
 
 class OwnNeighbours(KNeighborsClassifier):
@@ -55,6 +60,22 @@ class TestNeighboursSolver(SolverContract):
             label_case("a frame", KNeighborsClassifier(), X=pd.DataFrame(X), responses=BOTH),
             label_case("whole numbers as labels", KNeighborsClassifier(), y=(y == "bee") * 5),
             label_case("regression", *regressors, y=first, others=[second], **usual),
+            label_case(
+                "along k",
+                *(KNeighborsClassifier(k, weights=w) for k in (1, 4, 9, 20) for w in VOTES),
+                others=[],
+                responses=BOTH,
+            ),
+            label_case(
+                "along k, equally near", *(KNeighborsClassifier(k) for k in (1, 4, 9)), X=np.round(X), others=[]
+            ),
+            label_case(
+                "along k, with other labels",
+                *(KNeighborsRegressor(k) for k in (1, 4)),
+                y=first,
+                others=[second],
+                **usual,
+            ),
             label_case("whole numbers as targets", *regressors, y=np.arange(60), others=[np.arange(60)[::-1]], **usual),
         ]
 
@@ -139,6 +160,64 @@ def test_targets_of_two_columns_are_left_to_plain_fitting():
     data = Data(X, Y, task="regression")
     [job] = NeighboursSolver().claim(sweep_fits(data, KNeighborsRegressor(), [None, Y[::-1].copy()]), data)
     assert [outcome.solver for outcome in job.run(data)] == ["plain", "plain"]
+
+
+def along_k(data, make, sizes, train, asked, responses=("predict",), votes=VOTES):
+    keys, asks = Keys(data), tuple(Ask(asked, response) for response in responses)
+    return [keys.fit(FitTask(make(k, weights=w), train, asks)) for k in sizes for w in votes]
+
+
+@given(
+    n=st.integers(12, 80),
+    p=st.integers(1, 20),
+    sizes=st.lists(st.integers(1, 11), min_size=2, max_size=5, unique=True),
+    metric=st.sampled_from(["minkowski", "manhattan", "chebyshev"]),
+    algorithm=st.sampled_from(["auto", "brute", "kd_tree", "ball_tree"]),
+    trouble=st.sampled_from(["none", "whole numbers", "duplicates", "offset", "single precision", "sparse", "huge"]),
+)
+@settings(max_examples=80)
+def test_all_numbers_of_neighbours_have_the_same_bits_as_plain_fitting(n, p, sizes, metric, algorithm, trouble):
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(n, p))
+    if trouble == "whole numbers":
+        X = np.round(X)
+    elif trouble == "duplicates":
+        X = X[rng.integers(n // 2, size=n)]
+    elif trouble == "offset":
+        X = X + 1e7
+    elif trouble == "huge":
+        X = X * 1e160
+    elif trouble == "single precision":
+        X = X.astype(np.float32)
+    elif trouble == "sparse":
+        X, metric, algorithm = sparse.csr_array(np.round(X)), "minkowski", "auto"
+    train, everything = Rows.of(range(n - 1)), Rows.all(n)
+    data = Data(X, rng.normal(size=n), task="regression")
+    with np.errstate(all="ignore"):
+        make = partial(KNeighborsRegressor, metric=metric, algorithm=algorithm)
+        assert_same_bits(NeighboursSolver(), along_k(data, make, sizes, train, everything), data)
+        if metric == "minkowski":
+            data = Data(X, np.r_[0, 1, 2, rng.integers(0, 3, n - 3)], task="classification")
+            make = partial(KNeighborsClassifier, algorithm=algorithm)
+            assert_same_bits(NeighboursSolver(), along_k(data, make, sizes, train, everything, BOTH), data)
+
+
+def test_one_search_answers_all_numbers_of_neighbours(monkeypatch):
+    X, y = numbers()
+    data = Data(X, y, task="classification")
+    fits = along_k(data, KNeighborsClassifier, range(1, 21), Rows.of(range(40)), Rows.of(range(40, 60)), BOTH)
+    searches = []
+    kneighbors = KNeighborsClassifier.kneighbors
+
+    def counted(self, *args, **kwargs):
+        searches.append(kwargs.get("n_neighbors"))
+        return kneighbors(self, *args, **kwargs)
+
+    monkeypatch.setattr(KNeighborsClassifier, "kneighbors", counted)
+    [job] = NeighboursSolver().claim(fits, data)
+    assert len(job.fits) == 40
+    job.run(data)
+    assert searches == [19, 20]  # from half of the rows on scikit-learn searches in another way
 
 
 @pytest.mark.parametrize("rows", [3, 10, 1000])

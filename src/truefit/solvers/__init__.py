@@ -14,31 +14,55 @@ def all_solvers() -> tuple[Solver, ...]:
     Examples
     --------
     >>> [solver.name for solver in all_solvers()]
-    ['brought', 'linear loo', 'boosting stages', 'stages', 'shared prefix', 'forest sizes', 'naive bayes',
-    'discriminant', 'ridge classes', 'neighbours', 'support vectors', 'plain']
+    ['brought', 'linear loo', 'naive bayes loo', 'discriminant loo', 'quadratic loo', 'neighbours loo', 'kernel loo',
+    'count bayes loo', 'centroid loo', 'dummy loo', 'boosting stages', 'stages', 'step paths', 'shared prefix',
+    'forest sizes', 'network epochs', 'naive bayes', 'discriminant', 'ridge', 'neighbours', 'support vectors', 'plain']
     """
     # Imported here: who only wants one solver need not load the estimators of the others.
     from truefit.solvers.boosting_stages import BoostingStagesSolver
     from truefit.solvers.brought import BroughtSolver
+    from truefit.solvers.centroid_loo import CentroidLooSolver
+    from truefit.solvers.count_bayes_loo import CountBayesLooSolver
     from truefit.solvers.discriminant import DiscriminantSolver
+    from truefit.solvers.discriminant_loo import DiscriminantLooSolver
+    from truefit.solvers.dummy_loo import DummyLooSolver
     from truefit.solvers.forest_sizes import ForestSizesSolver
+    from truefit.solvers.kernel_loo import KernelLooSolver
     from truefit.solvers.linear_loo import LinearLooSolver
     from truefit.solvers.naive_bayes import NaiveBayesSolver
+    from truefit.solvers.naive_bayes_loo import NaiveBayesLooSolver
     from truefit.solvers.neighbours import NeighboursSolver
+    from truefit.solvers.neighbours_loo import NeighboursLooSolver
+    from truefit.solvers.network_epochs import NetworkEpochsSolver
     from truefit.solvers.plain import PlainSolver
     from truefit.solvers.prefixes import PrefixSolver
-    from truefit.solvers.ridge_classes import RidgeClassesSolver
+    from truefit.solvers.quadratic_loo import QuadraticLooSolver
+    from truefit.solvers.ridge import RidgeSolver
     from truefit.solvers.stages import StagesSolver
+    from truefit.solvers.step_paths import StepPathSolver
     from truefit.solvers.support_vectors import SupportVectorsSolver
 
-    runs = BroughtSolver(), LinearLooSolver(), BoostingStagesSolver(), StagesSolver()
+    left_out = (
+        LinearLooSolver(),
+        NaiveBayesLooSolver(),
+        DiscriminantLooSolver(),
+        QuadraticLooSolver(),
+        NeighboursLooSolver(),
+        KernelLooSolver(),
+        CountBayesLooSolver(),
+        CentroidLooSolver(),
+        DummyLooSolver(),
+    )
+    runs = BoostingStagesSolver(), StagesSolver()
     any_labels = (
         ForestSizesSolver(),
+        NetworkEpochsSolver(),
         NaiveBayesSolver(),
         DiscriminantSolver(),
-        RidgeClassesSolver(),
+        RidgeSolver(),
         NeighboursSolver(),
         SupportVectorsSolver(),
         PlainSolver(),
     )
-    return *runs, PrefixSolver(any_labels), *any_labels
+    first_steps = StepPathSolver(PrefixSolver(any_labels))
+    return BroughtSolver(), *left_out, *runs, first_steps, PrefixSolver(any_labels, (first_steps,)), *any_labels

@@ -1,4 +1,4 @@
-"""ForestSizesSolver: forests of several sizes from one fit, whose first trees are the smaller forests."""
+"""ForestSizesSolver: forests and bags of several sizes from one fit, whose first members are the smaller ones."""
 
 from __future__ import annotations
 
@@ -8,25 +8,33 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import (
+    BaggingClassifier,
+    BaggingRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 
 from truefit.core.data import Data
-from truefit.core.fingerprint import Fingerprint
 from truefit.core.job import Job
 from truefit.core.outcome import Outcome
 from truefit.core.task import Fit
+from truefit.solvers.families import Families
 from truefit.solvers.parameters import is_seed
 from truefit.solvers.plain import model_classes, or_plain, respond, train
 
-FORESTS = (RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor)
+BAGS = (BaggingClassifier, BaggingRegressor)
+FORESTS = (RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor, *BAGS)
 
 
 class ForestSizesSolver:
     """Forests that differ only in their number of trees, on the same rows: the largest is fitted, and cut.
 
     Trees get their seeds one after the other from the forest's, so the first m trees of a larger forest are the forest
-    of m trees. Answers are those of plain fitting bit for bit: the same trees, added up in the same order.
+    of m trees; so it is with the members of a ``BaggingClassifier`` or ``BaggingRegressor``. Answers are those of plain
+    fitting bit for bit: the same trees, added up in the same order.
 
     The time of the one fit is charged to the candidates in proportion to their numbers of trees, so that the sum is the
     time really spent.
@@ -47,17 +55,18 @@ class ForestSizesSolver:
     """
 
     name = "forest sizes"
+    kinds = FORESTS
+    #: Fits that go together behind the same steps of a pipeline.
+    most = 64
 
     def claim(self, fits: Sequence[Fit], data: Data) -> list[Job]:
         """One job for each family of forests on each set of training rows."""
-        families: dict[bytes, bytes | None] = {}
+        families = Families(("n_estimators",))
         groups: dict[tuple[bytes, bytes, tuple[tuple[str, int], ...]], list[Fit]] = defaultdict(list)
         for fit in fits:
-            if fit.model is not None or type(fit.estimator) not in FORESTS:
+            if fit.model is not None or type(fit.estimator) not in self.kinds:
                 continue
-            if fit.estimator_key not in families:
-                families[fit.estimator_key] = _family(fit.estimator)
-            family = families[fit.estimator_key]
+            family = families.of(fit) if _grows(fit.estimator) else None
             if family is not None:
                 groups[family, fit.train_key, fit.seeds].append(fit)
         return [Job(self, tuple(group)) for group in groups.values() if len(group) > 1]
@@ -79,19 +88,13 @@ class ForestSizesSolver:
         return outcomes
 
 
-def _family(estimator: Any) -> bytes | None:
-    """Return what all forests have in common that differ in their number of trees only; None for those to leave."""
+def _grows(estimator: Any) -> bool:
+    """Whether the size is a number of trees that are grown one after the other, and nothing depends on all of them."""
     size = estimator.n_estimators
-    counted = isinstance(size, int | np.integer) and not isinstance(size, bool) and size >= 1
+    counted = isinstance(size, int | np.integer) and not isinstance(size, bool) and bool(size >= 1)
     # The rows that a tree did not see are judged by the whole forest, and a warm start has trees already.
-    if not counted or estimator.oob_score is not False or estimator.warm_start is not False:
-        return None
-    if not is_seed(estimator.random_state):
-        return None
-    try:
-        return Fingerprint(clone(estimator).set_params(n_estimators=1)).digest
-    except Exception:
-        return None
+    alone = estimator.oob_score is False and estimator.warm_start is False
+    return counted and alone and is_seed(estimator.random_state)
 
 
 def _first(forest: Any, size: int) -> Any:
@@ -99,4 +102,6 @@ def _first(forest: Any, size: int) -> Any:
     model = copy(forest)
     model.n_estimators = size
     model.estimators_ = forest.estimators_[:size]
+    if type(forest) in BAGS:
+        model.estimators_features_, model._seeds = forest.estimators_features_[:size], forest._seeds[:size]
     return model

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,25 +10,18 @@ import numpy.typing as npt
 from sklearn.linear_model import LinearRegression, Ridge
 
 from truefit.core.data import Data
-from truefit.core.job import Job
-from truefit.core.outcome import Answer, Outcome
 from truefit.core.task import Fit
 from truefit.solvers.leave_one_out import Conditioning, LeaveOneOut, LinearProblem, ordinary
+from truefit.solvers.left_out import Index, LeftOut, LeftOutSolver, labels_of
 from truefit.solvers.parameters import is_seed, is_size, is_switch
-from truefit.solvers.plain import fit_plain, or_plain
-
-#: Below this many fits plain fitting is as fast.
-SMALLEST_GROUP = 8
 
 
-class LinearLooSolver:
+class LinearLooSolver(LeftOutSolver):
     """Leave-one-out fits of ``Ridge`` and ``LinearRegression``, each asked for the row that it leaves out.
 
     The prediction without row i is yᵢ − eᵢ / (1 − hᵢ), see :mod:`truefit.solvers.leave_one_out`: one factorisation
     instead of n fits. Rows for which this cannot be shown to equal a refit within 1e-8 relative (a leverage near 1, a
     prediction that all but cancels out) are refitted, and their outcomes say "plain".
-
-    The time spent is charged to all fits of the job in equal parts.
 
     Examples
     --------
@@ -49,51 +39,32 @@ class LinearLooSolver:
     """
 
     name = "linear loo"
+    kinds = (Ridge, LinearRegression)
 
-    def claim(self, fits: Sequence[Fit], data: Data) -> list[Job]:
-        """One job for each estimator and labels with enough rows left out."""
+    def served(self, groups: Sequence[Sequence[Fit]], data: Data) -> Sequence[Sequence[Fit]]:
+        """Those whose solution is exact, on a table that is well conditioned enough for most rows to be trusted."""
         if not _dense(data):
             return []
-        groups: dict[tuple[bytes, int], list[Fit]] = defaultdict(list)
-        for fit in fits:
-            if type(fit.estimator) in (Ridge, LinearRegression) and _leaves_out_what_it_asks(fit, data.n):
-                groups[fit.estimator_key, id(fit.y)].append(fit)
         conditions: dict[bool, Conditioning] = {}
-        jobs = []
-        for group in groups.values():
+        served = []
+        for group in groups:
             problem = problem_of(group[0].estimator)
-            if problem is None or len(group) < SMALLEST_GROUP or not _plain_numbers(_labels(group[0], data)):
+            if problem is None or not plain_numbers(labels_of(group[0], data)):
                 continue
             if problem.intercept not in conditions:
                 conditions[problem.intercept] = Conditioning(data.X, problem.intercept)
-                _release(data)
+                if data.release is not None:
+                    data.release()
             if conditions[problem.intercept].serves(problem):
-                jobs.append(Job(self, tuple(group)))
-        return jobs
+                served.append(group)
+        return served
 
-    def solve(self, job: Job, data: Data) -> list[Outcome]:
+    def left_out(self, estimator: Any, labels: npt.NDArray[Any], data: Data, rows: Index) -> LeftOut:
         """Factorise once and read off every prediction."""
-        return or_plain(self._solve, job, data)
-
-    def _solve(self, job: Job, data: Data) -> list[Outcome]:
-        first = job.fits[0]
-        problem = problem_of(first.estimator)
+        problem = problem_of(estimator)
         assert problem is not None  # or it would not have been claimed
-        start = time.perf_counter()
-        loo = LeaveOneOut(data.X, _labels(first, data), problem)
-        values, trusted = loo.predictions, loo.trusted.tolist()
-        seconds = (time.perf_counter() - start) / len(job.fits)
-        _release(data)
-        tokens, name, outcomes = data.tokens, self.name, []
-        for fit in job.fits:
-            i = int(fit.train.listed[0])
-            if trusted[i]:
-                answer = Answer("predict", tokens[i : i + 1], values[i : i + 1])
-                outcomes.append(Outcome(fit.key, (answer,), seconds, name))
-            else:
-                outcome = fit_plain(fit, data)
-                outcomes.append(replace(outcome, fit_seconds=outcome.fit_seconds + seconds))
-        return outcomes
+        loo = LeaveOneOut(data.X, labels, problem)
+        return LeftOut({"predict": loo.predictions[rows]}, loo.trusted[rows])
 
 
 def problem_of(estimator: Any) -> LinearProblem | None:
@@ -115,38 +86,11 @@ def problem_of(estimator: Any) -> LinearProblem | None:
     return LinearProblem(float(alpha), bool(intercept), "svd" if solver == "svd" else "cholesky")
 
 
-def _leaves_out_what_it_asks(fit: Fit, n: int) -> bool:
-    train = fit.train
-    if train.total != n or len(train.listed) != 1 or len(fit.asks) != 1:
-        return False
-    if fit.keep_model or fit.model is not None:  # no model comes of a closed form, and one that is there answers faster
-        return False
-    ask, left_out = fit.asks[0], train.listed[0]
-    if ask.response != "predict" or len(ask.rows) != 1:
-        return False
-    return bool((ask.rows.listed[0] if ask.rows.total is None else ask.rows.index[0]) == left_out)
-
-
 def _dense(data: Data) -> bool:
     X = data.X
-    return (
-        data.weight is None
-        and isinstance(X, np.ndarray)
-        and X.ndim == 2
-        and X.shape[1] > 0
-        and X.dtype == np.float64
-        and ordinary(X)
-    )
+    return isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] > 0 and X.dtype == np.float64 and ordinary(X)
 
 
-def _plain_numbers(y: npt.NDArray[Any]) -> bool:
+def plain_numbers(y: npt.NDArray[Any]) -> bool:
+    """Whether targets are a vector of numbers whose squares are numbers too."""
     return y.ndim == 1 and (y.dtype.kind in "iu" or y.dtype in (np.float32, np.float64)) and ordinary(y)
-
-
-def _labels(fit: Fit, data: Data) -> npt.NDArray[Any]:
-    return data.y if fit.y is None else fit.y
-
-
-def _release(data: Data) -> None:
-    if data.release is not None:
-        data.release()

@@ -1,4 +1,4 @@
-"""NeighboursSolver: nearest neighbours on the same rows with many label vectors, found once."""
+"""NeighboursSolver: nearest neighbours on the same rows, found once for any number of them and any labels."""
 
 from __future__ import annotations
 
@@ -12,24 +12,26 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from truefit.core.data import Data
 from truefit.core.task import Fit, Response
-from truefit.solvers.label_sweep import LabelSweep, classes_for, label_sweeps
+from truefit.solvers.label_sweep import classes_for, label_sweeps
+from truefit.solvers.neighbour_search import Neighbours, NeighbourSearch, is_euclidean
 from truefit.solvers.questions import questions
 from truefit.solvers.same_rows import Reply, SameRowsSolver, reply_to
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
-#: What a label vector says of rows, given the weights of their neighbours and who these are.
-Vote = Callable[[Response, Floats | None, Indices], npt.NDArray[Any]]
+Weights = npt.NDArray[np.floating[Any]]
 
 #: Metrics in which a tree and brute force are searched by the same distances.
 METRICS = ("minkowski", "euclidean", "manhattan", "chebyshev", "cityblock", "l1", "l2")
 
 
 class NeighboursSolver(SameRowsSolver):
-    """``KNeighborsClassifier`` and ``KNeighborsRegressor`` on the same rows with many label vectors.
+    """``KNeighborsClassifier`` and ``KNeighborsRegressor`` on the same rows, whatever their k, weights and labels.
 
-    Who is near does not depend on the labels: scikit-learn finds the neighbours once, and each label vector votes among
-    them by scikit-learn's own sums, in the same order. So answers are those of plain fitting bit for bit, ties too.
+    Who is near depends on none of them: scikit-learn finds the neighbours once, for the largest k, and each fit votes
+    among its own first ones by scikit-learn's sums, in the same order. So answers are those of plain fitting bit for
+    bit. Where it is a matter of chance who is the k-th (two are equally near, or may be as rounding has it) the search
+    is made anew for that k.
 
     Examples
     --------
@@ -38,15 +40,17 @@ class NeighboursSolver(SameRowsSolver):
     >>> from truefit.core.task import Ask, FitTask
     >>> X, rows = np.array([[0.0], [1.0], [4.0], [6.0]]), Rows.all(4)
     >>> data = Data(X, [0.0, 1.0, 2.0, 3.0], task="regression")
-    >>> keys, knn = Keys(data), KNeighborsRegressor(2)
-    >>> tasks = [FitTask(knn, rows, (Ask(rows),), y=y) for y in (None, np.array([3.0, 1.0, 7.0, 5.0]))]
-    >>> [job] = NeighboursSolver().claim([keys.fit(task) for task in tasks], data)
+    >>> keys, other = Keys(data), np.array([3.0, 1.0, 7.0, 5.0])
+    >>> candidates = [(KNeighborsRegressor(2), None), (KNeighborsRegressor(2), other), (KNeighborsRegressor(1), None)]
+    >>> fits = [keys.fit(FitTask(knn, rows, (Ask(rows),), y=y)) for knn, y in candidates]
+    >>> [job] = NeighboursSolver().claim(fits, data)
     >>> [outcome.answer(data, rows).tolist() for outcome in job.run(data)]
-    [[0.5, 0.5, 2.5, 2.5], [2.0, 2.0, 6.0, 6.0]]
+    [[0.5, 0.5, 2.5, 2.5], [2.0, 2.0, 6.0, 6.0], [0.0, 1.0, 2.0, 3.0]]
     """
 
     name = "neighbours"
     kinds = (KNeighborsClassifier, KNeighborsRegressor)
+    path = ("n_neighbors", "weights")
     most = 64
 
     def takes(self, data: Data) -> bool:
@@ -55,98 +59,121 @@ class NeighboursSolver(SameRowsSolver):
 
     def serves(self, fit: Fit, data: Data) -> bool:
         """Whether the vote is one of the two usual, and the neighbours are found in the usual way."""
-        classifier = type(fit.estimator) is KNeighborsClassifier
-        if classifier != (data.task == "classification"):
-            return False
-        params = fit.estimator.get_params(deep=False)
-        weights, metric = params["weights"], params["metric"]
-        if not (isinstance(weights, str) and weights in ("uniform", "distance")):
-            return False
-        if not (isinstance(metric, str) and metric in METRICS) or params["metric_params"] is not None:
-            return False
-        # In other metrics brute force counts votes on its way, in an order of its own.
-        euclidean = metric in ("euclidean", "l2") or (metric == "minkowski" and params["p"] == 2)
-        tree = isinstance(params["algorithm"], str) and params["algorithm"] in ("kd_tree", "ball_tree")
-        return not classifier or euclidean or tree
+        return votes_as_usual(fit.estimator, data)
 
     def _can_answer(self, fit: Fit) -> bool:
         regressor = type(fit.estimator) is KNeighborsRegressor
         return super()._can_answer(fit) and not (regressor and any(ask.response != "predict" for ask in fit.asks))
 
     def replies(self, fits: Sequence[Fit], data: Data) -> Sequence[Reply | None]:
-        """Find the neighbours of all rows that are asked about, and let each label vector vote."""
-        estimator, index = clone(fits[0].estimator), fits[0].train.index
+        """Find the neighbours of all rows that are asked about, and let each fit vote."""
+        index = fits[0].train.index
         replies: list[Reply | None] = [None] * len(fits)
-        votes: dict[int, Vote] = {}
-        if data.task == "classification":
-            for sweep in label_sweeps(fits, data, index):
-                for v, place in enumerate(sweep.places):
-                    replies[place] = Reply(classes_for(fits[place], sweep.classes))
-                    votes[place] = _Classes(sweep, v)
-        else:
-            for place, fit in enumerate(fits):
-                labels = data.y if fit.y is None else fit.y
-                if labels.ndim == 1 and labels.dtype.kind in "iuf" and labels.dtype.itemsize == 8:
-                    replies[place] = Reply()
-                    votes[place] = _Means(labels[index])
-        estimator.fit(data.take(index), (data.y if fits[0].y is None else fits[0].y)[index])
+        votes = self._votes(fits, data, index)
+        searches: dict[bool, NeighbourSearch] = {}
+        X, y = data.take(index), (data.y if fits[0].y is None else fits[0].y)[index]
+        for place in votes:
+            k = fits[place].estimator.n_neighbors
+            if not is_count(k, len(index)):
+                continue  # plain fitting is to say so
+            many = k >= len(index) // 2  # then scikit-learn may search in another way
+            if many not in searches:
+                searches[many] = NeighbourSearch(clone(fits[place].estimator).fit(X, y))
+            searches[many].wanted.add(int(k))
+            searches[many].weighted |= fits[place].estimator.weights == "distance"
+            replies[place] = Reply(votes[place].classes)
 
         def voice(block: Indices) -> Callable[[Response, int], npt.NDArray[Any]]:
-            weights, near = _neighbours(estimator, data.take(block))
-            return lambda response, place: votes[place](response, weights, near)
+            asked = data.take(block)
+            found = {many: search.of(asked) for many, search in searches.items()}
+
+            def says(response: Response, place: int) -> npt.NDArray[Any]:
+                estimator = fits[place].estimator
+                near: Neighbours = found[estimator.n_neighbors >= len(index) // 2][int(estimator.n_neighbors)]
+                return votes[place](response, near.weights if estimator.weights == "distance" else None, near.index)
+
+            return says
 
         for question in questions(fits):
             reply_to(question, replies, data, voice)
         return replies
 
+    def _votes(self, fits: Sequence[Fit], data: Data, index: Indices) -> dict[int, ClassVote | MeanVote]:
+        votes: dict[int, ClassVote | MeanVote] = {}
+        if data.task == "classification":
+            for sweep in label_sweeps(fits, data, index):
+                for v, place in enumerate(sweep.places):
+                    codes, number = sweep.codes[v].astype(np.intp), len(sweep.classes)
+                    votes[place] = ClassVote(codes, number, classes_for(fits[place], sweep.classes))
+            return votes
+        for place, fit in enumerate(fits):
+            labels = data.y if fit.y is None else fit.y
+            if labels.ndim == 1 and labels.dtype.kind in "iuf" and labels.dtype.itemsize == 8:
+                votes[place] = MeanVote(labels[index])
+        return votes
 
-class _Classes:
+
+def votes_as_usual(estimator: Any, data: Data) -> bool:
+    """Whether the vote is one of the two usual, the neighbours are found in the usual way, and the task is its own."""
+    classifier = type(estimator) is KNeighborsClassifier
+    if classifier != (data.task == "classification"):
+        return False
+    weights, metric, algorithm = estimator.weights, estimator.metric, estimator.algorithm
+    if not (isinstance(weights, str) and weights in ("uniform", "distance")):
+        return False
+    if not (isinstance(metric, str) and metric in METRICS) or estimator.metric_params is not None:
+        return False
+    # In other metrics brute force counts votes on its way, in an order of its own.
+    tree = isinstance(algorithm, str) and algorithm in ("kd_tree", "ball_tree")
+    return not classifier or is_euclidean(estimator) or tree
+
+
+def is_count(k: Any, n: int) -> bool:
+    """Whether a value is a number of neighbours that can be found among ``n`` rows."""
+    return isinstance(k, int | np.integer) and not isinstance(k, bool) and bool(1 <= k <= n)
+
+
+class ClassVote:
     """The vote of a label vector in a classification."""
 
-    def __init__(self, sweep: LabelSweep, v: int) -> None:
-        self.codes = sweep.codes[v].astype(np.intp)
-        self.number = len(sweep.classes)
+    def __init__(self, codes: Indices, number: int, classes: npt.NDArray[Any]) -> None:
+        self.codes, self.number, self.classes = codes, number, classes
 
-    def __call__(self, response: Response, weights: Floats | None, near: Indices) -> npt.NDArray[Any]:
+    def __call__(self, response: Response, weights: Weights | None, near: Indices) -> npt.NDArray[Any]:
+        """Return the labels of rows as codes, or the shares of the classes, given who is near with which weight."""
         codes = self.codes[near]
-        if response == "predict_proba":
-            return self._shares(codes, np.ones_like(near) if weights is None else weights)
         if weights is None:
-            votes = [np.count_nonzero(codes == code, axis=1) for code in range(self.number)]
-        else:
-            votes = [np.sum(np.where(codes == code, weights, 0.0), axis=1) for code in range(self.number)]
+            counts = np.array([np.count_nonzero(codes == code, axis=1) for code in range(self.number)])
+            if response == "predict_proba":
+                return np.ascontiguousarray(counts.T / float(near.shape[1]))
+            return self._leaders(counts)
+        if response == "predict_proba":
+            return self._shares(codes, weights)
+        sums = [np.sum(np.where(codes == code, weights, 0.0), axis=1) for code in range(self.number)]
+        return self._leaders(np.array(sums))
+
+    def _leaders(self, votes: npt.NDArray[Any]) -> npt.NDArray[Any]:
         leader = np.argmax(votes, axis=0)  # of equal ones the first, as in scikit-learn
         return np.asarray(leader.astype(np.min_scalar_type(self.number - 1)))
 
-    def _shares(self, codes: Indices, weights: npt.NDArray[Any]) -> Floats:
+    def _shares(self, codes: Indices, weights: Weights) -> Floats:
         shares, rows = np.zeros((len(codes), self.number)), np.arange(len(codes))
         for column, weight in zip(codes.T, weights.T, strict=True):
             shares[rows, column] += weight
         return np.asarray(shares / shares.sum(axis=1)[:, None])
 
 
-class _Means:
+class MeanVote:
     """The mean of the neighbours' labels in a regression."""
+
+    classes = None
 
     def __init__(self, labels: npt.NDArray[Any]) -> None:
         self.labels = labels
 
-    def __call__(self, response: Response, weights: Floats | None, near: Indices) -> npt.NDArray[Any]:
+    def __call__(self, response: Response, weights: Weights | None, near: Indices) -> npt.NDArray[Any]:
+        """Return the mean for each row, given who is near with which weight."""
         if weights is None:
             # As a column: numpy adds up other shapes in another order.
             return np.asarray(np.mean(self.labels.reshape(-1, 1)[near], axis=1).ravel())
         return np.asarray(np.sum(self.labels[near] * weights, axis=1) / np.sum(weights, axis=1))
-
-
-def _neighbours(model: Any, X: Any) -> tuple[Floats | None, Indices]:
-    """Return who is near, and with which weight; None where all weigh the same."""
-    if model.weights == "uniform":
-        return None, model.kneighbors(X, return_distance=False)
-    distances, near = model.kneighbors(X)
-    with np.errstate(divide="ignore"):
-        weights = 1.0 / distances
-    # Neighbours at no distance at all share the vote, and the others have none.
-    same = np.isinf(weights)
-    any_same = same.any(axis=1)
-    weights[any_same] = same[any_same]
-    return weights, near

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any, TypeGuard
+from typing import Any
 
 from sklearn import get_config
 
@@ -19,7 +19,6 @@ from truefit.core.task import Ask, Fit
 from truefit.solvers.chain import Chain, chain_of, last_of, put_together, rest_of, seeds_of
 from truefit.solvers.plain import or_plain
 from truefit.solvers.questions import questions, rows_key
-from truefit.solvers.same_rows import SameRowsSolver
 from truefit.solvers.transformed import TransformedData
 
 #: Fits in one job. More would share more, but leave less for other workers to do, and longer until outcomes are kept.
@@ -29,7 +28,7 @@ MOST_KEPT = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Shared:
+class SharedSteps:
     """The fits of a job, each with the number of steps that it has in common with the others."""
 
     fits: Sequence[Fit]
@@ -55,6 +54,8 @@ class PrefixSolver:
     ----------
     others : sequence of Solver
         Who answers what follows the shared steps, in this order; the last takes all that is left.
+    before : sequence of Solver
+        Who is asked before this solver looks for more steps that are shared.
 
     Examples
     --------
@@ -77,8 +78,8 @@ class PrefixSolver:
 
     name = "shared prefix"
 
-    def __init__(self, others: Sequence[Solver]) -> None:
-        self.others = tuple(others)
+    def __init__(self, others: Sequence[Solver], before: Sequence[Solver] = ()) -> None:
+        self.others, self.before = tuple(others), tuple(before)
 
     def claim(self, fits: Sequence[Fit], data: Data) -> list[Job]:
         """Jobs for the pipelines whose first steps, training rows and, unless blind to them, labels are the same."""
@@ -113,8 +114,8 @@ class PrefixSolver:
         lots: dict[int, list[Fit]] = defaultdict(list)
         for fit in group:
             last = last_of(fit.estimator)
-            # What is answered for all labels at once may go together as its own solver has it.
-            sweeping = [solver.most for solver in self.others if _sweeps(solver, last)]
+            # What is answered all at once may go together as its own solver has it.
+            sweeping = [solver.most for solver in self.others if type(last) in getattr(solver, "kinds", ())]  # type: ignore[attr-defined]
             lots[max([MOST, *sweeping])].append(fit)
         return [part for most, lot in lots.items() for part in _cut(lot, most)]
 
@@ -125,7 +126,7 @@ class PrefixSolver:
     def _solve(self, job: Job, data: Data) -> list[Outcome]:
         shared = _shared(job.fits)
         steps, table, rests, seconds = _transformed(shared, data)
-        answered = {outcome.key: outcome for outcome in self._answer(rests, table)}
+        answered = {outcome.key: outcome for outcome in self.answer(rests, table)}
         outcomes = []
         for i, fit in enumerate(job.fits):
             outcome = answered[fit.key]
@@ -141,11 +142,11 @@ class PrefixSolver:
             outcomes.append(outcome)
         return outcomes
 
-    def _answer(self, fits: Sequence[Fit], table: TransformedData) -> list[Outcome]:
+    def answer(self, fits: Sequence[Fit], table: TransformedData) -> list[Outcome]:
         """Let the others answer, and this one too: pipelines may have more in common, or lie in one another."""
         outcomes: list[Outcome] = []
         left = list(fits)
-        for solver in (self, *self.others):
+        for solver in (*self.before, self, *self.others):
             for job in solver.claim(left, table):
                 for fit, outcome in zip(job.fits, job.run(table), strict=True):
                     outcomes.append(outcome if fit.keep_model else replace(outcome, model=None))
@@ -153,10 +154,6 @@ class PrefixSolver:
             left = [fit for fit in fits if fit.key not in done]
         assert not left, "the last solver takes all"
         return outcomes
-
-
-def _sweeps(solver: Solver, estimator: Any) -> TypeGuard[SameRowsSolver]:
-    return isinstance(solver, SameRowsSolver) and type(estimator) in solver.kinds
 
 
 def _identity(fit: Fit, chain: Chain, i: int) -> tuple[Any, ...]:
@@ -173,7 +170,7 @@ def _cut(group: Sequence[Fit], most: int) -> list[Sequence[Fit]]:
     return [group[i : i + size] for i in range(0, len(group), size)]
 
 
-def _shared(fits: Sequence[Fit]) -> _Shared:
+def _shared(fits: Sequence[Fit]) -> SharedSteps:
     """Find how many steps the fits of a job have in common."""
     known: dict[bytes, Chain] = {}
     for fit in fits:
@@ -187,10 +184,10 @@ def _shared(fits: Sequence[Fit]) -> _Shared:
         if len({_identity(fit, chain, depth) for fit, chain in zip(fits, chains, strict=True)}) > 1:
             break
         depth += 1
-    return _Shared(fits, chains, depth)
+    return SharedSteps(fits, chains, depth)
 
 
-def _transformed(shared: _Shared, data: Data) -> tuple[list[Any], TransformedData, list[Fit], float]:
+def _transformed(shared: SharedSteps, data: Data) -> tuple[list[Any], TransformedData, list[Fit], float]:
     """Fit the shared steps: these, the table that they make, the fits that follow on it, and the seconds it took."""
     first, links = shared.fits[0], shared.chains[0].links[: shared.depth]
     index = first.train.index
@@ -203,8 +200,14 @@ def _transformed(shared: _Shared, data: Data) -> tuple[list[Any], TransformedDat
         X = step.fit_transform(X, y) if hasattr(step, "fit_transform") else step.fit(X, y).transform(X)
         steps.append(step)
     seconds = time.perf_counter() - start
+    return steps, *followed(shared, data, steps, X), seconds
+
+
+def followed(shared: SharedSteps, data: Data, steps: Sequence[Any], fitted: Any) -> tuple[TransformedData, list[Fit]]:
+    """Return what the steps make of the table, ``fitted`` being the training rows, and the fits that follow on it."""
+    index = shared.fits[0].train.index
     asked = [question.rows for question in questions(shared.fits)]
-    table = TransformedData(data, index, X, steps, asked)
+    table = TransformedData(data, index, fitted, steps, asked)
     places = dict(zip(map(rows_key, asked), table.asked(asked), strict=True))
     train = table.train
     rests = []
@@ -223,7 +226,7 @@ def _transformed(shared: _Shared, data: Data) -> tuple[list[Any], TransformedDat
                 y=None if fit.y is None else fit.y[index],
             )
         )
-    return steps, table, rests, seconds
+    return table, rests
 
 
 def _rest_key(fit: Fit, chain: Chain, depth: int) -> bytes:

@@ -1,4 +1,4 @@
-"""SameRowsSolver: one estimator on the same rows with many label vectors, what depends on X alone worked out once."""
+"""SameRowsSolver: fits on the same rows, what depends on X alone worked out once."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from truefit.core.data import Data
 from truefit.core.job import Job
 from truefit.core.outcome import Answer, Outcome
 from truefit.core.task import Fit, Response
+from truefit.solvers.families import Families
 from truefit.solvers.plain import checked, fit_plain, or_plain, row_blocks
 from truefit.solvers.questions import Question
 
@@ -36,35 +37,51 @@ class Reply:
 
 
 class SameRowsSolver(ABC):
-    """Fits that differ in their labels only: the work that depends on X alone is done once for all of them.
+    """Fits on the same rows with other labels: the work that depends on X alone is done once for all of them.
 
     A subclass says which estimators it is for (``kinds``, exact types), which responses it can give, which parameters
-    it serves, and how it replies. A fit that gets no reply, or one that is not to be trusted, is fitted plainly.
+    it serves, and how it replies. Its ``path`` names parameters in which estimators may differ too, because the work on
+    X is the same whatever they are. A fit that gets no reply, or one that is not to be trusted, is fitted plainly.
     The time spent is charged to all fits of a job in equal parts.
     """
 
     name: str
     kinds: tuple[type, ...] = ()
     responses: frozenset[Response] = frozenset({"predict", "predict_proba"})
+    #: Parameters on which the work on X does not depend.
+    path: tuple[str, ...] = ()
     #: Fits in one job; fewer where each still takes long, so that several workers can share them.
     most: int = 1000
 
     def claim(self, fits: Sequence[Fit], data: Data) -> list[Job]:
-        """One job, or a few, for each estimator and each set of training rows with at least two label vectors."""
-        if data.weight is not None or get_config()["enable_metadata_routing"]:
+        """One job, or a few, for each family of estimators and each set of training rows with at least two fits."""
+        if get_config()["enable_metadata_routing"] or not self._takes_weights(data):
             return []
+        families = Families(self.path)
         groups: dict[tuple[bytes, tuple[int, int], int], list[Fit]] = defaultdict(list)
         for fit in fits:
             if type(fit.estimator) in self.kinds and self._can_answer(fit):
-                groups[fit.estimator_key, data.digest(fit.train), len(fit.train)].append(fit)
-        # The same estimator on the same rows: what serves the first serves all.
-        served = [group for group in groups.values() if len(group) > 1 and self.serves(group[0], data)]
+                family = families.of(fit)
+                if family is not None:
+                    groups[family, data.digest(fit.train), len(fit.train)].append(fit)
+        served = [some for group in groups.values() if len(some := self._served(group, data)) > 1]
         jobs: list[Job] = []
         if served and self.takes(data):
             for group in served:
                 most = max(2, min(self.most, LABEL_BYTES // max(len(group[0].train), 1)))
                 jobs.extend(self._job(group[i : i + most]) for i in range(0, len(group), most))
         return jobs
+
+    def _served(self, group: Sequence[Fit], data: Data) -> list[Fit]:
+        """Return those that are served; the same estimator on the same rows is judged once."""
+        served: dict[bytes, bool] = {}
+        for fit in group if len(group) > 1 else ():
+            if fit.estimator_key not in served:
+                served[fit.estimator_key] = self.serves(fit, data)
+        return [fit for fit in group if served.get(fit.estimator_key)]
+
+    def _takes_weights(self, data: Data) -> bool:
+        return data.weight is None
 
     def _can_answer(self, fit: Fit) -> bool:
         # No model comes of a shortcut, and one that is there answers faster.

@@ -1,0 +1,122 @@
+"""Grids along a path, 20 values in 5 folds: candidates that one fit contains, against scikit-learn's grid search.
+
+Both sides have the same folds and give the same score of each candidate in each fold. Seconds are those of the
+processor, not of the clock, and the ratio is the median over rounds in which both sides are timed one after the other,
+so that a busy machine slows down both. "fits" are those that were asked for and those that were run.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+import warnings
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.datasets import make_classification, make_regression
+from sklearn.decomposition import PCA
+from sklearn.ensemble import BaggingRegressor, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.feature_selection import SelectKBest, mutual_info_regression
+from sklearn.linear_model import Ridge, RidgeClassifier
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
+
+from truefit import Engine, assess
+
+FOLDS = KFold(5, shuffle=True, random_state=0)
+
+
+def classes(n, p):
+    return make_classification(n, p, n_informative=p // 2, n_redundant=0, flip_y=0.1, random_state=0)
+
+
+def numbers(n, p):
+    return make_regression(n, p, n_informative=p // 2, noise=10.0, random_state=0)
+
+
+def spent(work):
+    start = time.process_time()
+    result = work()
+    return result, time.process_time() - start
+
+
+def grid_search(estimator, grid, X, y, scoring, metadata):
+    search = GridSearchCV(estimator, grid, cv=FOLDS, scoring=scoring, refit=False).fit(X, y, **metadata)
+    return np.array([search.cv_results_[f"split{k}_test_score"] for k in range(5)]).T, search.cv_results_["params"]
+
+
+def by_engine(candidates, X, y, metric, metadata):
+    engine = Engine(progress=False)
+    result = assess(candidates, X, y, design=FOLDS, metric=metric, engine=engine, **metadata)
+    return result.split_scores(), engine.stats
+
+
+def compare(name, estimator, grid, table, target, rounds=3, **metadata):
+    """``grid``: a parameter with its values, or several."""
+    X, y = table
+    labels = y.dtype.kind in "iu"
+    scoring, metric, sign = ("accuracy", "accuracy", 1) if labels else ("neg_mean_squared_error", "mse", -1)
+    seconds = []
+    for _ in range(rounds):
+        (theirs, params), slow = spent(lambda: grid_search(estimator, grid, X, y, scoring, metadata))
+        candidates = {str(i): _with(estimator, values) for i, values in enumerate(params)}
+        (scores, stats), fast = spent(lambda c=candidates: by_engine(c, X, y, metric, metadata))
+        seconds.append((slow, fast))
+    ours = sign * np.array(list(scores.values()))
+    difference = np.abs(ours - theirs).max() / np.abs(theirs).max()
+    slow, fast = (statistics.median(column) for column in zip(*seconds, strict=True))
+    ratio = statistics.median(slow / fast for slow, fast in seconds)
+    wanted = "" if target is None else f"{target}x"
+    fits = f"{stats.asked}, {stats.run}"
+    values = f"{slow:8.2f} {fast:8.3f} {ratio:6.1f}x {wanted:>6s} {fits:>12s} {difference:14.1e}"
+    print(f"  {name:44s} {values}", flush=True)
+
+
+def _with(estimator, values):
+    return clone(estimator).set_params(**values)
+
+
+def main():
+    warnings.simplefilter("ignore")
+    heads = f"{'grid s':>8s} {'ours s':>8s} {'ratio':>7s} {'target':>6s} {'fits':>12s} {'max difference':>14s}"
+    print(f"  {'':44s} {heads}")
+    with threadpool_limits(1):  # as an engine has it
+        k = list(range(1, 41, 2))
+        compare("KNeighborsClassifier, n=2000, p=10", KNeighborsClassifier(), {"n_neighbors": k}, classes(2000, 10), 10)
+        both = {"n_neighbors": k, "weights": ["uniform", "distance"]}
+        compare("KNeighborsClassifier, both weights", KNeighborsClassifier(), both, classes(2000, 10), 10)
+        compare("KNeighborsRegressor, n=2000, p=30", KNeighborsRegressor(), both, numbers(2000, 30), 10)
+        alpha = {"alpha": list(np.logspace(-3, 4, 20))}
+        for n, p in ((2000, 50), (10_000, 50), (10_000, 100)):
+            compare(f"Ridge, n={n}, p={p}", Ridge(), alpha, numbers(n, p), 10)
+        weight = np.random.default_rng(0).random(10_000)
+        compare("Ridge, n=10000, p=50, weighted", Ridge(), alpha, numbers(10_000, 50), 10, sample_weight=weight)
+        compare("RidgeClassifier, n=10000, p=50", RidgeClassifier(), alpha, classes(10_000, 50), 10)
+        size = {"n_estimators": list(range(5, 105, 5))}
+        compare(
+            "RandomForestClassifier, n=1000, p=10", RandomForestClassifier(random_state=0), size, classes(1000, 10), 5
+        )
+        compare("BaggingRegressor, n=500, p=10", BaggingRegressor(random_state=0), size, numbers(500, 10), None)
+        stages = {"max_iter": list(range(5, 105, 5))}
+        boosting = HistGradientBoostingClassifier(random_state=0)
+        compare("HistGradientBoosting, n=1000, p=10", boosting, stages, classes(1000, 10), 6, rounds=1)
+        network = MLPClassifier(50, random_state=0)
+        compare("MLPClassifier, n=1000, p=20", network, stages, classes(1000, 20), 8, rounds=1)
+        scaled = make_pipeline(StandardScaler(), MLPRegressor(50, random_state=0))
+        epochs = {"mlpregressor__max_iter": stages["max_iter"]}
+        compare("scaler, MLPRegressor, n=1000, p=20", scaled, epochs, numbers(1000, 20), 8, rounds=1)
+        kept = {"pca__n_components": list(range(3, 63, 3))}
+        for last in (Ridge(), KNeighborsRegressor()):
+            pipeline = make_pipeline(StandardScaler(), PCA(svd_solver="full"), last)
+            compare(f"scaler, PCA, {type(last).__name__}, n=3000, p=100", pipeline, kept, numbers(3000, 100), 4)
+        best = {"selectkbest__k": list(range(3, 63, 3))}
+        ranked = make_pipeline(SelectKBest(mutual_info_regression), Ridge())
+        compare("SelectKBest, Ridge, n=500, p=80", ranked, best, numbers(500, 80), None, rounds=1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""Cases of leave-one-out, and tables on which a solver for it is compared with plain fitting."""
+
+import warnings
+
+import numpy as np
+from tests.solvers.label_case import numbers
+
+from truefit.core.data import Data
+from truefit.core.key import Keys
+from truefit.core.rows import Rows
+from truefit.core.task import Ask, FitTask
+from truefit.solvers.plain import fit_plain
+from truefit.testing.solver_contract import SolverCase, assert_equal_answers
+
+BOTH = ("predict", "predict_proba")
+
+
+def loo_case(name, *estimators, X=None, y=None, classes=2, task="classification", responses=BOTH, **options):
+    """A case on the usual table, unless another is given."""
+    usual = numbers(40, 3, classes)
+    X, y = usual[0] if X is None else X, usual[1] if y is None else y
+    return SolverCase(name, estimators, X, y, task=task, folds=0, responses=responses, **options)
+
+
+def loo_fits(data, estimator, responses=BOTH, labels=None, rows=None):
+    """Leave-one-out fits of one estimator, each asked about its own row."""
+    keys, fits = Keys(data), []
+    for i in range(data.n) if rows is None else rows:
+        asked = Rows.of([i])
+        asks = tuple(Ask(asked, response) for response in responses)
+        fits.append(keys.fit(FitTask(estimator, Rows.without(data.n, i), asks, labels)))
+    return fits
+
+
+def assert_equals_plain(solver, data, estimator, responses=BOTH, labels=None):
+    """Compare all rows; return how many were answered in closed form. What is not claimed is not compared."""
+    fits = loo_fits(data, estimator, responses, labels)
+    answered = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of collinear columns, of numbers beyond bounds
+        for job in solver.claim(fits, data):
+            for fit, outcome in zip(job.fits, job.run(data), strict=True):
+                assert_equal_answers(outcome, fit_plain(fit, data), fit, data)
+                answered += outcome.solver == solver.name
+    return answered
+
+
+def classed(X, classes, seed, signal=1.0):
+    """Classes for a table, drawn by chance, or more or less by its first column."""
+    rng, n = np.random.default_rng(seed), len(X)
+    ranks = np.argsort(np.argsort(X[:, 0] * signal / (np.abs(X[:, 0]).max() or 1) + 0.1 * rng.normal(size=n)))
+    return Data(X, ranks * classes // n, task="classification")
