@@ -1,27 +1,33 @@
-"""Load a table by the name of a built-in set or by the path of a file."""
+"""Load a table by the name of a built-in set, the path of a file, or the address of a database."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from truefit.core.errors import InvalidInput
 from truefit.sources.builtin import BUILTIN, load_builtin
-from truefit.sources.files import read_frame, stem
+from truefit.sources.database import is_database, open_database
+from truefit.sources.files import file_errors, notes_of, read_frame, stem
+from truefit.sources.openml import PREFIX, load_openml
+from truefit.sources.sql_table import read_table
 from truefit.sources.table import Table, nearest
 
 
 def load(name_or_path: str | os.PathLike[str], target: str | None = None) -> Table:
-    """Load a built-in set or a file.
+    """Load a built-in set, a file, a table of a database, or one of OpenML.
 
     Parameters
     ----------
     name_or_path : str or path
         ``breast_cancer``, ``california_housing``, ``diabetes``, ``digits``, ``iris`` or ``wine``; or a CSV,
         TSV, Parquet, Feather, Arrow or JSON lines file. CSV, TSV and JSON lines may be compressed (``.gz``,
-        ...).
+        ...), and other separators than the ending promises are recognised and noted. Or ``sqlite:///FILE#TABLE``,
+        ``postgresql://USER@HOST/NAME#TABLE``, where the table may be left out if there is only one; or
+        ``openml:NAME``, ``openml:NAME@VERSION`` or ``openml:NUMBER``.
     target : str, optional
-        The column to predict. Needed for a file; the built-in sets have one of their own.
+        The column to predict. Needed for a file or a database; the others have one of their own.
 
     Returns
     -------
@@ -48,8 +54,21 @@ def load(name_or_path: str | os.PathLike[str], target: str | None = None) -> Tab
     name = os.fspath(name_or_path)
     if name in BUILTIN:
         return load_builtin(name, target)
+    if name.startswith(PREFIX):
+        return load_openml(name, target)
+    if is_database(name.partition("#")[0]):
+        address, _, table = name.partition("#")
+        frame, called, notes = read_table(open_database(address), table or None, target)
+        return _noted(Table.of(frame, name=called, target=target), notes)
     path = existing_file(name)
-    return Table.of(read_frame(path, target), name=stem(path), target=target)
+    frame = read_frame(path, target)
+    with file_errors(path):
+        notes = notes_of(path)
+    return _noted(Table.of(frame, name=stem(path), target=target), notes)
+
+
+def _noted(table: Table, notes: tuple[str, ...]) -> Table:
+    return replace(table, notes=(*notes, *table.notes)) if notes else table
 
 
 def existing_file(name: str) -> Path:
