@@ -24,8 +24,9 @@ from truefit.cli.options import (
     TaskOption,
     WorkersOption,
 )
-from truefit.cli.outputs import check_picture, check_place, write_picture
-from truefit.core.errors import InvalidInput, MissingDependency
+from truefit.cli.outputs import check_picture, write_picture
+from truefit.cli.saved import check_model_file, write_model
+from truefit.core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from truefit.core.data import Task
@@ -101,7 +102,7 @@ def agghoo(
             typer.echo("\n" + result.summary())
             typer.echo(f"{engine.stats}.")
         if save is not None:
-            write_model(fitted, save, quiet=as_json)
+            write_model(fitted, save, table=table, quiet=as_json)
         if plot is not None:
             title = "Agghoo" if kind == "validation" else result.title
             draw = fitted.plot if kind == "validation" else lambda: result.plot(kind=kind)  # type: ignore[arg-type]
@@ -131,36 +132,6 @@ def stages_of(text: str) -> str | int | None:
     if text.isdecimal() and int(text) > 0:
         return int(text)
     raise InvalidInput(f"--path must be auto, none or a positive number of stages. Got {text!r} instead.")
-
-
-def check_model_file(place: Path | None, read: tuple[str | Path | None, ...]) -> None:
-    """Refuse a place for a model, or the lack of what writes it, before all the work."""
-    if place is None:
-        return
-    check_place(place, read)
-    if place.suffix != ".skops":
-        raise InvalidInput(f"The name of a model's file must end in .skops. Got {place.name!r} instead.")
-    try:
-        import skops.io  # noqa: F401
-    except ImportError as error:
-        raise MissingDependency(
-            "Saving a model needs skops, which is not installed. Install it with `pip install truefit[skops]`."
-        ) from error
-
-
-def write_model(fitted: Any, place: Path, *, quiet: bool) -> None:
-    """Write a fitted estimator without pickle, and say what reading it takes."""
-    import skops.io
-
-    try:
-        skops.io.dump(fitted, place)
-    except OSError as error:
-        raise InvalidInput(f"{place} could not be written: {error.strerror}. Name another file.") from error
-    typer.echo(
-        f"The model is in {place}. Read it with skops.io.load, which wants to be told that these are trusted: "
-        f"{', '.join(skops.io.get_untrusted_types(file=place))}.",
-        err=quiet,
-    )
 
 
 def selection_text(fitted: Any) -> str:

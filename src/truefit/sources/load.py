@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from truefit.core.errors import InvalidInput
 from truefit.sources.builtin import BUILTIN, load_builtin
 from truefit.sources.database import is_database, open_database
-from truefit.sources.files import file_errors, notes_of, read_frame, stem
+from truefit.sources.files import notes_of, read_frame, stem
 from truefit.sources.openml import PREFIX, load_openml
 from truefit.sources.sql_table import read_table
 from truefit.sources.table import Table, nearest
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def load(name_or_path: str | os.PathLike[str], target: str | None = None) -> Table:
@@ -56,19 +60,38 @@ def load(name_or_path: str | os.PathLike[str], target: str | None = None) -> Tab
         return load_builtin(name, target)
     if name.startswith(PREFIX):
         return load_openml(name, target)
-    if is_database(name.partition("#")[0]):
-        address, _, table = name.partition("#")
-        frame, called, notes = read_table(open_database(address), table or None, target)
-        return _noted(Table.of(frame, name=called, target=target), notes)
+    frame, called, notes = _read(name, target)
+    table = Table.of(frame, name=called, target=target)
+    return replace(table, notes=(*notes, *table.notes))
+
+
+def load_rows(name_or_path: str | os.PathLike[str]) -> tuple[pd.DataFrame, str, tuple[str, ...]]:
+    """Load rows that need no target, such as those to be predicted.
+
+    Parameters
+    ----------
+    name_or_path : str or path
+        As for ``load``.
+
+    Returns
+    -------
+    frame, name, notes
+        All columns; what the source is called; what was done to it on the way in, in words.
+    """
+    name = os.fspath(name_or_path)
+    if name in BUILTIN or name.startswith(PREFIX):
+        table = load(name)
+        return table.X.assign(**{table.target: table.y}), table.name, table.notes
+    return _read(name, None)
+
+
+def _read(name: str, target: str | None) -> tuple[pd.DataFrame, str, tuple[str, ...]]:
+    address, _, table = name.partition("#")
+    if is_database(address):
+        return read_table(open_database(address), table or None, target)
     path = existing_file(name)
     frame = read_frame(path, target)
-    with file_errors(path):
-        notes = notes_of(path)
-    return _noted(Table.of(frame, name=stem(path), target=target), notes)
-
-
-def _noted(table: Table, notes: tuple[str, ...]) -> Table:
-    return replace(table, notes=(*notes, *table.notes)) if notes else table
+    return frame, stem(path), notes_of(path)
 
 
 def existing_file(name: str) -> Path:
