@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
 from truefit.core.errors import InvalidInput
+from truefit.report.intervals import Bar, bars
 
 Number = int | float
 
@@ -22,26 +23,31 @@ SMALLEST, LARGEST = 1e-5, 1e15
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One value: its text, the number that it is sorted by if it is one, and whether it is missing."""
+    """One value: its text, the number that it is sorted by if it is one, whether it is missing, and its drawing."""
 
     text: str
     sort: float | None = None
     missing: bool = False
+    bar: Bar | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table ready to be laid out: names of columns, which of them are numbers, and rows of cells."""
+    """A table ready to be laid out: names of columns, which of them are numbers, rows of cells, and what they mean."""
 
     columns: tuple[str, ...]
     numeric: tuple[bool, ...]
     rows: tuple[tuple[Cell, ...], ...]
     caption: str = ""
     highlight: frozenset[int] = frozenset()
+    meanings: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of(cls, table: Mapping[str, Any]) -> Grid:
         """Lay out ``{"columns": [...], "rows": [[...]], "caption": ..., "highlight": [row numbers]}``.
+
+        With ``"drawn": {"value": column, "interval": column, "ends": [from, to]}`` the intervals are drawn beside
+        their numbers, the ends of the scale as they need; ``"meanings": {column: words}`` explains the columns.
 
         Examples
         --------
@@ -58,12 +64,18 @@ class Grid:
                     f"Got {len(row)} in row {number}."
                 )
         columns = [column([row[i] for row in rows]) for i in range(len(names))]
+        drawn = table.get("drawn")
+        if drawn is not None:
+            place, of = names.index(str(drawn["interval"])), names.index(str(drawn["value"]))
+            places = bars([row[of] for row in rows], [row[place] for row in rows], drawn.get("ends"))
+            columns[place] = [replace(cell, bar=bar) for cell, bar in zip(columns[place], places, strict=True)]
         return cls(
             names,
             tuple(_numeric([row[i] for row in rows]) for i in range(len(names))),
             tuple(zip(*columns, strict=True)) if names else (),
             str(table.get("caption") or ""),
             frozenset(int(number) for number in table.get("highlight") or ()),
+            tuple((str(name), str(words)) for name, words in (table.get("meanings") or {}).items()),
         )
 
 
