@@ -45,6 +45,7 @@ def render_page(content: Mapping[str, Any]) -> str:
                            "headline": str,
                            "lead": str,
                            "figures": [{"svg": str,     # trusted markup, as plots.to_svg makes it
+                                        "narrow": str,  # the same for a phone
                                         "caption": str}],
                            "tables": [{"columns": [str, ...],
                                        "rows": [[value, ...], ...],
@@ -112,7 +113,8 @@ def _section(section: Mapping[str, Any], number: int) -> dict[str, Any]:
         "headline": section.get("headline"),
         "lead": section.get("lead"),
         "figures": [
-            {"svg": figure(each["svg"]), "caption": each.get("caption")} for each in section.get("figures") or ()
+            {"svg": figure(each["svg"]), "narrow": figure(each.get("narrow")), "caption": each.get("caption")}
+            for each in section.get("figures") or ()
         ],
         "tables": [Grid.of(table) for table in section.get("tables") or ()],
         "items": _sentences(section, "items"),

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from truefit.report.study_sections import guessing, notes_of, tables_of
 
-#: Pictures by the section they belong to: markup and caption of each.
+#: Pictures by the section they belong to: the caption of each, its markup, and that for a phone.
 Pictures = Mapping[str, Sequence[Sequence[str]]]
 
 _LEADS: Final = {
@@ -35,7 +35,7 @@ def study_page_content(
     study : mapping
     title : str
     pictures : mapping
-        SVG and caption of each picture, by section: ``which``, ``how_good``, ``fit`` and ``more_data``.
+        By section (``which``, ``how_good``, ``fit`` and ``more_data``): caption, SVG, and SVG for a phone, of each.
     made : mapping
         What it takes to make this again; see ``render_page``.
     """
@@ -83,7 +83,7 @@ def _section(answer: Mapping[str, Any], study: Mapping[str, Any], pictures: Sequ
         "title": answer["question"],
         "headline": answer["headline"],
         "lead": _LEADS[name] if there else "This was not looked into: there was no time left for it.",
-        "figures": [{"svg": svg, "caption": caption} for svg, caption in pictures],
+        "figures": [{"svg": wide, "narrow": narrow, "caption": caption} for caption, wide, narrow in pictures],
         "tables": tables,
         "notes": notes_of(study, name),
     }

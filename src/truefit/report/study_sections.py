@@ -146,25 +146,30 @@ def _perturbed(study: Part) -> Table | None:
     if found is None:
         return None
     interval = f"{found['level']:.0%} interval"
+    # What it was judged by on rows left out has the metric's name.
+    judged = next((key for key in found["estimators"][0] if key.startswith("cv_")), None)
+    columns = ["candidate", "verdict", "noise followed", interval, "rate", "trained on"]
+    meanings = {
+        "noise followed": "The share of the disturbed labels that the model takes over: 0 learns none, 1 all.",
+        "rate": "How fast its agreement with the disturbed labels falls as the noise grows; 1 is ideal.",
+        "trained on": "How well it does on the rows that it was trained on, undisturbed.",
+    }
+    if judged is not None:
+        columns.append("left out")
+        meanings["left out"] = f"Its {judged.removeprefix('cv_')} by cross-validation, on rows that were left out."
     rows = [
         [each["name"], each["verdict"], each["memorisation"],
          _pair(each["memorisation_low"], each["memorisation_high"]), each["estimate"], each["training"],
-         each["cv_error"]]
+         *([] if judged is None else [each[judged]])]
         for each in found["estimators"]
     ]  # fmt: skip
-    columns = ["candidate", "verdict", "noise followed", interval, "rate", "trained on", "left out"]
     return {
         "columns": columns,
         "rows": rows,
         "caption": "What each learns when labels are disturbed on purpose",
         "drawn": {"value": "noise followed", "interval": interval, "ends": [0, 1]},
         "highlight": [i for i, row in enumerate(rows) if row[0] == study["best"]],
-        "meanings": {
-            "noise followed": "The share of the disturbed labels that the model takes over: 0 learns none, 1 all.",
-            "rate": "How fast its agreement with the disturbed labels falls as the noise grows; 1 is ideal.",
-            "trained on": "How well it does on the rows that it was trained on, undisturbed.",
-            "left out": "Its error by cross-validation, on rows that were left out.",
-        },
+        "meanings": meanings,
     }
 
 
