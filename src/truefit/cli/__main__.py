@@ -10,6 +10,8 @@ from truefit.cli import (  # noqa: F401  (each adds its command)
     perturb,
     predict,
     reproduce,
+    runs,
+    show,
     study,
 )
 from truefit.cli.app import app

@@ -10,6 +10,8 @@ import typer
 
 from truefit.cli.app import app, in_plain_words
 from truefit.cli.inputs import candidates_of, label_of, load_table, task_of
+from truefit.cli.kept import keep_result
+from truefit.cli.made import made_of
 from truefit.cli.options import (
     DataArgument,
     FoldsOption,
@@ -95,6 +97,7 @@ def agghoo(
             fitted, table.X, table.y, cv=k, metric=metric, correction=cast("Correction | None", correction),
             level=level, pos_label=label, random_state=seed,
         )  # fmt: skip
+        keep_result(engine, result, made_of(table, engine.stats, task=task))
         if as_json:
             typer.echo(json.dumps(described(fitted, result) | {"fits": engine.stats.to_dict()}, indent=2))
         else:
