@@ -189,3 +189,20 @@ def test_without_a_script_the_page_says_the_same(opened):
     page = opened(java_script_enabled=False)
     assert page.locator("article.answer").count() == 4
     assert page.get_by_role("button").count() == 0
+
+
+def test_results_show_themselves_in_a_notebook(browser):
+    troubles = []
+    page = browser.new_page(viewport={"width": 900, "height": 800})
+    page.on("dialog", lambda dialog: (troubles.append(dialog.message), dialog.dismiss()))
+    page.on("console", lambda message: troubles.append(message.text))
+    study = made_study()
+    parts = [study.assessment, study.comparison, study.perturbation, study.bias_variance, study.curves]
+    page.set_content("<body>" + "".join(part._repr_html_() for part in parts))
+    assert page.locator(".tf-result").count() == len(parts)
+    assert page.locator(".tf-result svg[role=img]").count() == len(parts)
+    assert page.locator(".tf-result table").count() == len(parts)
+    assert page.locator("script, img").count() == 0
+    assert ATTACK in page.locator(".tf-result").first.inner_text()
+    assert troubles == []
+    page.close()

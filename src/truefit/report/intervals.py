@@ -10,7 +10,7 @@ from typing import Any
 #: Room at both ends of the scale, in percent.
 MARGIN = 4.0
 #: An interval that begins so many widths of all others beyond them is only pointed at.
-FAR = 1.0
+FAR = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def _scale(known: Sequence[tuple[float, float, float]]) -> tuple[float, float] |
 
 def _bar(each: tuple[float, float, float], low: float, high: float) -> Bar:
     width = (100 - 2 * MARGIN) / (high - low)
-    places = [MARGIN + (number - low) * width for number in each]
+    places = [max(MARGIN + (number - low) * width, 0.0) for number in each]
     if places[0] > 100:
         return Bar(beyond=True)
     return Bar(places[0], min(places[2], 100), places[1] if places[1] <= 100 else None)
