@@ -7,7 +7,7 @@ from tests.cli.command import truefit
 from tests.report.made_study import ATTACK, MADE, made_study
 
 from truefit import Engine
-from truefit.cli.kept import keep_report, open_store
+from truefit.cli.kept import keep_report, kept_content, open_store
 from truefit.cli.study_report import study_page, study_report
 from truefit.testing.store_contract import some_outcome
 
@@ -22,6 +22,8 @@ def folder(tmp_path_factory):
         # The same again: only how fast it was has changed.
         report["result"]["fits"]["seconds"] = 0.1
         assert keep_report(engine, report, MADE) == first
+        assert kept_content(engine, "study", made_study().to_dict(), MADE) == report
+        assert kept_content(engine, "study", made_study().to_dict() | {"best": "tree"}, MADE) is None
     done = truefit("assess", "iris", "--model", "linear", "--store", "runs.db", cwd=folder)
     assert done.returncode == 0, done.stderr
     done = truefit("compare", "iris", "--model", "linear", "--model", "tree", "--store", "runs.db", cwd=folder)

@@ -35,9 +35,30 @@ def keep_report(engine: Engine, content: Mapping[str, Any], made: Mapping[str, A
     store = engine.store
     if not isinstance(store, ReportStore):
         return None
-    name = _name(content, made)
+    name = _name(content["kind"], content["result"], made)
     store.put_report(KeptReport(name, datetime.now(UTC).isoformat(timespec="seconds"), made, content))
     return name
+
+
+def kept_content(
+    engine: Engine, kind: str, result: Mapping[str, Any], made: Mapping[str, Any]
+) -> Mapping[str, Any] | None:
+    """Return the report of this very result, where the engine's store has it: it need not be drawn again.
+
+    Parameters
+    ----------
+    engine : Engine
+    kind : str
+        Such as "study".
+    result : mapping
+        The result's plain data.
+    made : mapping
+    """
+    store = engine.store
+    if not isinstance(store, ReportStore):
+        return None
+    name = _name(kind, result, made)
+    return next((report.content for report in store.reports() if report.id == name), None)
 
 
 def keep_result(engine: Engine, result: Result, made: Mapping[str, Any]) -> str | None:
@@ -85,8 +106,8 @@ def _plain(text: str | None) -> Any:
     return json.loads(text or "[]")
 
 
-def _name(content: Mapping[str, Any], made: Mapping[str, Any]) -> str:
-    """Return a short name by what was found and asked, not by when or how fast."""
-    result = {key: value for key, value in content["result"].items() if key != "fits"}
-    asked = [content["kind"], result, made.get("data"), made.get("command")]
-    return blake2b(json.dumps(asked, sort_keys=True, default=str).encode(), digest_size=4).hexdigest()
+def _name(kind: str, result: Mapping[str, Any], made: Mapping[str, Any]) -> str:
+    """Return a short name by what was found and in which data, not by when, how fast or by which options."""
+    told = {key: value for key, value in result.items() if key != "fits"}
+    found = json.dumps([kind, told, made.get("data")], sort_keys=True, default=str)
+    return blake2b(found.encode(), digest_size=4).hexdigest()

@@ -43,6 +43,7 @@ def render_page(content: Mapping[str, Any]) -> str:
              "sections": [{"id": str,
                            "title": str,
                            "headline": str,
+                           "sentences": [str, ...],
                            "lead": str,
                            "figures": [{"svg": str,     # trusted markup, as plots.to_svg makes it
                                         "narrow": str,  # the same for a phone
@@ -111,6 +112,7 @@ def _section(section: Mapping[str, Any], number: int) -> dict[str, Any]:
         "id": section.get("id") or f"section-{number}",
         "title": _title(section, "a section"),
         "headline": section.get("headline"),
+        "sentences": _sentences(section, "sentences"),
         "lead": section.get("lead"),
         "figures": [
             {"svg": figure(each["svg"]), "narrow": figure(each.get("narrow")), "caption": each.get("caption")}

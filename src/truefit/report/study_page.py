@@ -68,7 +68,8 @@ def _facts(study: Mapping[str, Any]) -> list[str]:
 
 
 def _answer(answer: Mapping[str, Any], study: Mapping[str, Any]) -> dict[str, Any]:
-    shown = dict(answer)
+    # The first sentence says why; the others stand in the section.
+    shown = {**answer, "sentences": answer["sentences"][:1]}
     if answer["section"] == "how_good" and study["interval"] is not None:
         shown["scale"] = {"value": study["estimate"], "interval": study["interval"], "guess": guessing(study)}
     return shown
@@ -82,6 +83,7 @@ def _section(answer: Mapping[str, Any], study: Mapping[str, Any], pictures: Sequ
         "id": name.replace("_", "-"),
         "title": answer["question"],
         "headline": answer["headline"],
+        "sentences": answer["sentences"],
         "lead": _LEADS[name] if there else "This was not looked into: there was no time left for it.",
         "figures": [{"svg": wide, "narrow": narrow, "caption": caption} for caption, wide, narrow in pictures],
         "tables": tables,
