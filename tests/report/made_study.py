@@ -71,7 +71,7 @@ class MadeStudy:
                 {"question": question, "headline": headline, "sentences": sentences, "section": section}
                 for section, (question, headline, sentences) in questions.items()
             ],
-            "caveats": ["Few rows."],
+            "caveats": ["Few rows.", f"Column {ATTACK!r} alone tells the target."],
             "next_steps": [f"Try fewer columns than {self._columns}."],
             "not_done": ["The learning curve of tree."],
             "dropped": [{"name": ATTACK, "after": 2, "reason": f"worse than {self.best} {QUOTE}"}],

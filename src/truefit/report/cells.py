@@ -47,7 +47,8 @@ class Grid:
         """Lay out ``{"columns": [...], "rows": [[...]], "caption": ..., "highlight": [row numbers]}``.
 
         With ``"drawn": {"value": column, "interval": column, "ends": [from, to]}`` the intervals are drawn beside
-        their numbers, the ends of the scale as they need; ``"meanings": {column: words}`` explains the columns.
+        their numbers, the ends of the scale as they need; ``"meanings": {column: words}`` explains the columns, and
+        ``"places": {column: count}`` limits the decimal places.
 
         Examples
         --------
@@ -63,7 +64,8 @@ class Grid:
                     f"Every row of a table must have {len(names)} values, one per column. "
                     f"Got {len(row)} in row {number}."
                 )
-        columns = [column([row[i] for row in rows]) for i in range(len(names))]
+        most = table.get("places") or {}
+        columns = [column([row[i] for row in rows], most.get(name)) for i, name in enumerate(names)]
         drawn = table.get("drawn")
         if drawn is not None:
             place, of = names.index(str(drawn["interval"])), names.index(str(drawn["value"]))
@@ -79,10 +81,11 @@ class Grid:
         )
 
 
-def column(values: Sequence[Any]) -> list[Cell]:
+def column(values: Sequence[Any], most: int | None = None) -> list[Cell]:
     """Return the cells of one column: its numbers share their decimal places.
 
-    Whole numbers stay whole, a pair of numbers is an interval, None and NaN are missing.
+    Whole numbers stay whole, a pair of numbers is an interval, None and NaN are missing. No more decimal places than
+    ``most``, if it is given: what is smaller is said to be.
 
     Examples
     --------
@@ -94,6 +97,8 @@ def column(values: Sequence[Any]) -> list[Cell]:
     (['1,200', '7'], ['yes', '<b>'])
     """
     places = _places([number for value in values for number in _numbers(value)])
+    if most is not None and (places is None or places > most):
+        places = most
     return [_cell(value, places) for value in values]
 
 

@@ -53,7 +53,8 @@ def render_page(content: Mapping[str, Any]) -> str:
                                        "caption": str,
                                        "highlight": [row number, ...],
                                        "drawn": {"value": column, "interval": column, "ends": [from, to]},
-                                       "meanings": {column: str}}],
+                                       "meanings": {column: str},
+                                       "places": {column: int}}],
                            "items": [str, ...],
                            "notes": [str, ...]}],
              "made": {label: value}}                    # command, versions, data, fits

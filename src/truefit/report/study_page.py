@@ -84,18 +84,26 @@ def _section(answer: Mapping[str, Any], study: Mapping[str, Any], pictures: Sequ
         "title": answer["question"],
         "headline": answer["headline"],
         "sentences": answer["sentences"],
-        "lead": _LEADS[name] if there else "This was not looked into: there was no time left for it.",
+        "lead": _lead(name, study) if there else "This was not looked into: there was no time left for it.",
         "figures": [{"svg": wide, "narrow": narrow, "caption": caption} for caption, wide, narrow in pictures],
         "tables": tables,
         "notes": notes_of(study, name),
     }
 
 
+def _lead(name: str, study: Mapping[str, Any]) -> str:
+    if name == "how_good" and "honest" not in study["parts"]:
+        return "The best of several estimates flatters its owner; what is said above allows for that."
+    return _LEADS[name]
+
+
 def _lists(study: Mapping[str, Any]) -> list[dict[str, Any]]:
     minor = [each["text"] for each in study["suspects"] if each["kind"] not in _ALERTS]
+    said = {each["text"] for each in study["suspects"]}
+    caveats = [caveat for caveat in study["caveats"] if caveat not in said]
     sections = [
         {"id": "next", "title": "What to try next", "items": study["next_steps"]},
-        {"id": "caveats", "title": "What to keep in mind", "items": [*study["caveats"], *minor]},
+        {"id": "caveats", "title": "What to keep in mind", "items": [*caveats, *minor]},
         {
             "id": "not-done",
             "title": "What was not done",

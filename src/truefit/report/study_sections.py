@@ -86,6 +86,7 @@ def _candidates(study: Part) -> Table | None:
         "highlight": [i for i, row in enumerate(rows) if row[0] == best],
         "drawn": {"value": metric, "interval": interval},
         "meanings": meanings,
+        "places": {"p": 4},
     }
 
 
@@ -104,6 +105,8 @@ def _ways_to_say_it(study: Part) -> Table | None:
     if "honest" in parts:
         honest = parts["honest"]
         rows.append(["the choice, made anew without each fold", honest["estimate"], honest["interval"], "believe this"])
+    else:
+        rows.append(["the choice, allowing for its luck", study["estimate"], study["interval"], "believe this"])
     if study["best"] in own:
         best = own[study["best"]]
         flatters = "flatters: the best of several" if len(own) > 1 else ""
@@ -120,7 +123,7 @@ def _ways_to_say_it(study: Part) -> Table | None:
         "columns": ["of what", metric, interval, "how to take it"],
         "rows": rows,
         "caption": "The same question, asked in several ways",
-        "highlight": [0] if "honest" in parts else [],
+        "highlight": [0],
         "drawn": {"value": metric, "interval": interval},
     }
 
