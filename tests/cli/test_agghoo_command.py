@@ -28,7 +28,7 @@ def test_the_example_in_the_help_works_and_the_model_comes_back(folder):
     assert done.returncode == 0, done.stderr
     assert "Chosen on each split, by error" in done.stdout
     assert "error of Agghoo over 3 candidates" in done.stdout
-    assert "truefit.estimators.agghoo.AgghooClassifier" in done.stdout
+    assert "truefit predict model.skops NEW.csv" in done.stdout
     place = folder / "model.skops"
     model = skops.load(place, trusted=skops.get_untrusted_types(file=place))
     frame = load_breast_cancer(as_frame=True).data

@@ -52,3 +52,8 @@ def test_a_column_is_numeric_if_all_that_is_there_is() -> None:
 
 def test_a_table_without_rows() -> None:
     assert Grid.of({"columns": ["a"], "rows": []}).rows == ()
+
+
+def test_no_more_places_than_asked_for() -> None:
+    assert [cell.text for cell in column([0.00006, 0.00001], 4)] == ["0.0001", "< 0.0001"]
+    assert [cell.text for cell in column([0.5, 1e-9], 4)] == ["0.5000", "< 0.0001"]

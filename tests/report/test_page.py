@@ -56,13 +56,18 @@ def content(text: str = "plain", **changes: Any) -> dict[str, Any]:
     section = {
         "title": f"section {text}",
         "lead": f"lead {text}",
-        "figure_svg": '<svg role="img"><title>t</title><path d="M 0 0"/></svg>',
-        "table": {
-            "columns": ["model", f"error {text}", "interval", "fits"],
-            "rows": [["ridge", 0.125, [0.1, 0.16], 1200], [f"cell {text}", None, None, 7]],
-            "caption": f"caption {text}",
-            "highlight": [0],
-        },
+        "figures": [{"svg": '<svg role="img"><title>t</title><path d="M 0 0"/></svg>', "caption": f"figure {text}"}],
+        "tables": [
+            {
+                "columns": ["model", f"error {text}", "interval", "fits"],
+                "rows": [["ridge", 0.125, [0.1, 0.16], 1200], [f"cell {text}", None, None, 7]],
+                "caption": f"caption {text}",
+                "highlight": [0],
+                "drawn": {"value": f"error {text}", "interval": "interval"},
+                "meanings": {f"error {text}": f"meaning {text}"},
+            }
+        ],
+        "items": [f"item {text}"],
         "notes": [f"note {text}"],
     }
     made = {
@@ -70,7 +75,17 @@ def content(text: str = "plain", **changes: Any) -> dict[str, Any]:
         "Fits": {"asked": 1210, "run": 275},
         f"label {text}": ["a", 2, {"numpy": f"2.0 {text}"}],
     }
-    whole = {"version": 1, "title": f"title {text}", "verdict": [f"first {text}", "second"], "made": made}
+    answer = {"question": f"question {text}", "headline": f"headline {text}", "sentences": [f"why {text}"]}
+    scale = {"value": 0.1, "interval": [0.05, 0.2], "guess": 0.5}
+    whole = {
+        "version": 2,
+        "title": f"title {text}",
+        "facts": [f"fact {text}"],
+        "verdict": [f"first {text}", "second"],
+        "answers": [answer | {"section": "section_1", "scale": scale}],
+        "alert": {"title": f"alert {text}", "items": [f"beware {text}"]},
+        "made": made,
+    }
     return whole | {"sections": [section]} | changes
 
 
@@ -80,11 +95,11 @@ def test_structure() -> None:
     assert page.startswith("<!doctype html>\n")
     assert reader.all("html") == [{"lang": "en"}]
     assert reader.words["h1"] == ["title plain"]
-    assert reader.words["h2"] == ["Verdict", "section plain", "How this was made"]
+    assert reader.words["h2"] == ["Verdict", "The answers", "alert plain", "section plain", "How this was made"]
     assert [tag for tag, _ in reader.tags].count("main") == 1
-    assert reader.words["caption"] == ["caption plain"]
+    assert reader.words["figcaption"] == ["figure plain"]
     assert reader.words["code"] == ["truefit study plain"]
-    assert reader.words["dd"] == ["1,210 asked · 275 run", "a, 2, numpy 2.0 plain"]
+    assert reader.words["dd"] == ["meaning plain", "1,210 asked · 275 run", "a, 2, numpy 2.0 plain"]
 
 
 def test_the_verdict_comes_before_everything_else() -> None:
@@ -108,10 +123,11 @@ def test_everything_is_escaped(text: str) -> None:
     reader, plain = Reader(render_page(content(text))), Reader(render_page(content()))
     assert [tag for tag, _ in reader.tags] == [tag for tag, _ in plain.tags]
     assert reader.words["title"][0] == reader.words["h1"][0] == f"title {text}"
-    assert reader.words["caption"] == [f"caption {text}"]
+    assert reader.words["figcaption"] == [f"figure {text}"]
+    assert reader.words["h3"] == [f"question {text}"]
     assert reader.words["code"] == [f"truefit study {text}"]
-    assert reader.all("div")[0]["aria-label"] == f"caption {text}"
-    assert f"note {text}" in reader.words["li"]
+    assert next(div for div in reader.all("div") if "aria-label" in div)["aria-label"] == f"caption {text}"
+    assert {f"note {text}", f"item {text}", f"beware {text}"} <= set(reader.words["li"])
     assert f"cell {text}" in reader.words["th"]
 
 
@@ -141,14 +157,14 @@ def test_identifiers_are_unique_and_links_lead_somewhere() -> None:
     ids = [attrs["id"] for _, attrs in reader.tags if "id" in attrs]
     assert len(ids) == len(set(ids))
     links = [a["href"] for a in reader.all("a")]
-    assert links == ["#main", "#section-1", "#section-2", "#section-3", "#made"]
+    assert links == ["#main", "#section-1", "#section-2", "#section-3", "#made", "#section-1"]
     assert {str(link)[1:] for link in links} <= set(ids)
     named = {attrs["aria-labelledby"] for _, attrs in reader.tags if "aria-labelledby" in attrs}
     assert named <= set(ids)
 
 
 def test_a_page_may_be_nearly_empty() -> None:
-    reader = Reader(render_page({"version": 1, "title": "t"}))
+    reader = Reader(render_page({"version": 2, "title": "t"}))
     assert "table" not in [tag for tag, _ in reader.tags]
     assert reader.words.get("h2") is None
 
@@ -160,12 +176,12 @@ def test_the_same_content_gives_the_same_page() -> None:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"version": 2}, "'version'.*must be 1. Got 2"),
+        ({"version": 1}, "'version'.*must be 2. Got 1"),
         ({"title": ""}, "'title' of a page"),
         ({"verdict": "one text"}, "'verdict'.*list of sentences"),
         ({"sections": [{"lead": "x"}]}, "'title' of a section"),
-        ({"sections": [{"title": "s", "figure_svg": ATTACK}]}, "begins with '<svg'"),
-        ({"sections": [{"title": "s", "table": {"columns": ["a"], "rows": [[1, 2]]}}]}, "1 values.*Got 2 in row 0"),
+        ({"sections": [{"title": "s", "figures": [{"svg": ATTACK}]}]}, "begins with '<svg'"),
+        ({"sections": [{"title": "s", "tables": [{"columns": ["a"], "rows": [[1, 2]]}]}]}, "1 values.*Got 2 in row 0"),
     ],
 )
 def test_what_is_no_content_is_said(changes: Mapping[str, Any], says: str) -> None:
@@ -175,11 +191,11 @@ def test_what_is_no_content_is_said(changes: Mapping[str, Any], says: str) -> No
 
 def test_fragment_is_small_scoped_and_escaped() -> None:
     section = content(ATTACK)["sections"][0]
-    html = render_fragment(f"title {ATTACK}", [f"line {ATTACK}"], section["table"], section["figure_svg"])
+    html = render_fragment(f"title {ATTACK}", [f"line {ATTACK}"], section["tables"][0], section["figures"][0]["svg"])
     reader = Reader(html)
     tags = [tag for tag, _ in reader.tags]
     assert "script" not in tags
-    assert tags.count("svg") == 1
+    assert [svg.get("role") for svg in reader.all("svg")].count("img") == 1
     assert not [attrs for _, attrs in reader.tags if "id" in attrs], "cells of a notebook share one page"
     rules = re.findall(r"^([^{}@]+)\{", "\n".join(reader.words["style"]), flags=re.MULTILINE)
     selectors = [part.strip() for rule in rules for part in rule.split(",")]
@@ -189,3 +205,12 @@ def test_fragment_is_small_scoped_and_escaped() -> None:
 
 def test_fragment_of_a_title_alone() -> None:
     assert "table" not in [tag for tag, _ in Reader(render_fragment("t")).tags]
+
+
+def test_intervals_are_drawn_to_one_scale_and_take_the_same_room_where_missing() -> None:
+    reader = Reader(render_page(content()))
+    drawn = [svg for svg in reader.all("svg") if svg.get("class") == "tf-bar"]
+    assert len(drawn) == 2
+    assert all(svg["aria-hidden"] == "true" for svg in drawn)
+    lines = [(line["x1"], line["x2"]) for line in reader.all("line") if line.get("class") is None]
+    assert lines == [("4.0%", "96.0%")]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from truefit.core.errors import InvalidInput, StoreUnusable
 from truefit.core.outcome import Answer, Outcome
 from truefit.stores.memory import MemoryStore
+from truefit.testing.report_contract import ReportContract
 from truefit.testing.store_contract import (
     SAMPLES,
     StoreContract,
@@ -22,14 +23,14 @@ from truefit.testing.store_contract import (
 )
 
 
-class TestMemoryStore(StoreContract):
+class TestMemoryStore(StoreContract, ReportContract):
     persistent = False
 
     def make_store(self, tmp_path):
         return MemoryStore()
 
 
-class TestSpillingMemoryStore(StoreContract):
+class TestSpillingMemoryStore(StoreContract, ReportContract):
     """With no memory at all every record goes to the file as soon as the next one comes."""
 
     persistent = False

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from truefit.core.errors import StoreDamaged, StoreUnusable
 from truefit.core.outcome import Answer, Outcome
 from truefit.stores.sqlite import SqliteStore
+from truefit.testing.report_contract import ReportContract, some_report
 from truefit.testing.store_contract import (
     SAMPLES,
     StoreContract,
@@ -24,7 +25,7 @@ from truefit.testing.store_contract import (
 )
 
 
-class TestSqliteStore(StoreContract):
+class TestSqliteStore(StoreContract, ReportContract):
     def make_store(self, tmp_path):
         return SqliteStore(tmp_path / "fits.db")
 
@@ -66,7 +67,7 @@ def test_the_tables(store, path):
     store.put([some_outcome("one"), some_outcome("two")])
     assert rows(path, "SELECT name, value FROM meta ORDER BY name") == [
         ("application", "truefit"),
-        ("schema_version", "1"),
+        ("schema_version", "2"),
     ]
     assert rows(path, "SELECT count(*) FROM rowsets") == [(1,)]
     assert rows(path, "SELECT key, solver, fit_seconds FROM outcomes ORDER BY key") == [
@@ -300,3 +301,27 @@ def test_a_note_goes_into_a_store_that_has_outcomes(tmp_path):
     store.write_note("rows", "x")
     assert set(store.get(["a"])) == {"a"}
     store.close()
+
+
+def test_a_store_without_reports_is_brought_up_to_date(store, path):
+    store.put([some_outcome()])
+    store.close()
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        # Exactly what the first version of the file was.
+        connection.execute("DROP TABLE reports")
+        connection.execute("UPDATE meta SET value = '1' WHERE name = 'schema_version'")
+    assert store.reports() == []
+    assert_same_outcome(store.get(["a fit"])["a fit"], some_outcome())
+    store.put_report(some_report())
+    store.close()
+    assert SqliteStore(path).reports() == [some_report()]
+    assert rows(path, "SELECT value FROM meta WHERE name = 'schema_version'") == [("2",)]
+
+
+def test_a_damaged_report_is_said(store, path):
+    store.put_report(some_report())
+    store.close()
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE reports SET content = x'00'")
+    with pytest.raises(StoreDamaged, match="a report does not unpack"):
+        store.reports()

@@ -116,8 +116,8 @@ def test_a_file_that_the_system_will_not_open_is_refused(made, monkeypatch):
 
 
 def test_a_later_version_is_refused(made):
-    change(made, "UPDATE meta SET value = '2' WHERE name = 'schema_version'")
-    assert_refused(made, StoreTooNew, "must have schema version 1.*has version 2.*update truefit")
+    change(made, "UPDATE meta SET value = '3' WHERE name = 'schema_version'")
+    assert_refused(made, StoreTooNew, "must have schema version 2.*has version 3.*update truefit")
 
 
 def test_a_later_version_is_refused_whatever_else_it_holds(path):
@@ -155,7 +155,7 @@ def test_a_later_version_with_a_live_log_is_refused(made):
     """The version may stand in the log only; neither the file nor the log may change."""
     writer = sqlite3.connect(made, isolation_level=None)
     writer.execute("PRAGMA wal_autocheckpoint = 0")
-    writer.execute("UPDATE meta SET value = '2' WHERE name = 'schema_version'")
+    writer.execute("UPDATE meta SET value = '3' WHERE name = 'schema_version'")
     log = made.with_name("fits.db-wal")
     before = made.read_bytes(), log.read_bytes()
     assert before[1]

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from truefit.cli import agghoo, assess, compare, curve, perturb, reproduce, study  # noqa: F401  (each adds its command)
+from truefit.cli import (  # noqa: F401  (each adds its command)
+    agghoo,
+    assess,
+    compare,
+    curve,
+    perturb,
+    predict,
+    reproduce,
+    runs,
+    show,
+    study,
+)
 from truefit.cli.app import app
 
 

@@ -10,6 +10,8 @@ import typer
 
 from truefit.cli.app import app, in_plain_words
 from truefit.cli.inputs import candidates_of, label_of, load_table, task_of
+from truefit.cli.kept import keep_result
+from truefit.cli.made import made_of
 from truefit.cli.options import (
     DataArgument,
     FoldsOption,
@@ -24,8 +26,9 @@ from truefit.cli.options import (
     TaskOption,
     WorkersOption,
 )
-from truefit.cli.outputs import check_picture, check_place, write_picture
-from truefit.core.errors import InvalidInput, MissingDependency
+from truefit.cli.outputs import check_picture, write_picture
+from truefit.cli.saved import check_model_file, write_model
+from truefit.core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from truefit.core.data import Task
@@ -94,6 +97,7 @@ def agghoo(
             fitted, table.X, table.y, cv=k, metric=metric, correction=cast("Correction | None", correction),
             level=level, pos_label=label, random_state=seed,
         )  # fmt: skip
+        keep_result(engine, result, made_of(table, engine.stats, task=task))
         if as_json:
             typer.echo(json.dumps(described(fitted, result) | {"fits": engine.stats.to_dict()}, indent=2))
         else:
@@ -101,7 +105,7 @@ def agghoo(
             typer.echo("\n" + result.summary())
             typer.echo(f"{engine.stats}.")
         if save is not None:
-            write_model(fitted, save, quiet=as_json)
+            write_model(fitted, save, table=table, quiet=as_json)
         if plot is not None:
             title = "Agghoo" if kind == "validation" else result.title
             draw = fitted.plot if kind == "validation" else lambda: result.plot(kind=kind)  # type: ignore[arg-type]
@@ -131,36 +135,6 @@ def stages_of(text: str) -> str | int | None:
     if text.isdecimal() and int(text) > 0:
         return int(text)
     raise InvalidInput(f"--path must be auto, none or a positive number of stages. Got {text!r} instead.")
-
-
-def check_model_file(place: Path | None, read: tuple[str | Path | None, ...]) -> None:
-    """Refuse a place for a model, or the lack of what writes it, before all the work."""
-    if place is None:
-        return
-    check_place(place, read)
-    if place.suffix != ".skops":
-        raise InvalidInput(f"The name of a model's file must end in .skops. Got {place.name!r} instead.")
-    try:
-        import skops.io  # noqa: F401
-    except ImportError as error:
-        raise MissingDependency(
-            "Saving a model needs skops, which is not installed. Install it with `pip install truefit[skops]`."
-        ) from error
-
-
-def write_model(fitted: Any, place: Path, *, quiet: bool) -> None:
-    """Write a fitted estimator without pickle, and say what reading it takes."""
-    import skops.io
-
-    try:
-        skops.io.dump(fitted, place)
-    except OSError as error:
-        raise InvalidInput(f"{place} could not be written: {error.strerror}. Name another file.") from error
-    typer.echo(
-        f"The model is in {place}. Read it with skops.io.load, which wants to be told that these are trusted: "
-        f"{', '.join(skops.io.get_untrusted_types(file=place))}.",
-        err=quiet,
-    )
 
 
 def selection_text(fitted: Any) -> str:

@@ -11,6 +11,8 @@ import typer
 
 from truefit.cli.app import app, in_plain_words
 from truefit.cli.inputs import candidates_of, label_of, load_table, task_of
+from truefit.cli.kept import keep_result
+from truefit.cli.made import made_of
 from truefit.cli.options import (
     DataArgument,
     FoldsOption,
@@ -88,6 +90,7 @@ def assess(
             interval=cast("IntervalChoice", interval), conservative=conservative, pos_label=label,
             random_state=seed, engine=engine,
         )  # fmt: skip
+        keep_result(engine, result, made_of(table, engine.stats, task=task))
         further = result.metrics(None if "all" in also else also, pos_label=label) if also else None
         if as_json:
             found = result.to_dict() | {"task": result.task, "fits": engine.stats.to_dict()}

@@ -10,6 +10,8 @@ import typer
 
 from truefit.cli.app import app, in_plain_words
 from truefit.cli.inputs import candidates_of, label_of, load_table, task_of
+from truefit.cli.kept import keep_result
+from truefit.cli.made import made_of
 from truefit.cli.options import (
     DataArgument,
     FoldsOption,
@@ -72,6 +74,7 @@ def compare(
             rope=rope, test=cast("TestChoice", test), pos_label=label_of(pos_label, table),
             random_state=seed, engine=engine,
         )  # fmt: skip
+        keep_result(engine, result, made_of(table, engine.stats, task=task))
         if as_json:
             typer.echo(json.dumps(result.to_dict(), indent=2))
         else:

@@ -10,6 +10,8 @@ import typer
 
 from truefit.cli.app import app, in_plain_words
 from truefit.cli.inputs import candidates_of, label_of, say_notes, task_of
+from truefit.cli.kept import keep_result
+from truefit.cli.made import made_of
 from truefit.cli.options import (
     FoldsOption,
     JsonOption,
@@ -115,6 +117,8 @@ def curve(
         rows.write_down()
         curves = result.curves if isinstance(result, LearningCurves) else {result.name: result}
         advice = {name: labelling(each, rows.total, unlabelled=left) for name, each in curves.items()}
+        counted = f"{rows.name}: {rows.total:,} rows, {sample.X.shape[1]:,} columns, target {sample.target}"
+        keep_result(engine, result, made_of(sample, engine.stats, task=task) | {"data": counted})
         if as_json:
             found: dict[str, Any] = {"rows": rows.total, "unlabelled": left, "fits": engine.stats.to_dict()}
             found["curves"] = [each.to_dict() | {"label": advice[name].to_dict()} for name, each in curves.items()]

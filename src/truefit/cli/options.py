@@ -8,7 +8,12 @@ from typing import Annotated
 import typer
 
 DataArgument = Annotated[
-    str, typer.Argument(metavar="DATA", help="A CSV, TSV, Parquet, Feather or JSON-lines file, or a built-in name.")
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="A CSV, TSV, Parquet, Feather or JSON-lines file; sqlite:///FILE#TABLE or postgresql://HOST/NAME#TABLE; "
+        "openml:NAME; or a built-in name such as iris.",
+    ),
 ]
 TargetOption = Annotated[str | None, typer.Option("--target", help="The column to predict; not for built-in names.")]
 ModelsOption = Annotated[
@@ -16,7 +21,8 @@ ModelsOption = Annotated[
     typer.Option(
         "--model",
         "--models",
-        help="dummy, linear, naive_bayes, knn, tree, random_forest or boosting, or FILE.py:NAME or MODULE:NAME for an "
+        help="dummy, linear, naive_bayes, knn, tree, random_forest, boosting, svm or mlp, or lightgbm or xgboost where "
+        "they are installed, or FILE.py:NAME or MODULE:NAME for an "
         "estimator, a dict or list of them, or a function that makes them. May be given several times.",
     ),
 ]

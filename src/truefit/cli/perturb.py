@@ -10,6 +10,8 @@ import typer
 
 from truefit.cli.app import app, in_plain_words
 from truefit.cli.inputs import candidates_of, load_table, task_of
+from truefit.cli.kept import keep_result
+from truefit.cli.made import made_of
 from truefit.cli.options import (
     DataArgument,
     JsonOption,
@@ -83,6 +85,7 @@ def perturb(
             perturbation=cast("PerturbationKind", perturbation), mode=cast("Mode", mode),
             random_state=seed, engine=engine,
         )  # fmt: skip
+        keep_result(engine, result, made_of(table, engine.stats, task=task))
         if as_json:
             typer.echo(json.dumps(result.to_dict(), indent=2))
         else:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from truefit.core.kept_report import KeptReport
     from truefit.core.outcome import Outcome
     from truefit.sources.on_demand import RowsOnDemand
     from truefit.sources.table import Table
@@ -139,6 +140,18 @@ class NotingStore:
         """Keep these outcomes, and which rows were sampled."""
         self._store.put(outcomes)
         self._rows.write_down()
+
+    def put_report(self, report: KeptReport) -> None:
+        """Keep a report."""
+        self._store.put_report(report)
+
+    def reports(self) -> list[KeptReport]:
+        """Return all reports, the one made last first."""
+        return self._store.reports()
+
+    def count_fits(self) -> int:
+        """How many fits are kept."""
+        return self._store.count_fits()
 
     def close(self) -> None:
         """Let go of the file."""

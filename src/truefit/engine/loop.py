@@ -67,6 +67,11 @@ class Loop:
         self._fitted_here = Fingerprints()
         self._models: OrderedDict[str, Any] = OrderedDict()
 
+    @property
+    def store(self) -> Store:
+        """Where outcomes are kept."""
+        return self._store
+
     def run(self, plan: Plan[R], data: Data, *, seconds: float | None = None, description: str = "") -> R:
         """Drive one plan to its result."""
         (result,) = self.run_all([(plan, data)], seconds=seconds, description=description)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 #: Inches. At this width a figure fills a column of text, and its letters are still read on a phone.
 WIDTH = 6.4
+#: For a phone: shrunk to its width, letters are about 10 pixels high.
+NARROW = 4.9
 FONT = 10.0
 
 #: A name longer than this would leave no room for the picture.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 PAIR_LENGTH = 36
 #: How much of the ink is left in the shade of the region.
 SHADE = 0.10
+#: Letters that stand beside each other on an inch.
+LETTERS = 12
 
 
 def differences(
@@ -80,7 +83,9 @@ def differences(
     tidy(ax)
     name_rows(ax, names, None, length=PAIR_LENGTH)
     ax.set_xlim(*ends)
-    ax.set_xlabel(xlabel, parse_math=False)
+    figure: Any = ax.get_figure()
+    # On a narrow figure it takes two lines.
+    ax.set_xlabel(fill(xlabel, int(LETTERS * figure.get_size_inches()[0])), parse_math=False)
     ax.locator_params(axis="x", nbins=4)
     return ax
 

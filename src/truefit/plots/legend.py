@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from truefit.plots.canvas import FONT, ink
+from truefit.plots.canvas import FONT, WIDTH, ink
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -41,11 +41,13 @@ def legend(
         place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2, "frameon": False}
     elif ax.figure.figure.get_layout_engine() is not None:
         place = {"loc": "upper left", "bbox_to_anchor": (1.03, 1.0), "borderaxespad": 0.0, "frameon": False}
+    # More than two names beside each other need the width of a column of text.
+    most = 2 if ax.figure.figure.get_size_inches()[0] < WIDTH - 1 else 3
     box = ax.legend(
         handles,
         labels,
         title=title or None,
-        ncols=1 if not above else len(labels) if len(labels) < 4 else 2,
+        ncols=1 if not above else len(labels) if len(labels) <= most else 2,
         fontsize=FONT,
         labelcolor=ink(ax),
         handlelength=2.6,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
 from truefit.core.errors import InvalidInput
+from truefit.report.intervals import Bar, bars
 
 Number = int | float
 
@@ -22,26 +23,32 @@ SMALLEST, LARGEST = 1e-5, 1e15
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One value: its text, the number that it is sorted by if it is one, and whether it is missing."""
+    """One value: its text, the number that it is sorted by if it is one, whether it is missing, and its drawing."""
 
     text: str
     sort: float | None = None
     missing: bool = False
+    bar: Bar | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table ready to be laid out: names of columns, which of them are numbers, and rows of cells."""
+    """A table ready to be laid out: names of columns, which of them are numbers, rows of cells, and what they mean."""
 
     columns: tuple[str, ...]
     numeric: tuple[bool, ...]
     rows: tuple[tuple[Cell, ...], ...]
     caption: str = ""
     highlight: frozenset[int] = frozenset()
+    meanings: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of(cls, table: Mapping[str, Any]) -> Grid:
         """Lay out ``{"columns": [...], "rows": [[...]], "caption": ..., "highlight": [row numbers]}``.
+
+        With ``"drawn": {"value": column, "interval": column, "ends": [from, to]}`` the intervals are drawn beside
+        their numbers, the ends of the scale as they need; ``"meanings": {column: words}`` explains the columns, and
+        ``"places": {column: count}`` limits the decimal places.
 
         Examples
         --------
@@ -57,20 +64,28 @@ class Grid:
                     f"Every row of a table must have {len(names)} values, one per column. "
                     f"Got {len(row)} in row {number}."
                 )
-        columns = [column([row[i] for row in rows]) for i in range(len(names))]
+        most = table.get("places") or {}
+        columns = [column([row[i] for row in rows], most.get(name)) for i, name in enumerate(names)]
+        drawn = table.get("drawn")
+        if drawn is not None:
+            place, of = names.index(str(drawn["interval"])), names.index(str(drawn["value"]))
+            places = bars([row[of] for row in rows], [row[place] for row in rows], drawn.get("ends"))
+            columns[place] = [replace(cell, bar=bar) for cell, bar in zip(columns[place], places, strict=True)]
         return cls(
             names,
             tuple(_numeric([row[i] for row in rows]) for i in range(len(names))),
             tuple(zip(*columns, strict=True)) if names else (),
             str(table.get("caption") or ""),
             frozenset(int(number) for number in table.get("highlight") or ()),
+            tuple((str(name), str(words)) for name, words in (table.get("meanings") or {}).items()),
         )
 
 
-def column(values: Sequence[Any]) -> list[Cell]:
+def column(values: Sequence[Any], most: int | None = None) -> list[Cell]:
     """Return the cells of one column: its numbers share their decimal places.
 
-    Whole numbers stay whole, a pair of numbers is an interval, None and NaN are missing.
+    Whole numbers stay whole, a pair of numbers is an interval, None and NaN are missing. No more decimal places than
+    ``most``, if it is given: what is smaller is said to be.
 
     Examples
     --------
@@ -82,6 +97,8 @@ def column(values: Sequence[Any]) -> list[Cell]:
     (['1,200', '7'], ['yes', '<b>'])
     """
     places = _places([number for value in values for number in _numbers(value)])
+    if most is not None and (places is None or places > most):
+        places = most
     return [_cell(value, places) for value in values]
 
 

@@ -9,10 +9,11 @@ from typing import Any
 
 from truefit.core.errors import InvalidInput
 from truefit.report.cells import Grid, column
+from truefit.report.scale import scale_of
 from truefit.report.templating import asset, figure, render
 
 #: The layout of ``content`` that this release renders.
-VERSION = 1
+VERSION = 2
 
 #: So many sections make a list of them worth having.
 LISTED_FROM = 3
@@ -27,18 +28,34 @@ def render_page(content: Mapping[str, Any]) -> str:
     Parameters
     ----------
     content : mapping
-        Plain types, version 1::
+        Plain types, version 2::
 
-            {"version": 1,
+            {"version": 2,
              "title": str,
+             "facts": [str, ...],                       # optional, like all below: one line under the title
              "verdict": [str, ...],                     # the answer first, in sentences
-             "sections": [{"title": str,
-                           "lead": str,                 # optional, like all below
-                           "figure_svg": str,           # trusted markup, as plots.to_svg makes it
-                           "table": {"columns": [str, ...],
-                                     "rows": [[value, ...], ...],
-                                     "caption": str,
-                                     "highlight": [row number, ...]},
+             "answers": [{"question": str,              # or as cards, each leading to its section
+                          "headline": str,
+                          "sentences": [str, ...],
+                          "section": str,
+                          "scale": {"value": float, "interval": [low, high], "guess": float}}],
+             "alert": {"title": str, "items": [str, ...]},
+             "sections": [{"id": str,
+                           "title": str,
+                           "headline": str,
+                           "sentences": [str, ...],
+                           "lead": str,
+                           "figures": [{"svg": str,     # trusted markup, as plots.to_svg makes it
+                                        "narrow": str,  # the same for a phone
+                                        "caption": str}],
+                           "tables": [{"columns": [str, ...],
+                                       "rows": [[value, ...], ...],
+                                       "caption": str,
+                                       "highlight": [row number, ...],
+                                       "drawn": {"value": column, "interval": column, "ends": [from, to]},
+                                       "meanings": {column: str},
+                                       "places": {column: int}}],
+                           "items": [str, ...],
                            "notes": [str, ...]}],
              "made": {label: value}}                    # command, versions, data, fits
 
@@ -52,19 +69,23 @@ def render_page(content: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> page = render_page({"version": 1, "title": "Wine <2024>", "verdict": ["Ridge is best."]})
+    >>> page = render_page({"version": 2, "title": "Wine <2024>", "verdict": ["Ridge is best."]})
     >>> page[:15], "Wine &lt;2024&gt;" in page
     ('<!doctype html>', True)
     """
     version = content.get("version")
     if version != VERSION:
         raise InvalidInput(f"The 'version' of a page's content must be {VERSION}. Got {version!r} instead.")
-    sections = [_section(section) for section in content.get("sections") or ()]
+    sections = [_section(section, number) for number, section in enumerate(content.get("sections") or (), start=1)]
+    alert = content.get("alert") or {}
     script = asset("sort.js")
     return render(
         "page.html.j2",
         title=_title(content, "a page"),
+        facts=_sentences(content, "facts"),
         verdict=_sentences(content, "verdict"),
+        answers=[_answer(answer, sections) for answer in content.get("answers") or ()],
+        alert={"title": str(alert.get("title") or ""), "items": _sentences(alert, "items")},
         sections=sections,
         listed=len(sections) >= LISTED_FROM,
         made=_made(content.get("made") or {}),
@@ -75,13 +96,31 @@ def render_page(content: Mapping[str, Any]) -> str:
     )
 
 
-def _section(section: Mapping[str, Any]) -> dict[str, Any]:
-    table = section.get("table")
+def _answer(answer: Mapping[str, Any], sections: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    place = str(answer.get("section") or "").replace("_", "-")
+    scale = answer.get("scale")
     return {
+        "question": str(answer["question"]),
+        "headline": str(answer["headline"]),
+        "sentences": _sentences(answer, "sentences"),
+        "href": place if any(section["id"] == place for section in sections) else None,
+        "scale": None if scale is None else scale_of(scale),
+    }
+
+
+def _section(section: Mapping[str, Any], number: int) -> dict[str, Any]:
+    return {
+        "id": section.get("id") or f"section-{number}",
         "title": _title(section, "a section"),
+        "headline": section.get("headline"),
+        "sentences": _sentences(section, "sentences"),
         "lead": section.get("lead"),
-        "figure": figure(section.get("figure_svg")),
-        "table": None if table is None else Grid.of(table),
+        "figures": [
+            {"svg": figure(each["svg"]), "narrow": figure(each.get("narrow")), "caption": each.get("caption")}
+            for each in section.get("figures") or ()
+        ],
+        "tables": [Grid.of(table) for table in section.get("tables") or ()],
+        "items": _sentences(section, "items"),
         "notes": _sentences(section, "notes"),
     }
 

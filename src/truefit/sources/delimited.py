@@ -9,42 +9,44 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from truefit.core.errors import InvalidInput
+from truefit.sources.layout import SEPARATORS, Layout, layout_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Separators that other programs write, with the name to call them by.
-_SEPARATORS: Final = {";": "semicolons", "\t": "tabs", "|": "vertical bars", ",": "commas"}
 _ROWS_AT_ONCE: Final = 20_000
 
 
 def read_delimited(path: Path, target: str | None, *, separator: str) -> pd.DataFrame:
-    """Read a whole file."""
+    """Read a whole file, whose ending promises a separator."""
     import pandas as pd
 
-    with _errors(path, separator):
-        check_header(path, target, separator=separator)
+    layout = checked_layout(path, target, separator=separator)
+    with _errors(path, layout):
         # Without index_col=False the first value of a line longer than the header would become its label,
         # and every column be one off; with it, values that have no name are a warning, here an error.
         # In chunks a column could be numbers here and text there; read whole, its type is settled once.
-        return pd.read_csv(path, sep=separator, index_col=False, low_memory=False)
+        return pd.read_csv(
+            path, sep=layout.separator, decimal=layout.decimal, index_col=False, low_memory=False
+        )  # fmt: skip
 
 
-def stretches(path: Path, *, separator: str, types: Mapping[str, Any] | None = None) -> Generator[pd.DataFrame]:
+def stretches(path: Path, *, layout: Layout, types: Mapping[str, Any] | None = None) -> Generator[pd.DataFrame]:
     """Read a file stretch by stretch; without types each stretch settles its own."""
     import pandas as pd
 
     with (
-        _errors(path, separator),
+        _errors(path, layout),
         pd.read_csv(
-            path, sep=separator, index_col=False, low_memory=False, dtype=types, chunksize=_ROWS_AT_ONCE
+            path, sep=layout.separator, decimal=layout.decimal, index_col=False, low_memory=False, dtype=types,
+            chunksize=_ROWS_AT_ONCE,
         ) as chunks,
     ):  # fmt: skip
         yield from chunks
 
 
 @contextlib.contextmanager
-def _errors(path: Path, separator: str) -> Iterator[None]:
+def _errors(path: Path, layout: Layout) -> Iterator[None]:
     """Say what an error of the parser means for whoever wrote the file."""
     import pandas as pd
 
@@ -63,24 +65,31 @@ def _errors(path: Path, separator: str) -> Iterator[None]:
         reason = str(error).removeprefix("Error tokenizing data. C error: ").strip()
         raise InvalidInput(
             f"{path.name!r} must have as many values in each line as its header has names, separated by "
-            f"{_SEPARATORS[separator]}. The reader says: {reason}. Mend these lines, or the header."
+            f"{SEPARATORS[layout.separator]}. The reader says: {reason}. Mend these lines, or the header."
         ) from error
 
 
-def check_header(path: Path, target: str | None, *, separator: str) -> None:
-    """Refuse a header that has another separator, or the target twice."""
+def checked_layout(path: Path, target: str | None, *, separator: str) -> Layout:
+    """Find out how a file is written, and refuse a header that is one name only or has the target twice.
+
+    Parameters
+    ----------
+    path : Path
+    target : str, optional
+    separator : str
+        The one that the file's ending promises.
+    """
     import pandas as pd
 
-    with _errors(path, separator):
-        first = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str, keep_default_na=False)
+    with _errors(path, Layout(separator)):
+        layout = layout_of(path, separator)
+        first = pd.read_csv(path, sep=layout.separator, header=None, nrows=1, dtype=str, keep_default_na=False)
     names: list[str] = first.iloc[0].tolist()
-    other = next((mark for mark in _SEPARATORS if mark != separator and mark in names[0]), None)
-    if len(names) == 1 and other is not None:
-        expected = _SEPARATORS[separator]
-        renamed = ", or give it the ending .tsv" if other == "\t" else ""
+    if target is not None and len(names) == 1 and target != names[0]:
+        *others, last = SEPARATORS.values()
         raise InvalidInput(
-            f"{path.name!r} must have {expected} between its columns. Got one column only, whose name "
-            f"contains {_SEPARATORS[other]}: {names[0]!r}. Save it with {expected}{renamed}."
+            f"{path.name!r} must have {', '.join(others)} or {last} between its columns, in every line as many as in "
+            f"its header. Got one column only, named {names[0]!r}. Save it with commas, or mend lines that have more."
         )
     if target is not None and names.count(target) > 1:
         # pandas would rename the second one and leave it among the inputs.
@@ -88,3 +97,4 @@ def check_header(path: Path, target: str | None, *, separator: str) -> None:
             f"{path.name!r} must have one column {target!r}. Got {names.count(target)}: all but the first would be "
             "inputs that give the target away. Rename or remove them."
         )
+    return layout

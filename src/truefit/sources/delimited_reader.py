@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from truefit.sources.delimited import check_header, stretches
+from truefit.sources.delimited import checked_layout, stretches
 from truefit.sources.files import DELIMITED, ending_of, file_errors, stem
 from truefit.sources.reader import KeyKind, positions
 from truefit.sources.sequence import Keys
@@ -36,15 +36,14 @@ class DelimitedReader:
     """
 
     kind: KeyKind = "position"
-    notes: tuple[str, ...] = ()
 
     def __init__(self, path: Path, target: str | None) -> None:
         self.name = stem(path)
         self.place = str(path.resolve())
         self._path = path
-        self._separator = DELIMITED[ending_of(path)]
         with file_errors(path):
-            check_header(path, target, separator=self._separator)
+            self._layout = checked_layout(path, target, separator=DELIMITED[ending_of(path)])
+            self.notes: tuple[str, ...] = () if self._layout.note is None else (self._layout.note,)
             self.total, self._types = self._survey()
 
     def all_keys(self) -> Iterator[Keys]:
@@ -59,7 +58,7 @@ class DelimitedReader:
         picked, offset = [], 0
         # Text that is yes, no or nothing has no type to read it as: each stretch settles its own.
         types = {column: kind for column, kind in self._types.items() if kind != "object"}
-        with file_errors(self._path), closing(stretches(self._path, separator=self._separator, types=types)) as chunks:
+        with file_errors(self._path), closing(stretches(self._path, layout=self._layout, types=types)) as chunks:
             for stretch in chunks:
                 low, high = np.searchsorted(wanted, [offset, offset + len(stretch)])
                 if low < high or not offset:
@@ -74,7 +73,7 @@ class DelimitedReader:
 
     def _survey(self) -> tuple[int, dict[str, Any]]:
         total, kinds = 0, defaultdict[str, set[str]](set)
-        for stretch in stretches(self._path, separator=self._separator):
+        for stretch in stretches(self._path, layout=self._layout):
             total += len(stretch)
             for column, values in stretch.items():
                 kinds[str(column)] |= _kinds(values)

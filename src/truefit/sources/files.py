@@ -13,6 +13,7 @@ from zipfile import BadZipFile
 
 from truefit.core.errors import InvalidInput, MissingDependency
 from truefit.sources.delimited import read_delimited
+from truefit.sources.layout import layout_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,6 +48,13 @@ def read_frame(path: Path, target: str | None = None) -> pd.DataFrame:
     reader = _READERS[ending_of(path)]
     with file_errors(path):
         return reader(path, target)
+
+
+def notes_of(path: Path) -> tuple[str, ...]:
+    """Return what is not in a file as its ending says, in words; usually nothing."""
+    separator = DELIMITED.get(ending_of(path))
+    note = None if separator is None else layout_of(path, separator).note
+    return () if note is None else (note,)
 
 
 def ending_of(path: Path) -> str:

@@ -1,27 +1,37 @@
-"""Load a table by the name of a built-in set or by the path of a file."""
+"""Load a table by the name of a built-in set, the path of a file, or the address of a database."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from truefit.core.errors import InvalidInput
 from truefit.sources.builtin import BUILTIN, load_builtin
-from truefit.sources.files import read_frame, stem
+from truefit.sources.database import is_database, open_database
+from truefit.sources.files import notes_of, read_frame, stem
+from truefit.sources.openml import PREFIX, load_openml
+from truefit.sources.sql_table import read_table
 from truefit.sources.table import Table, nearest
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def load(name_or_path: str | os.PathLike[str], target: str | None = None) -> Table:
-    """Load a built-in set or a file.
+    """Load a built-in set, a file, a table of a database, or one of OpenML.
 
     Parameters
     ----------
     name_or_path : str or path
         ``breast_cancer``, ``california_housing``, ``diabetes``, ``digits``, ``iris`` or ``wine``; or a CSV,
         TSV, Parquet, Feather, Arrow or JSON lines file. CSV, TSV and JSON lines may be compressed (``.gz``,
-        ...).
+        ...), and other separators than the ending promises are recognised and noted. Or ``sqlite:///FILE#TABLE``,
+        ``postgresql://USER@HOST/NAME#TABLE``, where the table may be left out if there is only one; or
+        ``openml:NAME``, ``openml:NAME@VERSION`` or ``openml:NUMBER``.
     target : str, optional
-        The column to predict. Needed for a file; the built-in sets have one of their own.
+        The column to predict. Needed for a file or a database; the others have one of their own.
 
     Returns
     -------
@@ -48,8 +58,40 @@ def load(name_or_path: str | os.PathLike[str], target: str | None = None) -> Tab
     name = os.fspath(name_or_path)
     if name in BUILTIN:
         return load_builtin(name, target)
+    if name.startswith(PREFIX):
+        return load_openml(name, target)
+    frame, called, notes = _read(name, target)
+    table = Table.of(frame, name=called, target=target)
+    return replace(table, notes=(*notes, *table.notes))
+
+
+def load_rows(name_or_path: str | os.PathLike[str]) -> tuple[pd.DataFrame, str, tuple[str, ...]]:
+    """Load rows that need no target, such as those to be predicted.
+
+    Parameters
+    ----------
+    name_or_path : str or path
+        As for ``load``.
+
+    Returns
+    -------
+    frame, name, notes
+        All columns; what the source is called; what was done to it on the way in, in words.
+    """
+    name = os.fspath(name_or_path)
+    if name in BUILTIN or name.startswith(PREFIX):
+        table = load(name)
+        return table.X.assign(**{table.target: table.y}), table.name, table.notes
+    return _read(name, None)
+
+
+def _read(name: str, target: str | None) -> tuple[pd.DataFrame, str, tuple[str, ...]]:
+    address, _, table = name.partition("#")
+    if is_database(address):
+        return read_table(open_database(address), table or None, target)
     path = existing_file(name)
-    return Table.of(read_frame(path, target), name=stem(path), target=target)
+    frame = read_frame(path, target)
+    return frame, stem(path), notes_of(path)
 
 
 def existing_file(name: str) -> Path:

@@ -10,7 +10,7 @@ from truefit.core.errors import InvalidInput
 from truefit.sources.builtin import BUILTIN, load_builtin
 from truefit.sources.database import is_database, open_database
 from truefit.sources.delimited_reader import DelimitedReader
-from truefit.sources.files import DELIMITED, PARQUET, ending_of, read_frame, stem
+from truefit.sources.files import DELIMITED, PARQUET, ending_of, notes_of, read_frame, stem
 from truefit.sources.frame_reader import FrameReader
 from truefit.sources.load import existing_file
 from truefit.sources.on_demand import RowsOnDemand
@@ -89,7 +89,7 @@ def open_rows(
         raise InvalidInput(f"Only Parquet, CSV and TSV files are read in parts. Got {path.name!r}. Read it whole.")
     if whole or not in_parts or (whole is None and path.stat().st_size <= WHOLE_BYTES):
         frame, unlabelled = _labelled(read_frame(path, target), target, stem(path))
-        in_memory = FrameReader(frame, name=stem(path), place=str(path.resolve()))
+        in_memory = FrameReader(frame, name=stem(path), place=str(path.resolve()), notes=notes_of(path))
         return RowsOnDemand(in_memory, target, seed=seed, first=first, unlabelled=unlabelled)
     reader: Reader = DelimitedReader(path, target) if ending in DELIMITED else ParquetReader(path)
     return RowsOnDemand(reader, target, seed=seed, first=first)

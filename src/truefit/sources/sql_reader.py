@@ -38,14 +38,9 @@ class SqlReader:
 
     def __init__(self, database: Database, table: str | None, *, key: str | None = None, target: str | None) -> None:
         self._database = database
-        self.name = _chosen_table(database, table)
+        self.name = chosen_table(database, table)
         self.place = f"{database.place} {self.name}"
-        columns = database.columns(self.name)
-        if not columns:
-            known = database.tables()
-            near = nearest(self.name, known)
-            meant = f" Did you mean {near}?" if near else ""
-            raise InvalidInput(f"The database has no table {self.name!r}.{meant} Tables: {', '.join(known)}.")
+        columns = columns_of(database, self.name)
         self._key = _key_column(columns, key, self.name, database.row_number(self.name))
         self._columns = [column for column in columns if column != self._key]
         names = [column.name for column in self._columns]
@@ -96,31 +91,48 @@ class SqlReader:
                 "Name another column as the key."
             )
         frame = pd.DataFrame(
-            {i: self._typed(table.column(i + 1), column) for i, column in enumerate(self._columns)}, index=found.array
+            {
+                i: typed(table.column(i + 1), column, self.name, is_target=column.name == self._target)
+                for i, column in enumerate(self._columns)
+            },
+            index=found.array,
         )
         frame.columns = pd.Index([column.name for column in self._columns])
         return frame.loc[[key for key in keys.tolist() if key in frame.index]]
 
-    def _typed(self, values: Any, column: Column) -> Any:
-        """Give a column the type that it is declared with, whatever the rows at hand have in it."""
-        import pyarrow as pa
 
-        series = (values.cast(pa.string()) if pa.types.is_null(values.type) else values).to_pandas()
-        # A whole number that may be missing is a float, also in a sample where none is; a target never is missing.
-        whole = column.is_integer and (not column.nullable or (column.name == self._target and not values.null_count))
-        try:
-            if whole:
-                return series.astype("int64").array
-            if column.is_integer or column.is_number:
-                return series.astype("float64").array
-        except (TypeError, ValueError) as error:
-            raise InvalidInput(
-                f"The column {column.name!r} of {self.name!r} must hold numbers, as it is declared. {error}."
-            ) from error
-        return series.array
+def typed(values: Any, column: Column, table: str, *, is_target: bool) -> Any:
+    """Give a column the type that it is declared with, whatever the rows at hand have in it."""
+    import pyarrow as pa
+
+    series = (values.cast(pa.string()) if pa.types.is_null(values.type) else values).to_pandas()
+    # A whole number that may be missing is a float, also in a sample where none is; a target never is missing.
+    whole = column.is_integer and (not column.nullable or (is_target and not values.null_count))
+    try:
+        if whole:
+            return series.astype("int64").array
+        if column.is_integer or column.is_number:
+            return series.astype("float64").array
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"The column {column.name!r} of {table!r} must hold numbers, as it is declared. {error}."
+        ) from error
+    return series.array
 
 
-def _chosen_table(database: Database, table: str | None) -> str:
+def columns_of(database: Database, table: str) -> list[Column]:
+    """Return the columns of a table, or say which tables there are."""
+    columns = database.columns(table)
+    if not columns:
+        known = database.tables()
+        near = nearest(table, known)
+        meant = f" Did you mean {near}?" if near else ""
+        raise InvalidInput(f"The database has no table {table!r}.{meant} Tables: {', '.join(known)}.")
+    return columns
+
+
+def chosen_table(database: Database, table: str | None) -> str:
+    """Return the table that is meant: the one that is named, or the only one."""
     if table is not None:
         return table
     known = database.tables()

@@ -76,7 +76,8 @@ class Table:
         column = find_column([str(c) for c in frame.columns], target, name)
         position = [str(c) for c in frame.columns].index(column)
         y = frame.iloc[:, position]
-        X = frame.iloc[:, [i for i in range(frame.shape[1]) if i != position]]
+        # A copy lays columns of a kind side by side: rows of a wide table are then taken many times faster.
+        X = frame.iloc[:, [i for i in range(frame.shape[1]) if i != position]].copy()
         if X.shape[1] == 0:
             raise InvalidInput(f"{name!r} must have a column beside the target {column!r}. Got no other column.")
         _check_target(y, column, name)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from truefit.core.errors import InvalidInput, StoreUnusable
+from truefit.core.kept_report import KeptReport
 from truefit.core.outcome import Outcome
 from truefit.core.task import Response
 from truefit.core.tokens import Tokens
@@ -62,6 +63,8 @@ class MemoryStore:
         self._rowsets: dict[bytes, _Rowset] = {}
         self._classes: dict[tuple[np.dtype[Any], bytes], Array] = {}
         self._spilled: SpilledRecords | None = None
+        self._fits = 0
+        self._reports: dict[str, KeptReport] = {}
 
     def get(self, keys: Sequence[str]) -> dict[str, Outcome]:
         """Outcomes of those keys that are in the store, their answers read when looked at."""
@@ -89,9 +92,25 @@ class MemoryStore:
                 if record.classes is not None:
                     record.classes = self._interned(record.classes)
                 there = self._whole(key)
+                self._fits += there is None
                 new = record if there is None else self._only_new(key, there, record)
                 if new is not None:
                     self._hold(key, new, rowsets.tokens)
+
+    def put_report(self, report: KeptReport) -> None:
+        """Keep a report, in place of one of the same id."""
+        with self._lock:
+            self._reports[report.id] = report
+
+    def reports(self) -> list[KeptReport]:
+        """Return all reports, the one made last first."""
+        with self._lock:
+            return sorted(self._reports.values(), key=lambda report: report.made_at, reverse=True)
+
+    def count_fits(self) -> int:
+        """How many fits are kept."""
+        with self._lock:
+            return self._fits
 
     def close(self) -> None:
         """Do nothing: what is held here is gone with the store itself, and results may still read from it."""

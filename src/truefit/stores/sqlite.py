@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import sqlite3
 import threading
 import weakref
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from truefit.core.errors import StoreUnusable
+from truefit.core.kept_report import KeptReport
 from truefit.core.key import is_private
 from truefit.core.outcome import Outcome
 from truefit.core.task import Response
@@ -149,6 +152,33 @@ class SqliteStore:
             with transaction(connection):
                 connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_NOTE + name, text))
 
+    def put_report(self, report: KeptReport) -> None:
+        """Keep a report, in place of one of the same id."""
+        made, content = json.dumps(dict(report.made)), zlib.compress(json.dumps(dict(report.content)).encode())
+        with self._lock, self._file.errors("writing"):
+            self._leave_fork()
+            connection = self._connect()
+            self._file.check_same()
+            with transaction(connection):
+                connection.execute(
+                    "INSERT OR REPLACE INTO reports VALUES (?, ?, ?, ?)", (report.id, report.made_at, made, content)
+                )
+
+    def reports(self) -> list[KeptReport]:
+        """Return all reports, the one made last first."""
+        with self._lock, self._file.errors("reading"):
+            connection = self._existing()
+            if connection is None:
+                return []
+            rows = connection.execute("SELECT id, made_at, made, content FROM reports ORDER BY made_at DESC, id")
+            return [KeptReport(name, made_at, *self._unpacked(made, content)) for name, made_at, made, content in rows]
+
+    def count_fits(self) -> int:
+        """How many fits are kept."""
+        with self._lock, self._file.errors("reading"):
+            connection = self._existing()
+            return 0 if connection is None else int(connection.execute("SELECT count(*) FROM outcomes").fetchone()[0])
+
     def close(self) -> None:
         """Let go of the file; what was put stays in it, and a later use opens it again."""
         with self._lock:
@@ -229,6 +259,12 @@ class SqliteStore:
             "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)",
             [(key, *answer) for answer in record.answers],
         )
+
+    def _unpacked(self, made: str, content: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+        try:
+            return json.loads(made), json.loads(zlib.decompress(content))
+        except (ValueError, zlib.error) as error:
+            raise self._file.damaged(f"a report does not unpack ({error})") from error
 
     def _read(self, name: object, query: str, parameters: tuple[Any, ...]) -> Array:
         with self._lock, self._file.errors("reading"):

@@ -15,7 +15,9 @@ from urllib.parse import quote
 
 from truefit.core.errors import StoreDamaged, StoreError, StoreTooNew, StoreUnusable
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+#: The oldest version that is brought up to date when a store is opened.
+OLDEST_VERSION = 1
 #: Stands in the file's header, so that somebody else's database is told apart without opening it.
 APPLICATION_ID = int.from_bytes(b"tfit", "big")
 BUSY_SECONDS = 60.0
@@ -23,6 +25,9 @@ BUSY_SECONDS = 60.0
 QUICK_CHECK_BYTES = 256 << 20
 
 _MAGIC = b"SQLite format 3\x00"
+_REPORTS = """CREATE TABLE reports (
+        id TEXT PRIMARY KEY, made_at TEXT NOT NULL, made TEXT NOT NULL, content BLOB NOT NULL
+    )"""
 _SCHEMA = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE rowsets (id BLOB PRIMARY KEY, tokens BLOB NOT NULL)",
@@ -34,6 +39,7 @@ _SCHEMA = (
         key TEXT NOT NULL, response TEXT NOT NULL, rowset BLOB NOT NULL, coded INTEGER NOT NULL,
         "values" BLOB NOT NULL, PRIMARY KEY (key, response, rowset)
     )""",
+    _REPORTS,
     "INSERT INTO meta VALUES ('application', 'truefit')",
     f"INSERT INTO meta VALUES ('schema_version', '{SCHEMA_VERSION}')",
 )
@@ -87,7 +93,8 @@ class StoreFile:
                 connection.execute(f"PRAGMA busy_timeout = {int(1000 * BUSY_SECONDS)}")
                 connection.execute("PRAGMA synchronous = NORMAL")
                 self._make(connection)
-                self._check_version(connection)
+                if self._check_version(connection) < SCHEMA_VERSION:
+                    self._update(connection)
             except BaseException:
                 connection.close()
                 raise
@@ -140,7 +147,7 @@ class StoreFile:
             )
         if code in _CIRCUMSTANCES:
             return self._no_access(str(error), doing)
-        return self._damaged(str(error))
+        return self.damaged(str(error))
 
     def _no_access(self, reason: str, doing: str) -> StoreUnusable:
         return StoreUnusable(
@@ -154,7 +161,8 @@ class StoreFile:
             "fits up to here are kept. Free some space and run the same again: it goes on from there."
         )
 
-    def _damaged(self, reason: str) -> StoreDamaged:
+    def damaged(self, reason: str) -> StoreDamaged:
+        """Return the error that says that this file no longer reads."""
         return StoreDamaged(
             f"A store must read back as it was written. {self.path} is damaged: {reason}. It was left as it "
             "is; move it away, or put a copy of it back. What is missing is fitted again."
@@ -208,7 +216,7 @@ class StoreFile:
                 "SQLite database. It was left as it is; name another path."
             )
         if len(header) < 100:
-            raise self._damaged("it ends in the middle of its header")
+            raise self.damaged("it ends in the middle of its header")
         if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
             raise StoreUnusable(
                 f"A store must be a file that truefit made, or a new one. Got {self.path}, which is a SQLite "
@@ -250,24 +258,33 @@ class StoreFile:
             if size < QUICK_CHECK_BYTES:
                 (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
                 if verdict != "ok":
-                    raise self._damaged(verdict)
+                    raise self.damaged(verdict)
 
-    def _check_version(self, connection: sqlite3.Connection) -> None:
+    def _check_version(self, connection: sqlite3.Connection) -> int:
         row = connection.execute("SELECT value FROM meta WHERE name = 'schema_version'").fetchone()
         text = None if row is None else str(row[0])
         if text is None or not text.isdecimal():
-            raise self._damaged(f"its schema_version must be a number, and is {text!r}")
+            raise self.damaged(f"its schema_version must be a number, and is {text!r}")
         version = int(text)
         if version > SCHEMA_VERSION:
             raise StoreTooNew(
                 f"A store must have schema version {SCHEMA_VERSION}. {self.path} has version {version}: a "
                 "later truefit made it. It was left as it is; update truefit, or name another path."
             )
-        if version < SCHEMA_VERSION:
+        if version < OLDEST_VERSION:
             raise StoreUnusable(
                 f"A store must have schema version {SCHEMA_VERSION}. {self.path} has version {version}, "
                 "which this truefit no longer reads. It was left as it is; name another path."
             )
+        return version
+
+    def _update(self, connection: sqlite3.Connection) -> None:
+        """Bring a store of an earlier version up to date; what is in it stays as it is."""
+        with transaction(connection):
+            if self._check_version(connection) < SCHEMA_VERSION:  # another process may have been first
+                # Version 1 had no reports.
+                connection.execute(_REPORTS)
+                connection.execute("UPDATE meta SET value = ? WHERE name = 'schema_version'", (str(SCHEMA_VERSION),))
 
     def _make(self, connection: sqlite3.Connection) -> None:
         if not _has_tables(connection):

@@ -249,7 +249,7 @@ class Perturbation(Result):
     @property
     def measure(self) -> str:
         """What is followed along the noise."""
-        return "training accuracy" if self._classes is not None else "correlation of fitted and training targets"
+        return "training accuracy" if self._classes is not None else "correlation with training targets"
 
     @property
     def heading(self) -> str:

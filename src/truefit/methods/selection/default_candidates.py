@@ -2,28 +2,85 @@
 
 from __future__ import annotations
 
-from typing import Any
+import importlib.util
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 from scipy import sparse
 
 from truefit.core.data import Task
+from truefit.methods.selection.encoded_labels import EncodedLabels
+
+#: The time of a support vector machine grows with the square of its rows.
+SVM_ROWS: Final = 3_000
+#: Trees of a forest are grown on no more rows than this: each then takes well under a tenth of a second.
+FOREST_ROWS: Final = 10_000
+#: From so many rows on, a network can spare some to see when to stop.
+EARLY_STOPPING_ROWS: Final = 2_000
+#: Beyond so many columns, boosting and networks take minutes for what a linear model says in seconds.
+MANY_COLUMNS: Final = 2_000
+
+#: Learners that look at distances or take steps along slopes: columns must be of one scale.
+_SCALED: Final = ("linear", "knn", "svm", "mlp")
+_SPARSE: Final = ("dummy", "linear", "knn", "random_forest", "svm")
+_OPTIONAL: Final = ("lightgbm", "xgboost")
 
 
 def default_candidates(X: Any, task: Task) -> dict[str, Any]:
     """Return learners by name, from a dummy to gradient boosting, ready for the kind of table that X is.
 
-    A table that is not all numbers gets skrub's preprocessing in front of every learner.
+    A table that is not all numbers gets skrub's preprocessing in front of every learner. A support vector machine is
+    among them up to 3,000 rows, boosting and a network up to 2,000 columns, LightGBM and XGBoost where they are
+    installed.
+
+    Parameters
+    ----------
+    X : ndarray, sparse matrix, pandas or polars frame
+    task : "classification" or "regression"
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> names = list(default_candidates(load_iris().data, "classification"))
+    >>> names[:9]
+    ['dummy', 'linear', 'naive_bayes', 'knn', 'tree', 'random_forest', 'boosting', 'svm', 'mlp']
     """
-    learners = _classifiers() if task == "classification" else _regressors()
+    rows, columns = int(X.shape[0]), int(X.shape[1]) if len(X.shape) > 1 else 1
+    learners = _learners(_Size(rows, columns), task)
     if sparse.issparse(X):
-        sparse_ready = ("dummy", "linear", "knn", "random_forest")
-        return {name: learner for name, learner in learners.items() if name in sparse_ready}
+        return {name: learner for name, learner in learners.items() if name in _SPARSE}
     if _all_numbers(X):
-        return {name: _scaled(learner) if name in ("linear", "knn") else learner for name, learner in learners.items()}
+        return {name: _scaled(learner) if name in _SCALED else learner for name, learner in learners.items()}
     from skrub import tabular_pipeline
 
     return {name: learner if name == "dummy" else tabular_pipeline(learner) for name, learner in learners.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Size:
+    rows: int
+    columns: int
+
+    @property
+    def forest(self) -> dict[str, Any]:
+        """A share of the rows, not a number of them: the forest is also fitted on samples of the table."""
+        return {} if self.rows <= FOREST_ROWS else {"max_samples": round(FOREST_ROWS / self.rows, 3)}
+
+    @property
+    def network(self) -> dict[str, Any]:
+        early = {"early_stopping": True, "n_iter_no_change": 5} if self.rows >= EARLY_STOPPING_ROWS else {}
+        return {"hidden_layer_sizes": (64,), "alpha": 0.01, "max_iter": 1000, **early}
+
+
+def _learners(size: _Size, task: Task) -> dict[str, Any]:
+    learners = _classifiers(size) if task == "classification" else _regressors(size)
+    if size.rows > SVM_ROWS:
+        del learners["svm"]
+    if size.columns > MANY_COLUMNS:
+        for name in ("boosting", "mlp", *_OPTIONAL):
+            learners.pop(name, None)
+    return learners
 
 
 def _all_numbers(X: Any) -> bool:
@@ -42,37 +99,75 @@ def _scaled(learner: Any) -> Any:
     return make_pipeline(StandardScaler(), learner)
 
 
-def _classifiers() -> dict[str, Any]:
+def _classifiers(size: _Size) -> dict[str, Any]:
     from sklearn.dummy import DummyClassifier
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.naive_bayes import GaussianNB
     from sklearn.neighbors import KNeighborsClassifier
+    from sklearn.neural_network import MLPClassifier
+    from sklearn.svm import SVC
     from sklearn.tree import DecisionTreeClassifier
 
-    return {
+    learners = {
         "dummy": DummyClassifier(),
         "linear": LogisticRegression(max_iter=1000),
         "naive_bayes": GaussianNB(),
         "knn": KNeighborsClassifier(15),
         "tree": DecisionTreeClassifier(min_samples_leaf=5),
-        "random_forest": RandomForestClassifier(),
+        "random_forest": RandomForestClassifier(**size.forest),
         "boosting": HistGradientBoostingClassifier(),
+        "svm": SVC(),
+        "mlp": MLPClassifier(**size.network),
     }
+    if _installed("lightgbm"):
+        from lightgbm import LGBMClassifier
+
+        learners["lightgbm"] = LGBMClassifier(verbose=-1)
+    if _installed("xgboost"):
+        from xgboost import XGBClassifier
+
+        learners["xgboost"] = EncodedLabels(XGBClassifier())
+    return learners
 
 
-def _regressors() -> dict[str, Any]:
+def _regressors(size: _Size) -> dict[str, Any]:
     from sklearn.dummy import DummyRegressor
     from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
     from sklearn.linear_model import Ridge
     from sklearn.neighbors import KNeighborsRegressor
+    from sklearn.neural_network import MLPRegressor
+    from sklearn.svm import SVR
     from sklearn.tree import DecisionTreeRegressor
 
-    return {
+    learners = {
         "dummy": DummyRegressor(),
         "linear": Ridge(),
         "knn": KNeighborsRegressor(15),
         "tree": DecisionTreeRegressor(min_samples_leaf=5),
-        "random_forest": RandomForestRegressor(),
+        "random_forest": RandomForestRegressor(max_features=1 / 3, **size.forest),
         "boosting": HistGradientBoostingRegressor(),
+        "svm": _scaled_target(SVR()),
+        "mlp": _scaled_target(MLPRegressor(**size.network)),
     }
+    if _installed("lightgbm"):
+        from lightgbm import LGBMRegressor
+
+        learners["lightgbm"] = LGBMRegressor(verbose=-1)
+    if _installed("xgboost"):
+        from xgboost import XGBRegressor
+
+        learners["xgboost"] = XGBRegressor()
+    return learners
+
+
+def _scaled_target(learner: Any) -> Any:
+    """Return a learner whose settings mean the same whatever unit the target is in."""
+    from sklearn.compose import TransformedTargetRegressor
+    from sklearn.preprocessing import StandardScaler
+
+    return TransformedTargetRegressor(learner, transformer=StandardScaler())
+
+
+def _installed(package: str) -> bool:
+    return importlib.util.find_spec(package) is not None

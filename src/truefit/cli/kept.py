@@ -1,0 +1,113 @@
+"""Kept: finished reports in the store of the engine that made them, and how they are found again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from truefit.core.errors import InvalidInput
+from truefit.core.kept_report import KeptReport, ReportStore
+
+if TYPE_CHECKING:
+    from truefit.api import Engine
+    from truefit.methods.result import Result
+    from truefit.stores.sqlite import SqliteStore
+
+
+def keep_report(engine: Engine, content: Mapping[str, Any], made: Mapping[str, Any]) -> str | None:
+    """Keep a finished report in the engine's store, and return what it is called there.
+
+    The same report, made again, takes its own place. A store that keeps no reports is left as it is.
+
+    Parameters
+    ----------
+    engine : Engine
+    content : mapping
+        Plain JSON types with at least ``kind``, ``title``, ``headline``, ``summary`` and ``result``, such as
+        ``study_report`` returns.
+    made : mapping
+        What it takes to make it again, as ``made_of`` returns it.
+    """
+    store = engine.store
+    if not isinstance(store, ReportStore):
+        return None
+    name = _name(content["kind"], content["result"], made)
+    store.put_report(KeptReport(name, datetime.now(UTC).isoformat(timespec="seconds"), made, content))
+    return name
+
+
+def kept_content(
+    engine: Engine, kind: str, result: Mapping[str, Any], made: Mapping[str, Any]
+) -> Mapping[str, Any] | None:
+    """Return the report of this very result, where the engine's store has it: it need not be drawn again.
+
+    Parameters
+    ----------
+    engine : Engine
+    kind : str
+        Such as "study".
+    result : mapping
+        The result's plain data.
+    made : mapping
+    """
+    store = engine.store
+    if not isinstance(store, ReportStore):
+        return None
+    name = _name(kind, result, made)
+    return next((report.content for report in store.reports() if report.id == name), None)
+
+
+def keep_result(engine: Engine, result: Result, made: Mapping[str, Any]) -> str | None:
+    """Keep what a method returned: its summary, its table and its plain data."""
+    if getattr(engine.store, "path", None) is None:
+        return None  # nobody will open the memory of this process again
+    frame = result.table.reset_index()
+    summary, data = result.summary(), result.to_dict()
+    content = {
+        "kind": str(data["kind"]).replace("_", " "),
+        "version": 1,
+        "title": result.title,
+        "headline": " ".join(" ".join(summary.splitlines()[:2]).split()),
+        "summary": summary,
+        "result": data,
+        "table": {"columns": list(map(str, frame.columns)), "rows": _plain(frame.to_json(orient="values"))},
+    }
+    return keep_report(engine, content, made)
+
+
+def open_store(place: Path) -> SqliteStore:
+    """Open a store that is there."""
+    from truefit.stores.sqlite import SqliteStore
+
+    if not place.is_file():
+        raise InvalidInput(f"There is no store {str(place)!r}. Check the path; --store of any command makes one.")
+    return SqliteStore(place)
+
+
+def find_report(reports: list[KeptReport], name: str | None, place: Path) -> KeptReport:
+    """Return the report of this name, or of a name that begins so; the one made last, if none is named."""
+    if not reports:
+        raise InvalidInput(f"{place.name!r} holds no finished report yet. Run a command with --store {place} first.")
+    if name is None:
+        return reports[0]
+    hits = [report for report in reports if report.id.startswith(name)]
+    if len(hits) == 1:
+        return hits[0]
+    problem = "no report" if not hits else f"{len(hits)} reports"
+    ids = ", ".join(report.id for report in reports)
+    raise InvalidInput(f"{place.name!r} has {problem} whose id begins with {name!r}. Ids: {ids}.")
+
+
+def _plain(text: str | None) -> Any:
+    return json.loads(text or "[]")
+
+
+def _name(kind: str, result: Mapping[str, Any], made: Mapping[str, Any]) -> str:
+    """Return a short name by what was found and in which data, not by when, how fast or by which options."""
+    told = {key: value for key, value in result.items() if key != "fits"}
+    found = json.dumps([kind, told, made.get("data")], sort_keys=True, default=str)
+    return blake2b(found.encode(), digest_size=4).hexdigest()

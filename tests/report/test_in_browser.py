@@ -1,0 +1,208 @@
+"""The page in a real browser: Debian's chromium, driven by Playwright."""
+
+from __future__ import annotations
+
+import shutil
+from itertools import pairwise
+
+import pytest
+from tests.report.made_study import ATTACK, MADE, made_study
+
+from truefit.cli.study_report import study_page
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+pytestmark = [
+    pytest.mark.skipif(BROWSER is None, reason="chromium is not installed (Debian: apt-get install chromium)"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (pip install playwright)")
+
+#: What sticks out to the right and cannot be scrolled to inside a region of its own.
+STICKS_OUT = """() => [...document.body.querySelectorAll("*")].filter(element => {
+  if (element.closest(".tf-scroll, .unseen, .skip, defs, clipPath")) return false;
+  const box = element.getBoundingClientRect();
+  return box.width > 0 && box.right > document.documentElement.clientWidth + 1;
+}).map(element => `${element.tagName} ${element.className.baseVal ?? element.className}`)"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        # No sandbox: containers run as root, and the page is our own.
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module", params=["classification", "regression"])
+def address(request, tmp_path_factory):
+    place = tmp_path_factory.mktemp("page") / "report.html"
+    place.write_text(study_page(made_study(request.param), MADE, title=f"Study of {ATTACK}"), encoding="utf-8")
+    return place.as_uri()
+
+
+@pytest.fixture
+def opened(browser, address):
+    """Open the page with these settings; what it says on the console, asks for or pops up is an error."""
+    contexts, troubles = [], []
+
+    def open_page(**settings):
+        contexts.append(browser.new_context(**({"viewport": {"width": 1200, "height": 900}} | settings)))
+        page = contexts[-1].new_page()
+        page.on("console", lambda message: troubles.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: troubles.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: (troubles.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("request", lambda request: request.url == address or troubles.append(f"request: {request.url}"))
+        page.goto(address)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert troubles == []
+
+
+def test_sections_and_pictures_are_there(opened):
+    page = opened()
+    assert page.title() == f"Study of {ATTACK}"
+    assert page.locator("article.answer").count() == 4
+    for name in ("which", "how-good", "fit", "more-data", "next", "caveats", "not-done", "made"):
+        assert page.locator(f"section#{name}").is_visible(), name
+    pictures = page.locator("figure svg[role=img]:visible")
+    assert pictures.count() == 6
+    for i in range(6):
+        box = pictures.nth(i).bounding_box()
+        assert box["width"] > 200
+        assert box["height"] > 50
+    # A link of a card leads to its section.
+    page.locator("article.answer").nth(2).get_by_role("link").click()
+    page.wait_for_url("**#fit")
+    assert page.locator("#fit-title").is_visible()
+
+
+def test_names_stay_text(opened):
+    page = opened()
+    assert page.locator("script").count() == 1
+    assert page.locator("img").count() == 0
+    assert page.locator("#which tbody th").first.inner_text() == ATTACK
+    assert ATTACK in page.locator("#which figure svg text:visible").all_text_contents()
+    assert ATTACK in page.locator("#made code").inner_text()
+    assert page.locator(".alert").inner_text().count(ATTACK) == 1
+
+
+def first_cells(page):
+    return page.locator("#which .tf-table").first.locator("tbody th").all_inner_texts()
+
+
+def test_tables_are_sorted_by_click_and_back(opened):
+    page = opened()
+    original = first_cells(page)
+    header = page.locator("#which .tf-table thead th").first
+    assert header.get_attribute("aria-sort") == "none"
+    button = header.get_by_role("button")
+    orders = []
+    for state in ("ascending", "descending", "none"):
+        button.click()
+        assert header.get_attribute("aria-sort") == state
+        orders.append(first_cells(page))
+    assert orders[0] == sorted(original)
+    assert orders[1] == orders[0][::-1]
+    assert orders[2] == original
+    error = page.locator("#which .tf-table").first.locator("thead th").nth(1)
+    error.get_by_role("button").click()
+    values = page.locator("#which .tf-table").first.locator("tbody tr td:nth-child(2)")
+    numbers = [float(text.replace(",", "")) for text in values.all_inner_texts()]
+    assert numbers == sorted(numbers)
+    assert header.get_attribute("aria-sort") == "none"
+
+
+def test_everything_is_reached_with_the_keyboard(opened):
+    page = opened()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    page.wait_for_url("**#main")
+    original = first_cells(page)
+    page.locator("#which .tf-table thead button").first.focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Space")
+    assert page.locator("#which thead th").first.get_attribute("aria-sort") == "descending"
+    assert first_cells(page) == sorted(original, reverse=True)
+    # Where a table scrolls, the arrow keys scroll it.
+    assert page.locator(".tf-scroll[tabindex='0'][role=region]").count() == page.locator(".tf-scroll").count()
+
+
+def test_a_screen_reader_is_told_what_is_to_be_seen(opened):
+    page = opened()
+    assert page.evaluate("document.documentElement.lang") == "en"
+    levels = [int(tag[1]) for tag in page.evaluate("[...document.querySelectorAll('h1,h2,h3')].map(h => h.tagName)")]
+    assert levels[0] == 1
+    assert all(later - earlier <= 1 for earlier, later in pairwise(levels))
+    for picture in page.locator("figure svg[role=img]").all():
+        for name in picture.get_attribute("aria-labelledby").split():
+            assert page.locator(f"#{name}").text_content().strip()
+    assert page.locator("table:not(:has(caption))").count() == 0
+    assert page.get_by_role("navigation").get_by_role("link").count() == 8
+
+
+@pytest.mark.parametrize("width", [320, 375, 768, 1400])
+def test_nothing_overflows(opened, width):
+    page = opened(viewport={"width": width, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate(STICKS_OUT) == []
+
+
+#: Contrast of a text with what is behind it, as WCAG has it.
+CONTRAST = """element => {
+  const parse = text => text.match(/[\\d.]+/g).map(Number);
+  const linear = v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+  const light = ([r, g, b]) => 0.2126 * linear(r / 255) + 0.7152 * linear(g / 255) + 0.0722 * linear(b / 255);
+  const background = element => parse(getComputedStyle(element).backgroundColor);
+  let behind = element;
+  while (behind.parentElement && background(behind)[3] === 0) behind = behind.parentElement;
+  const [a, b] = [light(parse(getComputedStyle(element).color)), light(background(behind))];
+  return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_in_light_and_dark(opened, scheme):
+    page = opened(color_scheme=scheme)
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (background == "rgb(255, 255, 255)") == (scheme == "light")
+    for selector in ("h1", ".facts", ".answer h3", ".answer .headline", ".answer a", ".lead", "figcaption", ".alert li",
+                     ".tf-best td", "thead th", ".notes li", "dt", "code", "nav a"):  # fmt: skip
+        assert page.locator(selector).first.evaluate(CONTRAST) >= 4.5, selector
+
+
+def test_it_prints_on_white_with_all_pictures(opened, tmp_path):
+    page = opened(color_scheme="dark")
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.locator("nav").is_hidden()
+    assert page.locator("figure svg[role=img]:visible").count() == 6
+    page.pdf(path=tmp_path / "report.pdf", format="A4")
+    assert (tmp_path / "report.pdf").stat().st_size > 20_000
+
+
+def test_without_a_script_the_page_says_the_same(opened):
+    page = opened(java_script_enabled=False)
+    assert page.locator("article.answer").count() == 4
+    assert page.get_by_role("button").count() == 0
+
+
+def test_results_show_themselves_in_a_notebook(browser):
+    troubles = []
+    page = browser.new_page(viewport={"width": 900, "height": 800})
+    page.on("dialog", lambda dialog: (troubles.append(dialog.message), dialog.dismiss()))
+    page.on("console", lambda message: troubles.append(message.text))
+    study = made_study()
+    parts = [study.assessment, study.comparison, study.perturbation, study.bias_variance, study.curves]
+    page.set_content("<body>" + "".join(part._repr_html_() for part in parts))
+    assert page.locator(".tf-result").count() == len(parts)
+    assert page.locator(".tf-result svg[role=img]").count() == len(parts)
+    assert page.locator(".tf-result table").count() == len(parts)
+    assert page.locator("script, img").count() == 0
+    assert ATTACK in page.locator(".tf-result").first.inner_text()
+    assert troubles == []
+    page.close()
