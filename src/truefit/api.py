@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -51,7 +52,7 @@ from truefit.methods.selection.default_candidates import default_candidates
 from truefit.methods.splitting.designs import make_design
 from truefit.methods.splitting.splits import make_splits
 from truefit.methods.study.allowance import Allowance, seconds_of
-from truefit.methods.study.plan import study_plan
+from truefit.methods.study.plan import model_plan, study_plan
 from truefit.methods.study.study import Study
 from truefit.methods.study.terms import StudyTerms
 from truefit.metrics.metric import Metric, get_metric
@@ -999,7 +1000,12 @@ def study(
     terms = StudyTerms(candidates, data, splits, chosen, level, allowance, seed)
     result = engine.run(study_plan(terms), data, seconds=seconds, description="study")
     result.fits = engine.stats.to_dict()
+    result.refit = partial(_refitted, engine, candidates.estimators[result.best], data)
     return result
+
+
+def _refitted(engine: Engine, estimator: Any, data: Data) -> Any:
+    return engine.run(model_plan(estimator, data.n), data, description="refit")
 
 
 def _metric_for(data: Data, metric: str | None, pos_label: Any) -> Metric:

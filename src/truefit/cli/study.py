@@ -7,6 +7,7 @@ import math
 import platform
 import shlex
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -69,6 +70,8 @@ def study(
     chosen = task_of(task, table)
     names = [name for given in model or () for name in given.split(",")]
     candidates = candidates_of(names, table, chosen) if names else None
+    # What hundreds of fits have to say about categories and convergence would bury the answers.
+    warnings.filterwarnings("ignore", module=r"(sklearn|skrub|lightgbm|xgboost)\b")
     with Engine(store, workers=workers, on_error="record") as engine:
         result = run(
             table.X, table.y, candidates, budget=seconds, k=k, metric=metric, pos_label=label_of(pos_label, table),
@@ -120,12 +123,13 @@ def print_study(result: Study) -> None:
 
 def _lines(result: Study) -> tuple[list[str], list[list[str]]]:
     """Return the table of the candidates as text, the chosen one first."""
-    columns = ["model", result.metric, f"{result.level:.0%} interval", "training rows", "seconds a fit", "verdict"]
-    rows = []
+    columns = ["model", result.spoken.name, f"{result.level:.0%} interval", "training rows", "seconds a fit", "verdict"]
+    rows, spoken = [], result.spoken
     for name, line in result.table.iterrows():
-        ends = "none" if math.isnan(line["low"]) else f"{line['low']:.4g} to {line['high']:.4g}"
-        own = "" if math.isnan(line["training"]) else f"{line['training']:.4g}"
-        rows.append([str(name), f"{line['estimate']:.4g}", ends, own, f"{line['fit_seconds']:.2g}", line["verdict"]])
+        ends = "none" if math.isnan(line["low"]) else spoken.between((line["low"], line["high"]))
+        own = "" if math.isnan(line["training"]) else spoken.value(line["training"])
+        value = spoken.value(line["estimate"])
+        rows.append([str(name), value, ends, own, f"{line['fit_seconds']:.2g}", line["verdict"]])
     return columns, rows
 
 

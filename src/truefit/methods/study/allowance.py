@@ -21,7 +21,7 @@ BUSY = 0.6
 #: Share of a budget that the search may take; what it leaves is for the other questions.
 FOR_SEARCH = 0.6
 #: What the other questions may take without a budget, or as long as the search did.
-AT_LEAST = 60.0
+AT_LEAST = 45.0
 #: Even the quickest fit takes so long, with all that is around it.
 _QUICKEST = 0.005
 #: A sample of fewer rows than this says little about a large table.
@@ -108,31 +108,38 @@ _PERTURBATIONS = (
 _ROUNDS = (200, 100, 50, 25)
 
 
-def perturbation_effort(seconds: float, each: float, rows: int) -> Effort | None:
-    """Return what a perturbation can be; None where there is time for none.
+def perturbation_effort(seconds: float, each: float, rows: int, *, sure: bool = False) -> Effort | None:
+    """Return what a perturbation can be in so many seconds; None where there is time for none.
 
-    ``each`` is what a fit of every candidate on all rows takes together.
+    ``each`` is what a fit of every candidate on all rows takes together. With ``sure`` the least is done in any case.
 
     Examples
     --------
     >>> perturbation_effort(60.0, 0.1, 1000).fits
-    110
+    36
     >>> perturbation_effort(60.0, 20.0, 50_000).rows
     10000
+    >>> perturbation_effort(1.0, 20.0, 50_000, sure=True)
+    Effort(levels=(0.0, 0.25, 0.5), repeats=5, rows=1000)
     """
-    return _affordable([Effort(levels, repeats, rows) for levels, repeats in _PERTURBATIONS], seconds, each)
+    efforts = [Effort(levels, repeats, rows) for levels, repeats in _PERTURBATIONS]
+    return _affordable(efforts, seconds, each, sure=sure)
 
 
-def bootstrap_effort(seconds: float, each: float, rows: int) -> Effort | None:
-    """Return over how many bootstrap samples, of how many rows, bias and variance can be told."""
-    return _affordable([Effort((), rounds, rows) for rounds in _ROUNDS], seconds, each)
+def bootstrap_effort(seconds: float, each: float, rows: int, *, sure: bool = False) -> Effort | None:
+    """Return over how many bootstrap samples, of how many rows, bias and variance can be told in so many seconds."""
+    return _affordable([Effort((), rounds, rows) for rounds in _ROUNDS], seconds, each, sure=sure)
 
 
-def _affordable(efforts: list[Effort], seconds: float, each: float) -> Effort | None:
+def _affordable(efforts: list[Effort], seconds: float, each: float, *, sure: bool) -> Effort | None:
     each = max(each, _QUICKEST)
     for effort in efforts:
         if effort.fits * each <= seconds:
             return effort
     least = efforts[-1]
     rows = round_rows(least.rows * seconds / (least.fits * each))
-    return Effort(least.levels, least.repeats, rows) if rows >= FEWEST_ROWS else None
+    if rows < FEWEST_ROWS:
+        if not sure:
+            return None
+        rows = min(FEWEST_ROWS, least.rows)
+    return Effort(least.levels, least.repeats, rows)

@@ -123,8 +123,8 @@ def _gap(found: Findings) -> list[str]:
     other = found.simpler
     if other is not None and other in found.training:
         text = (
-            f"{text[:-1]}; the less flexible {other} has {spoken.value(found.training[other])} and "
-            f"{spoken.value(found.value(other))}."
+            f"{text[:-1]} (the less flexible {other}: {spoken.value(found.training[other])} and "
+            f"{spoken.value(found.value(other))})."
         )
     return [text]
 
@@ -170,7 +170,7 @@ def _parts(found: Findings) -> list[str]:
         )
     other = found.simpler
     if other is not None and other in result.names and result.expected_loss[other] > 0:
-        text += f"; of {other} {result.variance[other] / result.expected_loss[other]:.0%} is variance"
+        text += f"; of {other}'s {whole_percent(result.variance[other] / result.expected_loss[other])} is variance"
     return [f"{text}."]
 
 

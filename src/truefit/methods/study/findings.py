@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -78,7 +78,6 @@ class Findings:
     perturbation: Perturbation | None = None
     bias_variance: BiasVariance | None = None
     curves: LearningCurves | None = None
-    model: Any = None
     training: dict[str, float] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     simpler: str | None = None
@@ -109,8 +108,12 @@ class Findings:
         return -1 if self.metric.greater_is_better else 1
 
     def value(self, name: str) -> float:
-        """Cross-validated value of a candidate."""
+        """Estimate for a candidate."""
         return self.assessment.estimates[name].value
+
+    def fold_mean(self, name: str) -> float:
+        """Mean over the folds, by which the choice is made."""
+        return float(self.assessment.split_scores()[name].mean())
 
     def behind(self, name: str, other: str) -> float:
         """By how much a candidate is worse than another in cross-validation; below 0 where it is better."""
@@ -124,8 +127,8 @@ class Findings:
 
     @property
     def ranked(self) -> list[str]:
-        """Candidates from the best on; of equal ones the chosen one first."""
-        return sorted(self.names, key=lambda name: (self.sign * self.value(name), name != self.best))
+        """Candidates, the chosen one first, and then from the best on."""
+        return sorted(self.names, key=lambda name: (name != self.best, self.sign * self.value(name)))
 
     @property
     def learners(self) -> list[str]:

@@ -27,7 +27,14 @@ def _origin(found: Findings) -> list[str]:
     count = len(found.names)
     if count < 2:
         return [known]
-    own = spoken.value(found.value(found.best))
+    value = found.fold_mean(found.best)
+    own = spoken.value(value)
+    if found.honest is not None and found.sign * (found.estimate - value) <= 1e-9:
+        return [
+            f"{known} It is of the whole way of choosing among {count}, made anew without each of the "
+            f"{len(found.honest.chosen)} folds and judged there; the cross-validation by which {found.best} was chosen, "
+            f"which tends to flatter, says {own}."
+        ]
     flattered = (
         f"The {spoken.name} by which {found.best} was chosen, {own}, is the best of {count} and so a little lucky"
     )
@@ -59,20 +66,18 @@ def _together(found: Findings) -> list[str]:
         return []
     spoken = found.spoken
     ends = "" if result.interval is None else f" ({spoken.between(result.interval)})"
-    text = (
-        f"Agghoo, the models chosen on each of the other folds put together, would have "
-        f"{spoken.of_value(result.estimate)}{ends}"
-    )
+    text = f"Agghoo, the average of the models that single folds would choose, has {spoken.of_value(result.estimate)}"
+    text += ends
     gain = found.sign * (found.estimate - result.estimate)
     # A difference that is small beside the interval is not worth a second look.
     width = 0.0 if found.interval is None else abs(found.interval[1] - found.interval[0])
     if abs(gain) <= 0.1 * width:
         text += ", about the same"
     else:
-        text += f", {spoken.change(gain)} {'better' if gain > 0 else 'worse'} than the single model"
-        text += "; such a difference is well within the interval" if abs(gain) <= 0.5 * width else ""
+        text += f", {spoken.change(gain)} {'better' if gain > 0 else 'worse'} than choosing a single model"
+        text += ", which is well within the interval" if abs(gain) <= 0.5 * width else ""
     if found.shared is not None:
         asked, new = found.shared
         fresh = "none of them new" if new == 0 else f"{counted(new, 'of them')} new"
-        text += f" (told from {counted(asked, 'fit')}, {fresh})"
+        text += f"; it took {counted(asked, 'fit')}, {fresh}"
     return [f"{text}."]

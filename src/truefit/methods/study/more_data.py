@@ -7,13 +7,13 @@ from typing import Literal
 
 from truefit.methods.study.answer import Answer
 from truefit.methods.study.findings import Findings
-from truefit.methods.study.words import Spoken, number, percent, points
+from truefit.methods.study.words import Spoken
 from truefit.metrics.metric import get_metric
 
-Outlook = Literal["yes", "perhaps", "hardly", "unknown"]
+Outlook = Literal["yes", "perhaps", "hardly", "unclear", "unknown"]
 
-#: A change of the error by less than this share of it is hardly one; so is what could at best be more than the second.
-_HARDLY, _AT_BEST = 0.05, 0.15
+#: A change of the error by less than this share of it is hardly one, if it cannot well be more than the second.
+HARDLY, _AT_BEST = 0.1, 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ def more_of(found: Findings) -> More:
     now = float(curve.predict(float(rows))[0])
     then, low, high = (float(each) for each in curve.predict(2.0 * rows))
     outlook: Outlook = "perhaps"
-    if now <= 0 or ((now - then) / now < _HARDLY and (now - low) / now < _AT_BEST):
-        outlook = "hardly"
+    if now <= 0 or (now - then) / now < HARDLY:
+        outlook = "hardly" if now <= 0 or (now - low) / now < _AT_BEST else "unclear"
     elif high < now:
         outlook = "yes"
     return More(outlook, rows, now, then, low, high)
@@ -61,6 +61,7 @@ def more_data(found: Findings) -> Answer:
         "yes": f"Yes: twice the rows would lower the {spoken.name} from {change} {ends}.",
         "perhaps": f"Perhaps: twice the rows are expected to bring the {spoken.name} from {change} {ends}.",
         "hardly": f"Hardly: twice the rows would bring the {spoken.name} from {change} {ends}.",
+        "unclear": f"Hardly, as far as can be told: twice the rows would bring the {spoken.name} from {change} {ends}.",
     }[more.outlook]
     return Answer(
         "Would more data help?", headline, (*_measured(found, spoken), *_overtaken(found, more, spoken)), "more_data"
@@ -98,7 +99,7 @@ def _overtaken(found: Findings, more: More, spoken: Spoken) -> list[str]:
         if name == found.best or curve.refused is not None:
             continue
         then = float(curve.predict(2.0 * more.rows)[0])
-        if then < (1 - _HARDLY) * more.then:
+        if then < (1 - HARDLY) * more.then:
             ahead[name] = then
     if not ahead:
         return []
@@ -107,9 +108,3 @@ def _overtaken(found: Findings, more: More, spoken: Spoken) -> list[str]:
         f"With twice the rows {name} is expected to be ahead: about {spoken.value(ahead[name])} against "
         f"{spoken.value(more.then)}. Compare again when you have them."
     ]
-
-
-def gain_text(more: More, spoken: Spoken) -> str:
-    """Return by how much twice the rows lower the error."""
-    gain = more.now - more.then
-    return points(gain) if spoken.percent else f"{number(gain)} ({percent(gain / more.now)})"

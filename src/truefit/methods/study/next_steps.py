@@ -11,8 +11,6 @@ from truefit.methods.study.words import listed, seconds, whole_percent
 _SLOWER = 5.0
 #: Fewer rows than this for each column invite a model to follow chance.
 _ROWS_PER_COLUMN = 20
-#: What more rows must bring of the error to be advised.
-_WORTH = 0.05
 
 
 def next_steps_of(found: Findings) -> list[str]:
@@ -116,7 +114,7 @@ def _together(found: Findings) -> list[str]:
 
 def _more_rows(found: Findings) -> list[str]:
     more, spoken = more_of(found), spoken_curve(found)
-    if more.outlook not in ("yes", "perhaps") or more.now - more.then < _WORTH * more.now:
+    if more.outlook not in ("yes", "perhaps"):
         return []
     sure = "would" if more.outlook == "yes" else "may"
     return [

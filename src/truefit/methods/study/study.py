@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from truefit.core.errors import InvalidInput
 from truefit.methods.aggregation.cross_test import CrossTest
 from truefit.methods.assessment.assess import Assessment
 from truefit.methods.capacity.bias_variance import BiasVariance
@@ -22,6 +23,7 @@ from truefit.methods.study.how_good import how_good
 from truefit.methods.study.more_data import more_data
 from truefit.methods.study.next_steps import next_steps_of
 from truefit.methods.study.which_model import which_model
+from truefit.methods.study.words import Spoken
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,8 +40,6 @@ class Study(Result):
     ----------
     best : str
         Name of the chosen candidate.
-    model : fitted estimator or None
-        The chosen candidate, fitted on all rows; None where there was no time for that.
     metric, task, rows, columns, level
     fits : dict
         How many fits this took, by kind; filled in by whoever ran it.
@@ -50,13 +50,21 @@ class Study(Result):
     def __init__(self, found: Findings) -> None:
         self._found = found
         self.best = found.best
-        self.model = found.model
         self.metric = found.metric.name
         self.task = found.task
         self.rows = found.data.n
         self.columns = found.columns
         self.level = found.level
         self.fits: dict[str, float] = {}
+        #: Fits the chosen candidate on all rows; given by whoever ran the study.
+        self.refit: Callable[[], Any] | None = None
+
+    @cached_property
+    def model(self) -> Any:
+        """The chosen candidate, fitted on all rows when it is first asked for."""
+        if self.refit is None:
+            raise InvalidInput("The model of a study must be fitted by the engine that ran it. This one is gone.")
+        return self.refit()
 
     @property
     def estimate(self) -> float:
@@ -67,6 +75,11 @@ class Study(Result):
     def interval(self) -> tuple[float, float] | None:
         """Interval of the estimate, or None."""
         return self._found.interval
+
+    @property
+    def spoken(self) -> Spoken:
+        """How values of the metric are said."""
+        return self._found.spoken
 
     @property
     def assessment(self) -> Assessment:

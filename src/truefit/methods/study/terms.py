@@ -11,7 +11,7 @@ from typing import Any
 from truefit.core.data import Data
 from truefit.core.metadata import check_takes_weights
 from truefit.core.rows import Rows
-from truefit.core.task import Ask, FitTask, Keep, Response
+from truefit.core.task import Ask, FitTask, Response
 from truefit.methods.candidates import Candidates, default_responses
 from truefit.methods.selection.search import inner_splits
 from truefit.methods.splitting.splits import Split, Splits
@@ -74,11 +74,11 @@ class StudyTerms:
         asks = tuple(Ask(split.test, response) for response in self.responses(name))
         return FitTask(self.candidates.estimators[name], split.train, asks)
 
-    def on_all_rows(self, name: str, *, keep: bool) -> FitTask:
+    def on_all_rows(self, name: str) -> FitTask:
         """Return a fit of a candidate on all rows, which answers for these too."""
         everything = Rows.all(self.data.n)
         asks = tuple(Ask(everything, response) for response in self.responses(name))
-        return FitTask(self.candidates.estimators[name], everything, asks, keep=Keep("chosen") if keep else None)
+        return FitTask(self.candidates.estimators[name], everything, asks)
 
     def only(self, names: Iterable[str]) -> Candidates:
         """Return some of the candidates."""

@@ -28,9 +28,7 @@ def _lead(found: Findings) -> str:
     if count == 1:
         text = f"{found.best} is the only candidate{' that was judged' if found.asked > 1 else ''}: "
         return f"{text}{spoken.of_value(value)} in {where}."
-    extreme = "highest" if found.metric.greater_is_better else "lowest"
-    text = f"{found.best} has the {extreme} {spoken.name} of {counted(count, 'candidate')} in {where}: "
-    text += spoken.value(value)
+    text = f"{found.best} does best of {counted(count, 'candidate')} in {where}: {spoken.of_value(value)}"
     guess = found.guess
     if guess is not None and found.best not in found.dummies:
         text += f"; without looking at any feature it would be {spoken.value(guess)}"
