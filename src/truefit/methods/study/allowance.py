@@ -116,7 +116,7 @@ def perturbation_effort(seconds: float, each: float, rows: int, *, sure: bool = 
     Examples
     --------
     >>> perturbation_effort(60.0, 0.1, 1000).fits
-    36
+    110
     >>> perturbation_effort(60.0, 20.0, 50_000).rows
     10000
     >>> perturbation_effort(1.0, 20.0, 50_000, sure=True)

@@ -12,13 +12,14 @@ from truefit.methods.study.words import counted, listed, whole_percent
 
 Kind = Literal["guessing", "overfits", "memorises", "underfits", "unsteady", "fits", "unknown"]
 
-#: Where more than this share of the error is variance, the model changes too much with its rows.
-_UNSTEADY = 0.5
+#: Where more than this share of the error is variance, the model changes too much with its rows; below the second
+#: share, following its rows closely does it little harm.
+_UNSTEADY, _STEADY = 0.5, 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How the chosen model fits, in a word; and the candidate that shows it to be more flexible than it needs to be."""
+    """How the chosen model fits, in a word; and the candidate that memorises less and does about as well."""
 
     kind: Kind
     instead: str | None = None
@@ -30,11 +31,14 @@ def fit_of(found: Findings) -> Fit:
         return Fit("guessing")
     result = found.perturbation
     flag = None if result is None else result.verdict[found.best]
-    if flag == "overfitted":
-        return Fit("overfits", _instead(found))
     if flag == "underfitted":
         return Fit("underfits")
     variance = variance_share(found)
+    if flag == "overfitted":
+        other = _instead(found)
+        ahead = other is not None and found.behind(other, found.best) <= 0
+        harmless = variance is not None and variance < _STEADY and not ahead
+        return Fit("memorises" if harmless else "overfits", other)
     if flag == "memorises":
         return Fit("memorises")
     if variance is not None and variance > _UNSTEADY:
@@ -92,15 +96,15 @@ def _headline(found: Findings, fit: Fit) -> str:
     noise = "" if follows is None else f"{whole_percent(follows)} of the noise"
     if fit.kind == "guessing":
         return "There is nothing that it fits: it is not clearly better than guessing."
+    other = "" if fit.instead is None else f"{fit.instead}, which follows {_followed(found, fit.instead)}, does as well"
     if fit.kind == "overfits":
-        if fit.instead is None:
-            return f"It overfits: it follows {noise}, and a candidate that follows less is not worse."
-        other = whole_percent(memorised(found, fit.instead) or 0.0)
-        return f"It overfits: it follows {noise}, and {fit.instead}, which follows {other}, is not worse."
+        return f"It overfits: it follows {noise}, and {other or 'a candidate that follows less does as well'}."
     if fit.kind == "underfits":
         own = found.training.get(found.best)
         where = "" if own is None else f": even on its own training rows it has {spoken.of_value(own)}"
         return f"It underfits{where}."
+    if fit.kind == "memorises" and other:
+        return f"It memorises ({noise}) with little harm: {variance_share(found) or 0:.0%} of its error is variance."
     if fit.kind == "memorises":
         return f"It memorises ({noise}), but nothing here that memorises less does as well."
     if fit.kind == "unsteady":
@@ -110,6 +114,10 @@ def _headline(found: Findings, fit: Fit) -> str:
         seen = "" if gap is None else f"; on its training rows it is {spoken.change(gap)} better than on others"
         return f"Not looked into{seen}."
     return f"No sign of over- or underfitting{f': it follows {noise}' if noise else ''}."
+
+
+def _followed(found: Findings, name: str) -> str:
+    return whole_percent(memorised(found, name) or 0.0)
 
 
 def _gap(found: Findings) -> list[str]:
@@ -143,8 +151,8 @@ def _noise(found: Findings, fit: Fit) -> list[str]:
     text = f"{start} follows {whole_percent(rated.memorisation)} of that noise{sure}"
     others = [name for name in result.names if name != found.best and memorised(found, name) is not None]
     if others:
-        text += ", against " + listed([f"{whole_percent(memorised(found, name) or 0.0)} by {name}" for name in others])
-    return [f"{text}. All of it would be memorising, none of it learning only what repeats."]
+        text += ", against " + listed([f"{_followed(found, name)} by {name}" for name in others])
+    return [f"{text}. A model that learns only what repeats follows none of it, one that memorises all."]
 
 
 def _parts(found: Findings) -> list[str]:
@@ -170,12 +178,22 @@ def _parts(found: Findings) -> list[str]:
         )
     other = found.simpler
     if other is not None and other in result.names and result.expected_loss[other] > 0:
-        text += f"; of {other}'s {whole_percent(result.variance[other] / result.expected_loss[other])} is variance"
+        text += (
+            f"; of {other}'s error {whole_percent(result.variance[other] / result.expected_loss[other])} is variance"
+        )
     return [f"{text}."]
 
 
 def _reading(found: Findings, fit: Fit) -> list[str]:
     """Return what noise alone cannot show."""
+    if fit.kind == "memorises" and fit.instead is not None:
+        pair = found.pairs.get(fit.instead)
+        apart = (
+            ""
+            if pair is None or pair.found is None
+            else (f" (difference {found.spoken.difference(pair.found.mean, pair.interval(found.level))})")
+        )
+        return [f"{fit.instead}, which memorises less, cannot be told apart from it{apart}."]
     if fit.kind not in ("fits", "memorises"):
         return []
     share, gap = variance_share(found), found.gap(found.best)

@@ -32,8 +32,8 @@ def _origin(found: Findings) -> list[str]:
     if found.honest is not None and found.sign * (found.estimate - value) <= 1e-9:
         return [
             f"{known} It is of the whole way of choosing among {count}, made anew without each of the "
-            f"{len(found.honest.chosen)} folds and judged there; the cross-validation by which {found.best} was chosen, "
-            f"which tends to flatter, says {own}."
+            f"{len(found.honest.chosen)} folds and judged there; the cross-validation by which {found.best} was "
+            f"chosen, which tends to flatter, says {own}."
         ]
     flattered = (
         f"The {spoken.name} by which {found.best} was chosen, {own}, is the best of {count} and so a little lucky"

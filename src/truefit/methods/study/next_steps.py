@@ -59,15 +59,15 @@ def _not_worse(found: Findings, name: str) -> str:
 
 
 def _simpler(found: Findings, fit: Fit) -> list[str]:
-    if fit.kind != "overfits" or fit.instead is None:
+    if fit.kind not in ("overfits", "memorises") or fit.instead is None:
         return []
     mine, its = memorised(found, found.best), memorised(found, fit.instead)
     if mine is None or its is None:
         return []
     return [
-        f"Try {fit.instead} instead, or {found.best} with more regularisation: {fit.instead} is not worse (difference "
-        f"{_not_worse(found, fit.instead)}) and memorises less ({whole_percent(its)} of the noise against "
-        f"{whole_percent(mine)})."
+        f"Consider {fit.instead}, the simpler model, or {found.best} with more regularisation: {fit.instead} cannot be "
+        f"told apart from it (difference {_not_worse(found, fit.instead)}) and memorises less ({whole_percent(its)} of "
+        f"the noise against {whole_percent(mine)})."
     ]
 
 
@@ -126,11 +126,9 @@ def _more_rows(found: Findings) -> list[str]:
 def _quicker(found: Findings, fit: Fit) -> list[str]:
     own = found.seconds[found.best]
     quick = [
-        name
-        for name in found.ties
-        if name not in found.dummies and name != fit.instead and own > _SLOWER * max(found.seconds[name], 1e-4)
+        name for name in found.ties if name not in found.dummies and own > _SLOWER * max(found.seconds[name], 1e-4)
     ]
-    if not quick or own < 0.1 or fit.kind == "guessing":
+    if not quick or own < 0.1 or fit.kind == "guessing" or fit.instead is not None:
         return []
     name = quick[0]
     return [

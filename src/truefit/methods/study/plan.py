@@ -227,11 +227,14 @@ class _Course:
     def _afforded(
         self, found: Findings, what: str, names: list[str], allowed: float, effort: Callable[..., Effort | None]
     ) -> tuple[list[str], Effort | None]:
-        """Return for how many candidates, and how thoroughly, there is time."""
-        sure = self.terms.allowance.budget is None
+        """Return for how many candidates, and how thoroughly, there is time.
+
+        Without a budget the chosen one and a less flexible one are looked at in any case.
+        """
+        sure = 0 if self.terms.allowance.budget is not None else 1 if found.simpler is None else 2
         while True:
             each = sum(self._whole(found, name) for name in names)
-            afforded = effort(allowed, each, self.terms.data.n, sure=sure and len(names) <= 2)
+            afforded = effort(allowed, each, self.terms.data.n, sure=len(names) <= sure)
             if afforded is not None or len(names) == 1:
                 break
             names = names[:-1]
@@ -322,7 +325,7 @@ class _Course:
             allowed = self._left / (len(names) - place)
             if place and allowed < known:
                 found.not_done.append(
-                    f"{what} of {name}: some {seconds(known)} of fitting, of which {seconds(allowed)} are left."
+                    f"{what} of {name}: left out to save time; a larger budget has room for its {seconds(known)}."
                 )
                 continue
             budget = None if terms.allowance.budget is None else {"seconds": allowed + known}

@@ -107,15 +107,15 @@ def number(value: float) -> str:
 
     Examples
     --------
-    >>> number(54.321), number(0.00123456), number(123456.0)
-    ('54.3', '0.00123', '123,000')
+    >>> number(54.996), number(0.00123456), number(123456.0), number(0.0)
+    ('55.0', '0.00123', '123,000', '0')
     """
     if value == 0 or abs(value) < 1e-4:
         return "0" if value == 0 else f"{value:.2e}"
     rounded = float(f"{value:.3g}")
     if abs(rounded) >= 100:
         return f"{rounded:,.0f}"
-    return f"{rounded:.3g}"
+    return f"{rounded:#.3g}"
 
 
 def whole_percent(share: float) -> str:
