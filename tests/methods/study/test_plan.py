@@ -49,7 +49,8 @@ class Clock:
     def __init__(self, terms, seconds=None, *, stop_at=float("inf")):
         self.terms = terms
         self.engine = Engine(on_error="record", progress=False)
-        self.kinds = {id(each): (seconds or {}).get(name, 0.001) for name, each in terms.candidates}
+        # Slow enough for the least effort, so that these tests are quick.
+        self.kinds = {id(each): (seconds or {}).get(name, 0.3) for name, each in terms.candidates}
         self.stop_at = stop_at
         self.rounds = 0
         self.known = {}
@@ -83,9 +84,12 @@ class Clock:
         return id(task.estimator), tuple(task.train.index), None if task.y is None else task.y.tobytes()
 
 
-def test_a_study_answers_four_questions_from_one_set_of_fits():
-    clock = Clock(terms_for(MODELS))
-    found = clock.run()
+@pytest.fixture(scope="module")
+def found():
+    return Clock(terms_for(MODELS)).run()
+
+
+def test_a_study_answers_four_questions_from_one_set_of_fits(found):
     assert found.best == "linear"
     assert [answer.section for answer in found.answers] == ["which", "how_good", "fit", "more_data"]
     assert found.not_done == []
@@ -93,22 +97,17 @@ def test_a_study_answers_four_questions_from_one_set_of_fits():
     assert found.comparison.best == "linear"
     assert "tree" not in found.comparison.ties
     assert found.perturbation.rated["linear"].memorisation < 0.5
-    assert found.bias_variance.rounds == 200
+    assert found.bias_variance.rounds == 25
     assert found.curves["linear"].sizes[-1] == 569
     assert found.cross_test.triangle
 
 
-def test_the_cross_test_and_the_last_point_of_the_curve_cost_no_fit():
-    clock = Clock(terms_for({"bayes": GaussianNB(), "linear": LINEAR}))
-    found = clock.run()
+def test_the_cross_test_costs_no_fit(found):
     text = next(sentence for sentence in found.verdict if sentence.startswith("Agghoo"))
-    assert "50 fits, none of them new" in text
-    whole = found.curves[found.best].table.index[-1]
-    assert whole == 569
+    assert "100 fits, none of them new" in text
 
 
-def test_a_study_in_plain_types_has_everything_and_is_json():
-    found = Clock(terms_for(MODELS)).run()
+def test_a_study_in_plain_types_has_everything_and_is_json(found):
     content = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert (content["kind"], content["version"], content["best"]) == ("study", 2, "linear")
     assert (content["rows"], content["columns"], content["task"]) == (569, 30, "classification")
@@ -126,14 +125,14 @@ def test_a_candidate_that_would_eat_the_budget_is_left_out_after_one_fold_and_na
     models = {**MODELS, "stump": DecisionTreeClassifier(max_depth=1)}
     found = Clock(terms_for(models, allowance=Allowance(100.0)), slow).run()
     assert [(each.name, each.after) for each in found.dropped] == [("tree", 1)]
-    assert "too slow for the budget" in found.dropped[0].reason
+    assert "left out to keep to the budget" in found.dropped[0].reason
     assert "tree" not in found.table.index
     assert found.honest is not None
 
 
 def test_without_time_for_nesting_the_choice_is_judged_on_bootstrap_samples():
     seconds = dict.fromkeys(MODELS, 1.0)
-    found = Clock(terms_for(MODELS, allowance=Allowance(45.0)), seconds).run()
+    found = Clock(terms_for(MODELS, allowance=Allowance(60.0)), seconds).run()
     assert found.honest is None
     assert found.dropped == []
     assert found.interval[0] < found.estimate < found.interval[1]
@@ -178,7 +177,7 @@ def test_the_same_seconds_lead_to_the_same_study():
 def test_a_large_table_is_sampled_where_that_saves_time_and_this_is_said():
     X, y = make_classification(4000, 6, n_informative=4, random_state=0)
     models = {"bayes": GaussianNB(), "tree": DecisionTreeClassifier(max_depth=4), "dummy": DummyClassifier()}
-    clock = Clock(terms_for(models, X, y, allowance=Allowance(250.0)), {"bayes": 2.0, "tree": 2.0, "dummy": 0.01})
+    clock = Clock(terms_for(models, X, y, allowance=Allowance(300.0)), {"bayes": 2.0, "tree": 2.0, "dummy": 0.01})
     found = clock.run()
     assert found.perturbation.rows < 4000
     assert f"sample of {found.perturbation.rows:,} of the 4,000 rows" in " ".join(found.caveats)

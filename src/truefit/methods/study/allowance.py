@@ -17,7 +17,7 @@ from truefit.core.errors import InvalidInput
 from truefit.methods.study.sample import round_rows
 
 #: Of the seconds of all workers so many go into fitting; the rest into predictions, scores and waiting.
-BUSY = 0.6
+BUSY = 0.5
 #: Share of a budget that the search may take; what it leaves is for the other questions.
 FOR_SEARCH = 0.6
 #: What the other questions may take without a budget, or as long as the search did.

@@ -16,13 +16,14 @@ from truefit.core.task import FitTask
 from truefit.methods.selection.search import Nested, search_plan
 from truefit.methods.study.findings import Dropped
 from truefit.methods.study.sample import sample_rows
-from truefit.methods.study.terms import StudyTerms, looks_at_no_feature
+from truefit.methods.study.terms import StudyTerms
+from truefit.methods.study.words import Spoken
 from truefit.methods.study.words import seconds as spoken_seconds
 
 #: With a budget, candidates are first fitted on so many rows of a table that has many times more.
 _PILOT_ROWS, _PILOT_FROM = 2000, 10_000
-#: Slow candidates are left out as long as so many others are there to choose among.
-_FEWEST = 3
+#: Candidates are left out as long as so many are there to choose among, and if they take such a share of the time.
+_FEWEST, _WORTH_SAVING = 4, 0.05
 
 
 @dataclass(slots=True)
@@ -51,13 +52,17 @@ class Choosing:
         self.names = list(terms.candidates.names)
         self.dropped: list[Dropped] = []
         self.first: dict[str, float] = {}
+        self.scores: dict[str, float] = {}
 
     def plan(self) -> Plan[Chosen]:
         """Try the candidates out, and search among those that are left."""
         yield from self._pilot()
-        lead = yield from self._first_fold()
-        nested = self._affordable(lead)
+        yield from self._first_fold()
+        nested = self._affordable()
         try:
+            if self.terms.allowance.budget is not None:
+                # Should time run out, all are judged on the same folds before any of them is on pairs of these.
+                yield [self.terms.task(name, split) for split in self.terms.splits for name in self.names]
             return (yield from self._search(nested=nested))
         except BudgetSpent:
             return (yield from self._what_there_is())
@@ -86,8 +91,8 @@ class Choosing:
         except BudgetSpent as spent:
             raise BudgetSpent(self._too_short) from spent
         self._drop_failed(names, outcomes)
-        # Time grows with the rows, and often faster: this is the least that it will be.
-        growth = terms.splits.mean_train_rows / len(rows) * terms.work(nested=False)
+        # Time grows about as the rows do or faster, but for what every fit takes anyway: hence no more than half of it.
+        growth = 0.5 * terms.splits.mean_train_rows / len(rows) * terms.work(nested=False)
         for name, outcome in zip(names, outcomes, strict=True):
             expected = growth * outcome.fit_seconds
             if name in self.names and len(self.names) > 1 and expected > allowed:
@@ -107,8 +112,8 @@ class Choosing:
             "between. Give it more time, fewer candidates or fewer rows."
         )
 
-    def _first_fold(self) -> Plan[str]:
-        """Fit all on the first fold, which the search asks for again; return who leads there."""
+    def _first_fold(self) -> Plan[None]:
+        """Fit all on the first fold, which the search asks for again."""
         terms, split = self.terms, self.terms.splits[0]
         names = list(self.names)
         try:
@@ -121,34 +126,38 @@ class Choosing:
             if not self.names:
                 raise BudgetSpent(self._too_short) from spent
         self._drop_failed(names, outcomes)
-        found = {name: outcome for name, outcome in zip(names, outcomes, strict=True) if name in self.names}
-        scores = {}
-        for name, outcome in found.items():
-            assert outcome is not None
-            self.first[name] = outcome.fit_seconds
-            value = terms.metric.value(outcome, terms.data, split.test)
-            scores[name] = value if terms.metric.greater_is_better else -value
-        return max(scores, key=lambda name: scores[name])
+        for name, outcome in zip(names, outcomes, strict=True):
+            if name in self.names and outcome is not None:
+                self.first[name] = outcome.fit_seconds
+                self.scores[name] = terms.metric.value(outcome, terms.data, split.test)
 
-    def _affordable(self, lead: str) -> bool:
-        """Leave out slow candidates while there is no time for all; say whether there is time for nesting."""
-        allowed = self.terms.allowance.search
-        while (expected := self._cost(nested=True)) > allowed:
-            slow = [name for name in self.names if name != lead and not self._is_dummy(name)]
-            slowest = max(slow, key=lambda name: self.first[name], default=lead)
-            if len(slow) < _FEWEST or self.first[slowest] * self.terms.work(nested=True) < 0.05 * expected:
-                break
-            self._drop(slowest, 1, self._too_slow(self.first[slowest] * self.terms.work(nested=True), allowed))
-        if self._cost(nested=True) <= allowed:
+    def _affordable(self) -> bool:
+        """Leave out candidates while there is no time for all; say whether there is time for nesting."""
+        allowance = self.terms.allowance
+        self._keep_to(allowance.search, nested=True, fewest=_FEWEST)
+        if self._cost(nested=True) <= allowance.search:
             return True
-        most = self.terms.allowance.whole
-        while self._cost(nested=False) > most and len(self.names) > 1:
-            slowest = max(self.names, key=lambda name: self.first[name])
-            self._drop(slowest, 1, self._too_slow(self.first[slowest] * self.terms.work(nested=False), most))
+        self._keep_to(allowance.whole, nested=False, fewest=1)
         return False
 
-    def _is_dummy(self, name: str) -> bool:
-        return looks_at_no_feature(self.terms.candidates.estimators[name])
+    def _keep_to(self, allowed: float, *, nested: bool, fewest: int) -> None:
+        """Leave out those that do worst on the first fold, of those that take a part of the time worth saving."""
+        sign = 1 if self.terms.metric.greater_is_better else -1
+        ranked = sorted(self.names, key=lambda name: sign * self.scores[name], reverse=True)
+        spoken = Spoken.of(self.terms.metric)
+        while (whole := self._cost(nested=nested)) > allowed:
+            costs = {name: self.first[name] * self.terms.work(nested=nested) for name in self.names}
+            slow = [name for name in ranked[1:] if name in self.names and costs[name] >= _WORTH_SAVING * whole]
+            if not slow or len(self.names) <= fewest:
+                return
+            name, lead = slow[-1], ranked[0]
+            self._drop(
+                name,
+                1,
+                f"left out to keep to the budget: on the first fold it has {spoken.of_value(self.scores[name])}, "
+                f"against {spoken.value(self.scores[lead])} of {lead}, and its fits would take some "
+                f"{spoken_seconds(costs[name])}",
+            )
 
     def _cost(self, *, nested: bool) -> float:
         return sum(self.first[name] for name in self.names) * self.terms.work(nested=nested)

@@ -128,11 +128,13 @@ def seconds(value: float) -> str:
 
     Examples
     --------
-    >>> seconds(0.0004), seconds(0.21), seconds(83.0)
-    ('under 1 ms', '0.21 s', '83 s')
+    >>> seconds(0.0004), seconds(0.21), seconds(83.0), seconds(432.0)
+    ('under 1 ms', '0.21 s', '83 s', '7.2 min')
     """
     if value < 0.001:
         return "under 1 ms"
+    if value >= 120:
+        return f"{value / 60:.2g} min" if value < 6000 else f"{value / 60:,.0f} min"
     return f"{1000 * value:.0f} ms" if value < 0.1 else f"{value:.2g} s"
 
 
