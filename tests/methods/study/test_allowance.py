@@ -29,8 +29,8 @@ def test_an_allowance_counts_workers_and_keeps_something_for_later():
 
 
 def test_an_effort_shrinks_with_the_time_there_is_until_there_is_none():
-    fits = [perturbation_effort(seconds, 0.1, 500).fits for seconds in (12.0, 6.0, 2.0)]
-    assert fits == [110, 36, 15]
+    fits = [perturbation_effort(seconds, 0.1, 500).fits for seconds in (12.0, 3.0, 2.0)]
+    assert fits == [60, 30, 15]
     assert perturbation_effort(1.0, 0.1, 500) is None
     sampled = perturbation_effort(30.0, 10.0, 50_000)
     assert (sampled.fits, sampled.rows) == (15, 10_000)
