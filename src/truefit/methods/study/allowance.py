@@ -26,6 +26,9 @@ AT_LEAST = 30.0
 _QUICKEST = 0.005
 #: A sample of fewer rows than this says little about a large table.
 FEWEST_ROWS = 1000
+#: The smallest sample of a learning curve that is worth a point; and over how many times the least that is possible it
+#: goes in any case.
+_SMALLEST, _LEAST_SIZES = 100, 8
 
 _UNITS = {"": 1.0, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
@@ -129,6 +132,30 @@ def perturbation_effort(seconds: float, each: float, rows: int, *, sure: bool = 
 def bootstrap_effort(seconds: float, each: float, rows: int, *, sure: bool = False) -> Effort | None:
     """Return over how many bootstrap samples, of how many rows, bias and variance can be told in so many seconds."""
     return _affordable([Effort((), rounds, rows) for rounds in _ROUNDS], seconds, each, sure=sure)
+
+
+def curve_sizes(rows: int, least: int, seconds: float, whole: float) -> str | list[int]:
+    """Return at which sizes a learning curve can be measured in so many seconds: "adaptive" where there is time.
+
+    The fits on all rows, which take ``whole`` seconds, are there already. So with little time the sizes double up to
+    where it ends, and all rows follow.
+
+    Examples
+    --------
+    >>> curve_sizes(1000, 10, seconds=9.0, whole=3.0)
+    'adaptive'
+    >>> curve_sizes(48_000, 10, seconds=10.0, whole=120.0)
+    [125, 250, 500, 1000, 2000, 48000]
+    """
+    if seconds >= 2 * whole:
+        return "adaptive"
+    # Sizes that double cost twice as much as the last of them.
+    size = max(rows * seconds / (2 * max(whole, _QUICKEST)), _LEAST_SIZES * least)
+    size, sizes = min(size, rows / 2), [rows]
+    while size >= max(_SMALLEST, least):
+        sizes.append(int(size))
+        size /= 2
+    return sorted(set(sizes))
 
 
 def _affordable(efforts: list[Effort], seconds: float, each: float, *, sure: bool) -> Effort | None:

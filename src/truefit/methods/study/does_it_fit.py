@@ -15,6 +15,8 @@ Kind = Literal["guessing", "overfits", "memorises", "underfits", "unsteady", "fi
 #: Where more than this share of the error is variance, the model changes too much with its rows; below the second
 #: share, following its rows closely does it little harm.
 _UNSTEADY, _STEADY = 0.5, 0.25
+#: Where training rows and others are this close, by the error, there is little that was memorised.
+_NARROW = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,8 @@ def fit_of(found: Findings) -> Fit:
     if flag == "underfitted":
         return Fit("underfits")
     variance = variance_share(found)
+    if flag in ("overfitted", "memorises") and "perturbation" in found.sampled and has_narrow_gap(found):
+        return Fit("fits")  # few rows are memorised more easily than all of them
     if flag == "overfitted":
         other = _instead(found)
         ahead = other is not None and found.behind(other, found.best) <= 0
@@ -46,6 +50,12 @@ def fit_of(found: Findings) -> Fit:
     if flag is None and variance is None:
         return Fit("unknown")
     return Fit("fits")
+
+
+def has_narrow_gap(found: Findings) -> bool:
+    """Whether the chosen one does nearly as well on rows left out as on its training rows."""
+    gap, value = found.gap(found.best), abs(found.value(found.best))
+    return gap is not None and value > 0 and not found.metric.greater_is_better and gap <= _NARROW * value
 
 
 def rated_of(found: Findings, name: str) -> Rated | None:
@@ -105,15 +115,30 @@ def _headline(found: Findings, fit: Fit) -> str:
         return f"It underfits{where}."
     if fit.kind == "memorises" and other:
         return f"It memorises ({noise}) with little harm: {variance_share(found) or 0:.0%} of its error is variance."
-    if fit.kind == "memorises":
+    if fit.kind == "memorises" and _some_follow_less(found):
         return f"It memorises ({noise}), but nothing here that memorises less does as well."
+    if fit.kind == "memorises":
+        return f"It memorises ({noise}); nothing that memorises less was looked at beside it."
     if fit.kind == "unsteady":
         return f"It is unsteady: {variance_share(found) or 0:.0%} of its error comes from which rows it was trained on."
     if fit.kind == "unknown":
         gap = found.gap(found.best)
         seen = "" if gap is None else f"; on its training rows it is {spoken.change(gap)} better than on others"
         return f"Not looked into{seen}."
-    return f"No sign of over- or underfitting{f': it follows {noise}' if noise else ''}."
+    if noise and "perturbation" not in found.sampled:
+        return f"No sign of over- or underfitting: it follows {noise}."
+    gap = found.gap(found.best)
+    seen = "" if gap is None else f": rows left out are only {spoken.change(gap)} worse than training rows"
+    return f"No sign of over- or underfitting{seen}."
+
+
+def _some_follow_less(found: Findings) -> bool:
+    own = rated_of(found, found.best)
+    if found.perturbation is None or own is None or own.memorisation_ends is None:
+        return False
+    rated = [rated_of(found, name) for name in found.perturbation.names if name != found.best]
+    ends = [each.memorisation_ends for each in rated if each is not None]
+    return any(each is not None and each[1] < own.memorisation_ends[0] for each in ends)
 
 
 def _followed(found: Findings, name: str) -> str:
@@ -152,6 +177,8 @@ def _noise(found: Findings, fit: Fit) -> list[str]:
     others = [name for name in result.names if name != found.best and memorised(found, name) is not None]
     if others:
         text += ", against " + listed([f"{_followed(found, name)} by {name}" for name in others])
+    if rows:
+        return [f"{text}. So few rows are memorised more easily than all {found.data.n:,}."]
     return [f"{text}. A model that learns only what repeats follows none of it, one that memorises all."]
 
 
@@ -196,12 +223,8 @@ def _reading(found: Findings, fit: Fit) -> list[str]:
         return [f"{fit.instead}, which memorises less, cannot be told apart from it{apart}."]
     if fit.kind not in ("fits", "memorises"):
         return []
-    share, gap = variance_share(found), found.gap(found.best)
-    if share is None or gap is None:
-        return []
-    value = abs(found.value(found.best))
-    narrow = value > 0 and gap <= 0.25 * value and not found.metric.greater_is_better
-    if narrow and share < 0.25:
+    share = variance_share(found)
+    if share is not None and share < _STEADY and has_narrow_gap(found):
         return [
             "Training rows and others are close and little is variance, so what error is left is noise, missing "
             "features, or a model that is somewhat too simple; no richer candidate here did better."

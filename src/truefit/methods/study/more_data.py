@@ -81,7 +81,7 @@ def _measured(found: Findings, spoken: Spoken) -> list[str]:
     assert curve is not None
     first, last = int(curve.sizes[0]), int(curve.sizes[-1])
     text = (
-        f"Measured with {len(curve.sizes)} numbers of rows from {first:,} ({spoken.value(float(curve.errors[0]))}) to "
+        f"Measured with {len(curve.sizes)} numbers of rows, from {first:,} ({spoken.value(float(curve.errors[0]))}) to "
         f"{last:,} ({spoken.value(float(curve.errors[-1]))}); the rest is extrapolated, with a {curve.level:.0%} "
         "interval"
     )

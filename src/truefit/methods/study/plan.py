@@ -22,11 +22,12 @@ from truefit.methods.comparison.compare import Comparison
 from truefit.methods.comparison.terms import Terms, TestChoice, told_by_rows
 from truefit.methods.curves.learning_curve import LearningCurve, curve_terms, learning_curve_plan, sampled_table
 from truefit.methods.curves.learning_curves import LearningCurves
+from truefit.methods.curves.schedule import least_size
 from truefit.methods.perturbation.perturb import perturb_plan
 from truefit.methods.perturbation.terms import make_terms
 from truefit.methods.selection.nested import NestedAssessment
 from truefit.methods.splitting.designs import Design, made_of_rows
-from truefit.methods.study.allowance import Effort, bootstrap_effort, perturbation_effort
+from truefit.methods.study.allowance import Effort, bootstrap_effort, curve_sizes, perturbation_effort
 from truefit.methods.study.choosing import Choosing, Chosen
 from truefit.methods.study.findings import Findings
 from truefit.methods.study.passing import Meter, on_rows, passed_on
@@ -323,29 +324,33 @@ class _Course:
             # The last point of a curve has the folds of the search, and costs nothing more.
             known = found.seconds[name] * terms.folds
             allowed = self._left / (len(names) - place)
-            if place and allowed < known:
+            if place == 0 and terms.allowance.budget is None:
+                allowed = max(allowed, known)
+            if place and allowed < known / 2:
                 found.not_done.append(
                     f"{what} of {name}: left out to save time; a larger budget has room for its {seconds(known)}."
                 )
                 continue
-            budget = None if terms.allowance.budget is None else {"seconds": allowed + known}
-            plan = self._growing(name, metric, budget, found.value(found.best))
+            plan = self._growing(name, metric, allowed, known, found.value(found.best))
             curve = yield from self._tried(found, f"{what} of {name}", plan)
             if curve is not None:
                 curves[name] = curve
         found.curves = LearningCurves(curves) if found.best in curves else None
 
-    def _growing(self, name: str, metric: Metric, budget: Any, error: float) -> Callable[[], Plan[LearningCurve]]:
+    def _growing(
+        self, name: str, metric: Metric, allowed: float, known: float, error: float
+    ) -> Callable[[], Plan[LearningCurve]]:
         terms = self.terms
 
         def plan() -> Plan[LearningCurve]:
             sampled = sampled_table(terms.data, random_state=terms.random_state)
+            least = least_size(terms.data, sampled.sequence, terms.folds) or terms.data.n
             spelled_out = curve_terms(
                 sampled,
                 metric,
-                schedule="adaptive",
+                schedule=curve_sizes(terms.data.n, least, allowed, known),
                 k=terms.folds,
-                budget=budget,
+                budget={"seconds": allowed + known},
                 mode="default",
                 level=terms.level,
                 tolerance=_MATTERS * error if metric is terms.metric and error > 0 else None,

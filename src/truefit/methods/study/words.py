@@ -135,6 +135,8 @@ def seconds(value: float) -> str:
         return "under 1 ms"
     if value >= 120:
         return f"{value / 60:.2g} min" if value < 6000 else f"{value / 60:,.0f} min"
+    if value >= 10:
+        return f"{value:.0f} s"
     return f"{1000 * value:.0f} ms" if value < 0.1 else f"{value:.2g} s"
 
 
