@@ -3,7 +3,14 @@ import math
 import pytest
 
 from truefit.core.errors import InvalidInput
-from truefit.methods.study.allowance import BUSY, Allowance, bootstrap_effort, perturbation_effort, seconds_of
+from truefit.methods.study.allowance import (
+    BUSY,
+    Allowance,
+    bootstrap_effort,
+    curve_sizes,
+    perturbation_effort,
+    seconds_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -26,6 +33,17 @@ def test_an_allowance_counts_workers_and_keeps_something_for_later():
     assert two.rest(two.whole) == 0
     assert Allowance().search == math.inf
     assert Allowance().rest(500.0) == 500.0
+
+
+@pytest.mark.parametrize(("rows", "least"), [(100, 10), (569, 12), (1000, 60), (20_000, 700), (50_000, 10)])
+@pytest.mark.parametrize("seconds", [0.0, 1.0, 10.0, 25.0])
+def test_a_curve_has_enough_sizes_and_ends_with_all_rows(rows, least, seconds):
+    sizes = curve_sizes(rows, least, seconds, whole=10.0)
+    assert sizes[-1] == rows
+    assert sizes[0] >= least
+    assert len(sizes) >= 6
+    if rows * seconds > 10 * 16 * 64:
+        assert sum(sizes[:-1]) / rows * 10.0 <= 1.1 * max(seconds, 10.0)
 
 
 def test_an_effort_shrinks_with_the_time_there_is_until_there_is_none():

@@ -26,9 +26,9 @@ AT_LEAST = 30.0
 _QUICKEST = 0.005
 #: A sample of fewer rows than this says little about a large table.
 FEWEST_ROWS = 1000
-#: The smallest sample of a learning curve that is worth a point; and over how many times the least that is possible it
-#: goes in any case.
-_SMALLEST, _LEAST_SIZES = 100, 8
+#: The smallest sample of a learning curve in a table that has many more rows; to how many times as many rows it goes in
+#: any case; and how many samples it takes beside all rows for the curve to be told.
+_SMALLEST, _LEAST_SIZES, _FEWEST_SIZES = 64, 8, 5
 
 _UNITS = {"": 1.0, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
@@ -145,17 +145,16 @@ def curve_sizes(rows: int, least: int, seconds: float, whole: float) -> str | li
     >>> curve_sizes(1000, 10, seconds=9.0, whole=3.0)
     'adaptive'
     >>> curve_sizes(48_000, 10, seconds=10.0, whole=120.0)
-    [125, 250, 500, 1000, 2000, 48000]
+    [64, 120, 250, 500, 1000, 2000, 48000]
     """
-    if seconds >= 2 * whole:
+    if seconds >= 3 * whole:
         return "adaptive"
+    first = max(min(_SMALLEST, rows // 10), least)
     # Sizes that double cost twice as much as the last of them.
-    size = max(rows * seconds / (2 * max(whole, _QUICKEST)), _LEAST_SIZES * least)
-    size, sizes = min(size, rows / 2), [rows]
-    while size >= max(_SMALLEST, least):
-        sizes.append(int(size))
-        size /= 2
-    return sorted(set(sizes))
+    last = min(max(rows * seconds / (2 * max(whole, _QUICKEST)), _LEAST_SIZES * first), rows / 2)
+    count = max(int(np.ceil(np.log2(max(last / first, 1.0)))) + 1, _FEWEST_SIZES)
+    sizes = {max(round_rows(size), first) for size in np.geomspace(first, max(last, first), count)}
+    return sorted({*sizes, rows})
 
 
 def _affordable(efforts: list[Effort], seconds: float, each: float, *, sure: bool) -> Effort | None:
