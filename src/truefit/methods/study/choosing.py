@@ -31,12 +31,13 @@ class Chosen:
     """What came of the search.
 
     ``outcomes`` are those of the folds, then those of the inner splits where ``nested`` is there, whose candidates are
-    numbered as they were ``searched``.
+    numbered as they were ``searched``. Those that were not fitted on every inner split are not among the ``paired``.
     """
 
     best: str
     searched: list[str]
     outcomes: dict[str, Sequence[Outcome]]
+    paired: list[str]
     nested: Nested | None
     seconds: dict[str, float]
     dropped: list[Dropped] = field(default_factory=list)
@@ -198,23 +199,26 @@ class Choosing:
         late: bool = False,
     ) -> Chosen:
         complete: dict[str, Sequence[Outcome]] = {}
+        paired, width = [], self.terms.folds
         for name, found in outcomes.items():
-            errors = [outcome.error for outcome in found if outcome is not None and outcome.error is not None]
-            done = [outcome for outcome in found if outcome is not None]
-            folds = sum(o is not None and o.error is None for o in found[: self.terms.folds])
+            fitted = [outcome for outcome in found if outcome is not None and outcome.error is None]
+            errors = [each.error for each in found[:width] if each is not None and each.error is not None]
+            folds = sum(outcome is not None and outcome.error is None for outcome in found[:width])
             if errors:
                 self._drop(name, folds, f"{len(errors)} of its fits failed: {_one_line(errors[0].message)}")
-            elif len(done) < len(found):
+            elif folds < width:
                 self._drop(name, folds, "the time was spent before its fits were done")
+            elif nested is not None and len(fitted) == len(found):
+                complete[name] = fitted
+                paired.append(name)
             else:
-                complete[name] = done
+                complete[name] = fitted[:width]
         if best not in complete:
             raise FitError(f"The chosen candidate could not be judged on every fold. {self.dropped[-1].reason}.")
         seconds = {
-            name: float(np.mean([outcome.fit_seconds for outcome in found[: self.terms.folds]]))
-            for name, found in complete.items()
+            name: float(np.mean([outcome.fit_seconds for outcome in found[:width]])) for name, found in complete.items()
         }
-        return Chosen(best, list(outcomes), complete, nested, seconds, self.dropped, without_nesting, late)
+        return Chosen(best, list(outcomes), complete, paired, nested, seconds, self.dropped, without_nesting, late)
 
     def _what_there_is(self) -> Plan[Chosen]:
         """Take what was fitted when time ran out: candidates that were judged on every fold are compared."""

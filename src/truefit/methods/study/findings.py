@@ -51,6 +51,8 @@ class Findings:
 
     Attributes
     ----------
+    paired : tuple of str
+        Candidates that were fitted without every pair of folds too.
     training : dict
         Value of the metric on its own training rows, by candidate, of models trained on all rows.
     seconds : dict
@@ -73,6 +75,7 @@ class Findings:
     dummies: tuple[str, ...] = ()
     asked: int = 1
     honest: NestedAssessment | None = None
+    paired: tuple[str, ...] = ()
     comparison: Comparison | None = None
     cross_test: CrossTest | None = None
     perturbation: Perturbation | None = None

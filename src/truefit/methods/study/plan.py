@@ -112,15 +112,15 @@ class _Course:
     def _found(self, chosen: Chosen) -> Findings:
         terms = self.terms
         names = list(chosen.outcomes)
-        design = Design("splits", terms.splits, "auto")
-        if chosen.nested is not None:
+        design, outcomes = Design("splits", terms.splits, "auto"), chosen.outcomes
+        if len(chosen.paired) < len(names):
+            outcomes = {name: found[: terms.folds] for name, found in outcomes.items()}
+        else:
             further = tuple(split for group in terms.inner for split in group)
             by_pairs = terms.triangle and made_of_rows(terms.metric, terms.data)
             design = Design("nested", terms.splits, "triangle" if by_pairs else "auto", further)
         candidates = terms.only(names)
-        assessment = Assessment(
-            candidates, terms.data, design, terms.metric, chosen.outcomes, terms.level, best=chosen.best
-        )
+        assessment = Assessment(candidates, terms.data, design, terms.metric, outcomes, terms.level, best=chosen.best)
         honest, winner = None, None
         if chosen.nested is not None:
             honest = NestedAssessment(
@@ -140,6 +140,7 @@ class _Course:
             dummies=tuple(name for name, each in terms.candidates if looks_at_no_feature(each)),
             asked=len(terms.candidates),
             honest=honest,
+            paired=tuple(chosen.paired),
             seconds=chosen.seconds,
             dropped=chosen.dropped,
             suspects=terms.suspects,
@@ -161,10 +162,10 @@ class _Course:
 
     def cross_tested(self, found: Findings) -> Plan[None]:
         """Judge the aggregate of what is chosen on each fold: every fit of it was made by the search."""
-        terms, names = self.terms, found.names
-        if len(names) < 2:
+        terms, names = self.terms, list(found.paired)
+        if len(found.names) < 2:
             return
-        if found.honest is None or not terms.triangle:
+        if len(names) < 2 or not terms.triangle:
             found.not_done.append("Cross-tested Agghoo: it needs the fits of nested cross-validation.")
             return
         estimators = [terms.candidates.estimators[name] for name in names]
@@ -333,7 +334,9 @@ class _Course:
                 continue
             plan = self._growing(name, metric, allowed, known, found.value(found.best))
             curve = yield from self._tried(found, f"{what} of {name}", plan)
-            if curve is not None:
+            if curve is not None and curve.rule == "time" and curve.refused is not None:
+                found.not_done.append(f"{what} of {name}: the time was spent.")
+            elif curve is not None:
                 curves[name] = curve
         found.curves = LearningCurves(curves) if found.best in curves else None
 
