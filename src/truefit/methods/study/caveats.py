@@ -67,7 +67,7 @@ def _samples(found: Findings) -> list[str]:
 
 def _always(found: Findings) -> list[str]:
     texts = []
-    if len(found.names) > 1:
+    if found.asked > 1:
         folds = len(found.assessment.splits)
         texts.append(
             f"All numbers come from the same {folds} folds and share their fits, so they err together: they are not "

@@ -24,7 +24,7 @@ def _origin(found: Findings) -> list[str]:
         if found.interval is not None
         else f"There is no interval: {found.winner.reason}."
     )
-    count = len(found.names)
+    count = found.asked if found.honest is not None else len(found.names)
     if count < 2:
         return [known]
     value = found.fold_mean(found.best)

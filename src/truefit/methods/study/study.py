@@ -23,7 +23,7 @@ from truefit.methods.study.how_good import how_good
 from truefit.methods.study.more_data import more_data
 from truefit.methods.study.next_steps import next_steps_of
 from truefit.methods.study.which_model import which_model
-from truefit.methods.study.words import Spoken
+from truefit.methods.study.words import Spoken, counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 
 #: The parts of a study, in the order in which its questions come.
 PARTS = ("assessment", "honest", "comparison", "perturbation", "bias_variance", "cross_test", "curves")
+
+
+def _dropped(each: Dropped) -> str:
+    when = f" (after {counted(each.after, 'fold')})" if each.after else ""
+    return f"{each.name}{when}: {each.reason.rstrip('.')}."
 
 
 class Study(Result):
@@ -194,7 +199,7 @@ class Study(Result):
         return {
             "What to try next": self.next_steps,
             "What to know": self.caveats,
-            "Candidates that were left out": [f"{each.name}: {each.reason}." for each in self.dropped],
+            "Candidates that were dropped": [_dropped(each) for each in self.dropped],
             "Not done": self.not_done,
         }
 

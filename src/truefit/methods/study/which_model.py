@@ -26,8 +26,8 @@ def _lead(found: Findings) -> str:
     count = len(found.names)
     where = f"{found.assessment.splits.description} on {found.data.n:,} rows"
     if count == 1:
-        text = f"{found.best} is the only candidate{' that was judged' if found.asked > 1 else ''}: "
-        return f"{text}{spoken.of_value(value)} in {where}."
+        alone = "is the only candidate" if found.asked == 1 else f"is the one left of {found.asked:,} candidates"
+        return f"{found.best} {alone}: {spoken.of_value(value)} in {where}."
     text = f"{found.best} does best of {counted(count, 'candidate')} in {where}: {spoken.of_value(value)}"
     guess = found.guess
     if guess is not None and found.best not in found.dummies:
@@ -74,7 +74,7 @@ def _worse(found: Findings) -> list[str]:
 
 
 def _steadiness(found: Findings) -> list[str]:
-    if found.honest is None or len(found.names) < 2:
+    if found.honest is None or found.asked < 2:
         return []
     chosen = found.honest.chosen
     count = chosen.count(found.best)
