@@ -160,9 +160,9 @@ def test_study_chooses_assesses_and_explains(tmp_path):
         assert found.best in ("linear", "forest")
         assert found.verdict[0] == f"Use {found.best}."
         assert found.interval[0] < found.estimate < found.interval[1]
-        assert engine.stats.run == 2 * 15 + 1
+        assert found.cross_test is not None
         assert found.model.predict(X).shape == (120,)
-        assert found.to_dict()["candidates"]["metric"] == "error"
+        assert found.to_dict()["parts"]["assessment"]["metric"] == "error"
         assert "<svg" in found._repr_html_()
 
 

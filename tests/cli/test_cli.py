@@ -29,9 +29,11 @@ def folder(tmp_path_factory):
 
 
 def test_study_of_a_built_in_table_writes_a_report(folder):
-    done = truefit("study", "iris", "--model", "linear", "--model", "tree", "--out", folder / "report.html")
+    models = ("--model", "naive_bayes", "--model", "tree", "--workers", 1)
+    done = truefit("study", "iris", *models, "--out", folder / "report.html")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("Use ")
+    assert done.stdout.startswith("Which model?\n  Use ")
+    assert "Would more data help?" in done.stdout
     page = (folder / "report.html").read_text()
     assert page.startswith("<!doctype html>")
     assert "Which model?" in page
@@ -39,19 +41,8 @@ def test_study_of_a_built_in_table_writes_a_report(folder):
 
 
 def test_a_raw_table_works_as_it_is_and_stays_text_in_the_page(folder):
-    done = truefit(
-        "study",
-        "rows.csv",
-        "--target",
-        "outcome",
-        "--model",
-        "linear",
-        "--model",
-        "dummy",
-        "--out",
-        "r.html",
-        cwd=folder,
-    )
+    models = ("--model", "linear", "--model", "dummy", "--k", 3, "--workers", 1)
+    done = truefit("study", "rows.csv", "--target", "outcome", *models, "--out", "r.html", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "<script>alert(1)" not in (folder / "r.html").read_text()
 
@@ -91,6 +82,7 @@ BAD = {
     "report over another file": (("study", "iris", "--out", "mine.py"), "no report"),
     "report is a folder": (("study", "iris", "--out", "."), "is a folder"),
     "positive class": (("assess", "iris", "--metric", "f1", "--pos-label", "x"), "must be a class of y"),
+    "budget": (("study", "iris", "--budget", "soon"), "such as '90s', '10m' or '1h'"),
     "option": (("assess", "iris", "--magic"), "No such option"),
     "k": (("assess", "iris", "--k", "51"), "smallest class"),
 }

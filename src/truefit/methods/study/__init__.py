@@ -1,0 +1,1 @@
+"""The study: all four questions about a table, answered from one set of fits."""

@@ -1,0 +1,56 @@
+import math
+
+import pytest
+
+from truefit.core.errors import InvalidInput
+from truefit.methods.study.allowance import (
+    BUSY,
+    Allowance,
+    bootstrap_effort,
+    curve_sizes,
+    perturbation_effort,
+    seconds_of,
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds"), [("90s", 90.0), ("10m", 600.0), ("1.5 h", 5400.0), ("45", 45.0), (30, 30.0), (None, None)]
+)
+def test_a_budget_is_read(given, seconds):
+    assert seconds_of(given) == seconds
+
+
+@pytest.mark.parametrize("given", ["soon", "-1m", 0, -3.0, math.inf, math.nan, True, "10 days", []])
+def test_what_is_no_time_is_refused_in_a_sentence(given):
+    with pytest.raises(InvalidInput, match="'90s', '10m' or '1h'"):
+        seconds_of(given)
+
+
+def test_an_allowance_counts_workers_and_keeps_something_for_later():
+    two = Allowance(600.0, workers=2)
+    assert two.whole == BUSY * 1200
+    assert two.search < two.whole
+    assert two.rest(two.whole) == 0
+    assert Allowance().search == math.inf
+    assert Allowance().rest(500.0) == 500.0
+
+
+@pytest.mark.parametrize(("rows", "least"), [(100, 10), (569, 12), (1000, 60), (20_000, 700), (50_000, 10)])
+@pytest.mark.parametrize("seconds", [0.0, 1.0, 10.0, 25.0])
+def test_a_curve_has_enough_sizes_and_ends_with_all_rows(rows, least, seconds):
+    sizes = curve_sizes(rows, least, seconds, whole=10.0)
+    assert sizes[-1] == rows
+    assert sizes[0] >= least
+    assert len(sizes) >= 6
+    if rows * seconds > 10 * 16 * 64:
+        assert sum(sizes[:-1]) / rows * 10.0 <= 1.1 * max(seconds, 10.0)
+
+
+def test_an_effort_shrinks_with_the_time_there_is_until_there_is_none():
+    fits = [perturbation_effort(seconds, 0.1, 500).fits for seconds in (12.0, 3.0, 2.0)]
+    assert fits == [60, 30, 15]
+    assert perturbation_effort(1.0, 0.1, 500) is None
+    sampled = perturbation_effort(30.0, 10.0, 50_000)
+    assert (sampled.fits, sampled.rows) == (15, 10_000)
+    assert bootstrap_effort(4.9, 10.0, 50_000) is None
+    assert bootstrap_effort(4.9, 10.0, 50_000, sure=True).rows == 1000

@@ -1,0 +1,245 @@
+"""The plan of a study, driven by hand: real fits, but the seconds that they are said to have taken are made up."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import load_breast_cancer, load_diabetes, make_classification
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from truefit import Engine
+from truefit.core.data import Data
+from truefit.core.errors import BudgetSpent, FitError
+from truefit.core.rows import Rows
+from truefit.methods.candidates import Candidates
+from truefit.methods.splitting.splits import make_splits
+from truefit.methods.study.allowance import Allowance
+from truefit.methods.study.plan import study_plan
+from truefit.methods.study.terms import StudyTerms
+from truefit.metrics.metric import get_metric
+
+X, y = load_breast_cancer(return_X_y=True)
+LINEAR = make_pipeline(StandardScaler(), LogisticRegression())
+MODELS = {"dummy": DummyClassifier(), "bayes": GaussianNB(), "tree": DecisionTreeClassifier(), "linear": LINEAR}
+
+
+def terms_for(models, X=X, y=y, *, metric=None, allowance=None, k=5):
+    candidates = Candidates(models, y)
+    data = Data(X, y, task=candidates.task)
+    splits = make_splits(data, "kfold", k=k)
+    allowance = Allowance() if allowance is None else allowance
+    return StudyTerms(candidates, data, splits, get_metric(metric, data.task), 0.95, allowance, None)
+
+
+def asked(tasks):
+    outcomes = yield tasks
+    return list(outcomes)
+
+
+class Clock:
+    """Runs a study on one engine, says that fits took so many seconds by their estimator, and runs out of time."""
+
+    def __init__(self, terms, seconds=None, *, stop_at=float("inf")):
+        self.terms = terms
+        self.engine = Engine(on_error="record", progress=False)
+        # Slow enough for the least effort, so that these tests are quick.
+        self.kinds = {id(each): (seconds or {}).get(name, 0.3) for name, each in terms.candidates}
+        self.stop_at = stop_at
+        self.rounds = 0
+        self.known = {}
+
+    def run(self):
+        plan = study_plan(self.terms)
+        step = lambda: next(plan)  # noqa: E731
+        while True:
+            try:
+                tasks = step()
+            except StopIteration as stop:
+                return stop.value
+            step = self._answer(plan, tasks)
+
+    def _answer(self, plan, tasks):
+        self.rounds += 1
+        if self.rounds >= self.stop_at:
+            some = [self.known.get(self._name(task)) for task in tasks]
+            if any(outcome is None for outcome in some):
+                return lambda: plan.throw(BudgetSpent("late", some))
+            return lambda: plan.send(some)
+        outcomes = self.engine.run(asked(tasks), self.terms.data)
+        told = []
+        for task, outcome in zip(tasks, outcomes, strict=True):
+            share = len(task.train) / self.terms.data.n
+            told.append(replace(outcome, fit_seconds=self.kinds[id(task.estimator)] * share))
+            self.known[self._name(task)] = told[-1]
+        return lambda: plan.send(told)
+
+    def _name(self, task):
+        return id(task.estimator), tuple(task.train.index), None if task.y is None else task.y.tobytes()
+
+
+@pytest.fixture(scope="module")
+def found():
+    return Clock(terms_for(MODELS)).run()
+
+
+def test_a_study_answers_four_questions_from_one_set_of_fits(found):
+    assert found.best == "linear"
+    assert [answer.section for answer in found.answers] == ["which", "how_good", "fit", "more_data"]
+    assert found.not_done == []
+    assert found.interval[0] < found.estimate < found.interval[1] < 0.1
+    assert found.comparison.best == "linear"
+    assert "tree" not in found.comparison.ties
+    assert found.perturbation.rated["linear"].memorisation < 0.5
+    assert found.bias_variance.rounds == 25
+    assert found.curves["linear"].sizes[-1] == 569
+    assert found.cross_test.triangle
+
+
+def test_the_cross_test_costs_no_fit(found):
+    text = next(sentence for sentence in found.verdict if sentence.startswith("Agghoo"))
+    assert "100 fits, none of them new" in text
+
+
+def test_a_study_in_plain_types_has_everything_and_is_json(found):
+    content = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert (content["kind"], content["version"], content["best"]) == ("study", 2, "linear")
+    assert (content["rows"], content["columns"], content["task"]) == (569, 30, "classification")
+    assert set(content["parts"]) == {
+        "assessment", "honest", "comparison", "perturbation", "bias_variance", "cross_test", "curves",
+    }  # fmt: skip
+    assert [each["question"] for each in content["answers"]] == [
+        "Which model?", "How good is it, really?", "Does it fit?", "Would more data help?",
+    ]  # fmt: skip
+    assert {"caveats", "next_steps", "not_done", "dropped", "suspects", "fits"} <= set(content)
+
+
+def test_a_candidate_that_would_eat_the_budget_is_left_out_after_one_fold_and_named():
+    slow = {"linear": 0.1, "bayes": 0.1, "dummy": 0.1, "tree": 30.0, "stump": 0.1}
+    models = {**MODELS, "stump": DecisionTreeClassifier(max_depth=1)}
+    found = Clock(terms_for(models, allowance=Allowance(100.0)), slow).run()
+    assert [(each.name, each.after) for each in found.dropped] == [("tree", 1)]
+    assert "left out to keep to the budget" in found.dropped[0].reason
+    assert "tree" not in found.table.index
+    assert found.honest is not None
+
+
+def test_without_time_for_nesting_the_choice_is_judged_on_bootstrap_samples():
+    seconds = dict.fromkeys(MODELS, 1.0)
+    found = Clock(terms_for(MODELS, allowance=Allowance(60.0)), seconds).run()
+    assert found.honest is None
+    assert found.dropped == []
+    assert found.interval[0] < found.estimate < found.interval[1]
+    assert any(text.startswith("Nested cross-validation: there was no time") for text in found.not_done)
+    assert any(text.startswith("Cross-tested Agghoo") for text in found.not_done)
+
+
+def test_when_time_runs_out_the_study_says_what_it_has():
+    whole = Clock(terms_for(MODELS))
+    whole.run()
+    cut = Clock(terms_for(MODELS), stop_at=whole.rounds - 2).run()
+    assert cut.best == "linear"
+    assert cut.perturbation is not None
+    assert any("the time was spent" in text for text in cut.not_done)
+
+
+def test_cut_off_in_the_search_it_compares_the_candidates_that_were_judged_on_every_fold():
+    terms = terms_for(MODELS)
+    clock = Clock(terms, stop_at=2)
+    for name in ("bayes", "dummy"):
+        tasks = [terms.task(name, split) for split in terms.splits]
+        for task, outcome in zip(tasks, clock.engine.run(asked(tasks), terms.data), strict=True):
+            clock.known[clock._name(task)] = outcome
+    found = clock.run()
+    assert found.best == "bayes"
+    assert {each.name for each in found.dropped} == {"tree", "linear"}
+    assert found.honest is None
+    assert found.answers[3].headline == "Not looked into."
+
+
+def test_a_budget_that_is_spent_before_anything_is_known_is_said():
+    with pytest.raises(BudgetSpent, match="before there was anything to choose between"):
+        Clock(terms_for(MODELS, allowance=Allowance(0.1)), stop_at=1).run()
+
+
+def test_the_same_seconds_lead_to_the_same_study():
+    seconds = {"linear": 2.0, "bayes": 0.2, "dummy": 0.1, "tree": 0.4}
+    one, two = (Clock(terms_for(MODELS, allowance=Allowance(150.0)), seconds).run().to_dict() for _ in range(2))
+    assert one == two
+
+
+def test_a_large_table_is_sampled_where_that_saves_time_and_this_is_said():
+    X, y = make_classification(4000, 6, n_informative=4, random_state=0)
+    models = {"bayes": GaussianNB(), "tree": DecisionTreeClassifier(max_depth=4), "dummy": DummyClassifier()}
+    clock = Clock(terms_for(models, X, y, allowance=Allowance(300.0)), {"bayes": 2.0, "tree": 2.0, "dummy": 0.01})
+    found = clock.run()
+    assert found.perturbation.rows < 4000
+    assert f"sample of {found.perturbation.rows:,} of the 4,000 rows" in " ".join(found.caveats)
+
+
+class Broken(ClassifierMixin, BaseEstimator):
+    def fit(self, X, y):
+        raise ValueError("no such luck")
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+
+def test_a_candidate_that_cannot_be_fitted_is_left_out_and_named():
+    found = Clock(terms_for({"bayes": GaussianNB(), "broken": Broken()})).run()
+    assert found.best == "bayes"
+    assert [(each.name, each.after) for each in found.dropped] == [("broken", 0)]
+    assert "no such luck" in found.dropped[0].reason
+    with pytest.raises(FitError, match="No candidate could be fitted"):
+        Clock(terms_for({"broken": Broken()})).run()
+
+
+def test_a_regression_is_told_in_the_unit_of_its_target():
+    X, y = load_diabetes(return_X_y=True)
+    models = {"dummy": DummyRegressor(), "ridge": Ridge(), "tree": DecisionTreeRegressor(max_depth=3)}
+    found = Clock(terms_for(models, X, y, metric="rmse")).run()
+    assert found.answers[1].headline.startswith("Expect an RMSE of 5")
+    assert "always predicting the mean" in " ".join(found.answers[1].sentences)
+    assert found.curves[found.best].metric == "rmse"
+    assert found.bias_variance.loss == "squared"
+
+
+def test_a_score_has_its_curve_under_the_error():
+    models = {"bayes": GaussianNB(), "tree": DecisionTreeClassifier(max_depth=3)}
+    found = Clock(terms_for(models, metric="auc")).run()
+    assert found.metric == "auc"
+    assert found.curves[found.best].metric == "error"
+    assert "AUC of 0.9" in found.answers[1].headline
+
+
+def test_one_candidate_is_enough():
+    found = Clock(terms_for({"bayes": GaussianNB()})).run()
+    assert found.best == "bayes"
+    assert found.comparison is None
+    assert found.cross_test is None
+    assert "only candidate" in found.answers[0].sentences[0]
+    assert found.estimate == pytest.approx(found.honest.estimate)
+
+
+def test_noise_alone_is_told_to_be_no_better_than_guessing():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(150, 4)), rng.permutation(np.repeat([0, 1], 75))
+    found = Clock(terms_for({"dummy": DummyClassifier(), "bayes": GaussianNB()}, X, y)).run()
+    assert "better than guessing" in found.answers[0].headline
+    assert any("Look for other features" in step for step in found.next_steps)
+
+
+def test_the_folds_are_those_that_every_method_shares():
+    terms = terms_for(MODELS)
+    clock = Clock(terms)
+    clock.run()
+    before = clock.engine.stats.run
+    clock.engine.run(asked([terms.on_all_rows("linear")]), terms.data)
+    assert clock.engine.stats.run == before
+    assert Rows.all(569) == terms.on_all_rows("linear").train
