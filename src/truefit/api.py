@@ -54,6 +54,7 @@ from truefit.methods.splitting.splits import make_splits
 from truefit.methods.study.allowance import Allowance, seconds_of
 from truefit.methods.study.plan import model_plan, study_plan
 from truefit.methods.study.study import Study
+from truefit.methods.study.suspects import find_suspects
 from truefit.methods.study.terms import StudyTerms
 from truefit.metrics.metric import Metric, get_metric
 from truefit.solvers import all_solvers
@@ -997,7 +998,7 @@ def study(
     splits = make_splits(data, "kfold", k=k, random_state=seed)
     engine = Engine(on_error="record") if engine is None else engine_or_new(engine)
     allowance = Allowance(seconds, getattr(engine, "workers", 1))
-    terms = StudyTerms(candidates, data, splits, chosen, level, allowance, seed)
+    terms = StudyTerms(candidates, data, splits, chosen, level, allowance, seed, find_suspects(data))
     result = engine.run(study_plan(terms), data, seconds=seconds, description="study")
     result.fits = engine.stats.to_dict()
     result.refit = partial(_refitted, engine, candidates.estimators[result.best], data)

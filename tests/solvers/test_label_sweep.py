@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from truefit.core.data import Data
 from truefit.core.rows import Rows
 from truefit.core.task import Fit
-from truefit.solvers.label_sweep import classes_for, coded, label_sweeps
+from truefit.solvers.label_sweep import all_coded, classes_for, coded, label_sweeps
 
 
 def fits_with(*vectors):
@@ -65,8 +65,8 @@ def test_labels_of_another_kind_are_not_there():
         (np.array([[1], [2]]), np.array([1, 2])),
         (np.array([np.nan, 2.0]), np.array([1, 2])),
     ):
-        assert coded([labels], classes)[1].sum() < 2
-    codes, counts = coded([np.array([1.0, 2.0]), np.array([2, 2])], np.array([1, 2]))
+        assert coded(labels, classes)[1].sum() < 2
+    codes, counts = all_coded([np.array([1.0, 2.0]), np.array([2, 2])], np.array([1, 2]))
     assert (codes.tolist(), counts.tolist()) == ([[0, 1], [1, 1]], [[1, 1], [0, 2]])
 
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-import platform
-import shlex
 import sys
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from truefit import __version__
 from truefit.cli.app import app, in_plain_words
 from truefit.cli.inputs import candidates_of, label_of, load_table, task_of
+from truefit.cli.kept import keep_report
+from truefit.cli.made import made_of
 from truefit.cli.options import (
     DataArgument,
     FoldsOption,
@@ -30,10 +29,11 @@ from truefit.cli.options import (
     WorkersOption,
 )
 from truefit.cli.outputs import check_report, write_text
+from truefit.cli.saved import check_model_file, write_model
+from truefit.cli.study_report import page_of, study_report
 
 if TYPE_CHECKING:
     from truefit.methods.study.study import Study
-    from truefit.sources.table import Table
 
 
 @app.command()
@@ -43,6 +43,9 @@ def study(
     target: TargetOption = None,
     model: ModelsOption = None,
     out: Annotated[Path | None, typer.Option(help="Write the report to this HTML file.")] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Write the chosen model, fitted on all rows, to this file.skops.")
+    ] = None,
     budget: Annotated[
         str | None, typer.Option(help="Time that it may take, such as 90s, 10m or 1h; what was left out is named.")
     ] = None,
@@ -65,6 +68,7 @@ def study(
 
     if out is not None:
         check_report(out, (data, store))
+    check_model_file(save, (data, store))
     seconds = seconds_of(budget)
     table = load_table(data, target)
     chosen = task_of(task, table)
@@ -77,14 +81,20 @@ def study(
             table.X, table.y, candidates, budget=seconds, k=k, metric=metric, pos_label=label_of(pos_label, table),
             task=chosen, random_state=seed, engine=engine,
         )  # fmt: skip
+        made = made_of(table, engine.stats, task=task)
         if as_json:
             typer.echo(json.dumps(result.to_dict(), indent=2))
         else:
             print_study(result)
             typer.echo(f"{engine.stats}.")
-        if out is not None:
-            write_text(out, _page(result, table))
-            typer.echo(f"The report is in {out}.", err=as_json)
+        if out is not None or store is not None:
+            report = study_report(result, title=f"Study of {table.name}")
+            keep_report(engine, report, made)
+            if out is not None:
+                write_text(out, page_of(report, made))
+                typer.echo(f"The report is in {out}.", err=as_json)
+        if save is not None:
+            write_model(result.model, save, table=table, quiet=as_json)
 
 
 def print_study(result: Study) -> None:
@@ -140,41 +150,3 @@ def _plain_table(result: Study) -> str:
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in (columns, *rows)
     ]
     return "\n".join([result.assessment.heading, *(f"  {line.rstrip()}" for line in lines)])
-
-
-def _page(result: Study, table: Table) -> str:
-    import numpy
-    import sklearn
-
-    from truefit.plots.svg import to_svg
-    from truefit.report.page import render_page
-    from truefit.report.study_page import study_content
-
-    metric = result.assessment.metric
-    svg = to_svg(
-        result.plot(),
-        title=f"{metric} of the candidates",
-        description=f"Each candidate's {metric} with its interval; the best is {result.best}.",
-    )
-    versions = {"truefit": __version__, "scikit-learn": sklearn.__version__, "numpy": numpy.__version__}
-    fits = {name: count for name, count in result.fits.items() if name != "seconds"}
-    made = {
-        "command": shlex.join(["truefit", *sys.argv[1:]]),
-        "data": f"{table.name}: {len(table.y):,} rows, {table.X.shape[1]:,} columns, target {table.target}",
-        "task": table.task_hint.reason,
-        "fits": fits,
-        "versions": {**versions, "Python": platform.python_version()},
-    }
-    return render_page(study_content(_as_page(result), title=f"Study of {table.name}", figure_svg=svg, made=made))
-
-
-def _as_page(result: Study) -> dict[str, Any]:
-    """Return what the page shows of a study."""
-    parts = result.to_dict()["parts"]
-    nothing = {"chosen": [], "scores": [], "estimand": "nothing"}
-    return {
-        "best": result.best,
-        "verdict": result.verdict,
-        "honest": parts.get("honest", nothing),
-        "candidates": parts["assessment"],
-    }

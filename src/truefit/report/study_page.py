@@ -107,57 +107,8 @@ def _lists(study: Mapping[str, Any]) -> list[dict[str, Any]]:
         {
             "id": "not-done",
             "title": "What was not done",
-            "lead": "There was no time left for these. The same command with a larger budget and its store goes on.",
+            "lead": "Where time was short, the same command with a larger budget and the same store goes on from here.",
             "items": study["not_done"],
         },
     ]
     return [section for section in sections if section["items"]]
-
-
-def study_content(
-    study: Mapping[str, Any], *, title: str, figure_svg: str | None, made: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Lay out what ``Study.to_dict`` gives (version 1) for ``render_page``."""
-    honest, candidates = study["honest"], study["candidates"]
-    metric = candidates["metric"]
-    names = [each["name"] for each in candidates["estimators"]]
-    chosen = honest["chosen"]
-    return {
-        "version": 2,
-        "title": title,
-        "verdict": study["verdict"],
-        "sections": [
-            {
-                "title": "Which model?",
-                "lead": f"The {metric} of every candidate by {candidates['design']}, on the same folds.",
-                "figures": [] if figure_svg is None else [{"svg": figure_svg, "caption": ""}],
-                "tables": [
-                    {
-                        "columns": ["candidate", metric, f"{candidates['level']:.0%} interval", "how"],
-                        "rows": [
-                            [each["name"], each["estimate"], each["interval"], each["method"] or each["reason"]]
-                            for each in candidates["estimators"]
-                        ],
-                        "caption": f"Estimated: {candidates['estimand']}.",
-                        "highlight": [names.index(study["best"])],
-                    }
-                ],
-                "notes": candidates["notes"],
-            },
-            {
-                "title": "How good is it, really?",
-                "lead": _LEADS["how_good"],
-                "tables": [
-                    {
-                        "columns": ["fold", "chosen without it", f"{metric} on it"],
-                        "rows": [
-                            [fold, name, score]
-                            for fold, (name, score) in enumerate(zip(chosen, honest["scores"], strict=True), start=1)
-                        ],
-                        "caption": f"Estimated: {honest['estimand']}.",
-                    }
-                ],
-            },
-        ],
-        "made": made,
-    }

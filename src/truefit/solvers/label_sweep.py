@@ -83,7 +83,7 @@ def label_sweeps(fits: Sequence[Fit], data: Data, index: npt.NDArray[np.intp]) -
     everything = len(index) == data.n and bool((index[1:] > index[:-1]).all())
     if not everything:
         labels = [each[index] for each in labels]
-    codes, counts = coded(labels, known)
+    codes, counts = all_coded(labels, known)
     together: dict[bytes, list[int]] = {}
     for place, (complete, present) in enumerate(zip(counts.sum(axis=1) == len(index), counts > 0, strict=True)):
         if complete:
@@ -99,7 +99,7 @@ def label_sweeps(fits: Sequence[Fit], data: Data, index: npt.NDArray[np.intp]) -
     return sweeps
 
 
-def coded(vectors: Sequence[npt.NDArray[Any]], classes: npt.NDArray[Any]) -> tuple[Codes, npt.NDArray[np.intp]]:
+def all_coded(vectors: Sequence[npt.NDArray[Any]], classes: npt.NDArray[Any]) -> tuple[Codes, npt.NDArray[np.intp]]:
     """Return labels as positions in ``classes``, and how often each occurs: too few where a label is not there.
 
     Both have a row for each vector.
@@ -119,6 +119,12 @@ def coded(vectors: Sequence[npt.NDArray[Any]], classes: npt.NDArray[Any]) -> tup
             if code:
                 codes[places] += here * codes.dtype.type(code)
     return codes, counts
+
+
+def coded(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> tuple[Codes, npt.NDArray[np.intp]]:
+    """Return the same for a single vector."""
+    codes, counts = all_coded([labels], classes)
+    return codes[0], counts[0]
 
 
 def classes_for(fit: Fit, classes: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -13,10 +13,12 @@ from truefit.core.job import Plan
 from truefit.core.outcome import Outcome
 from truefit.core.rows import Rows
 from truefit.core.task import FitTask
+from truefit.methods.selection.heat import NOT_FITTED
+from truefit.methods.selection.race import Race
 from truefit.methods.selection.search import Nested, search_plan
 from truefit.methods.study.findings import Dropped
 from truefit.methods.study.sample import sample_rows
-from truefit.methods.study.terms import StudyTerms
+from truefit.methods.study.terms import StudyTerms, looks_at_no_feature
 from truefit.methods.study.words import Spoken
 from truefit.methods.study.words import seconds as spoken_seconds
 
@@ -182,16 +184,47 @@ class Choosing:
             choose=self._choose,
             inner=terms.inner if nested else None,
             refit=False,
+            race=Race(),
+            metric=terms.metric,
         )
         why = search.without_nesting
         if not nested:
             why = "there was no time to make the choice anew without each fold"
-        outcomes = dict(zip(names, search.outcomes, strict=True))
-        return self._chosen(outcomes, names[search.best], search.nested, why)
+        outcomes: dict[str, list[Outcome | None]] = {
+            name: [*found] for name, found in zip(names, search.outcomes, strict=True)
+        }
+        for each in search.dropped:
+            name = names[each.candidate]
+            if not looks_at_no_feature(
+                terms.candidates.estimators[name]
+            ):  # these cost nothing, and others are measured by them
+                del outcomes[name]
+                self._drop(name, each.after, each.reason)
+        late = yield from self._completed(outcomes)
+        return self._chosen(outcomes, names, names[search.best], search.nested, why, late=late)
+
+    def _completed(self, outcomes: Mapping[str, list[Outcome | None]]) -> Plan[bool]:
+        """Fit what races let go of for those that are compared to the end; return whether time ran out in that."""
+        splits = [*self.terms.splits, *(split for group in self.terms.inner for split in group)]
+        lacking = [
+            (name, place)
+            for name, found in outcomes.items()
+            for place, outcome in enumerate(found)
+            if outcome is NOT_FITTED
+        ]
+        late = False
+        try:
+            found: Sequence[Outcome | None] = yield [self.terms.task(name, splits[place]) for name, place in lacking]
+        except BudgetSpent as spent:
+            found, late = spent.outcomes, True
+        for (name, place), outcome in zip(lacking, found, strict=True):
+            outcomes[name][place] = outcome
+        return late
 
     def _chosen(
         self,
         outcomes: Mapping[str, Sequence[Outcome | None]],
+        searched: list[str],
         best: str,
         nested: Nested | None,
         without_nesting: str | None,
@@ -218,7 +251,7 @@ class Choosing:
         seconds = {
             name: float(np.mean([outcome.fit_seconds for outcome in found[:width]])) for name, found in complete.items()
         }
-        return Chosen(best, list(outcomes), complete, paired, nested, seconds, self.dropped, without_nesting, late)
+        return Chosen(best, searched, complete, paired, nested, seconds, self.dropped, without_nesting, late)
 
     def _what_there_is(self) -> Plan[Chosen]:
         """Take what was fitted when time ran out: candidates that were judged on every fold are compared."""
@@ -244,7 +277,7 @@ class Choosing:
         sign = 1 if terms.metric.greater_is_better else -1
         best = max(scores, key=lambda name: sign * scores[name])
         why = "the time was spent before the choice was made anew without each fold"
-        return self._chosen(by_name, best, None, why, late=True)
+        return self._chosen(by_name, names, best, None, why, late=True)
 
 
 def _one_line(text: str) -> str:
