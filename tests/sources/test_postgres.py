@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from truefit.core.errors import InvalidInput
-from truefit.sources import open_rows
+from truefit.sources import load, open_rows
 
 ROWS = 30_000
 
@@ -75,6 +75,16 @@ def execute(address, statements):
         for statement in statements.split(";"):
             if statement.strip():
                 cursor.execute(statement)
+
+
+def test_a_table_is_read_whole_in_the_order_of_its_key(address):
+    table = load(f"{address}#people", "income")
+    rows = open_rows(address, "income", table="people")
+    assert (table.name, len(table.y)) == ("people", ROWS)
+    assert table.y.tolist() == [i % 3 for i in range(ROWS)]
+    X, _ = rows.take(500)
+    pd.testing.assert_frame_equal(table.X.iloc[rows.keys(500) // 3].reset_index(drop=True), X.reset_index(drop=True))
+    assert load(f"{address}#young", "income").X.columns.tolist() == ["id", "age"]
 
 
 def test_a_sample_is_those_rows_with_their_types(address):
