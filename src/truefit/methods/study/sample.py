@@ -32,8 +32,8 @@ def round_rows(rows: float) -> int:
 def sample_rows(data: Data, size: int, *, least: int, random_state: int | None) -> Positions:
     """Return the positions of about so many rows, drawn class by class from their content and the seed.
 
-    A class of which there would be fewer than ``least`` is left out, if two others are left: it can be neither split nor
-    disturbed.
+    A class of which there would be fewer than ``least`` is left out, if two others are left: it can be neither split
+    nor disturbed.
 
     Examples
     --------
