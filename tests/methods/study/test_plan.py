@@ -250,3 +250,17 @@ def test_the_folds_are_those_that_every_method_shares():
     clock.engine.run(asked([terms.on_all_rows("linear")]), terms.data)
     assert clock.engine.stats.run == before
     assert Rows.all(569) == terms.on_all_rows("linear").train
+
+
+def test_a_model_that_memorises_is_told_so_and_not_that_others_are_worse():
+    found = Clock(terms_for({"tree": DecisionTreeClassifier()})).run()
+    assert found.answers[2].headline == (
+        "It memorises (100% of the noise); nothing that memorises less was looked at beside it."
+    )
+    assert found.training == {"tree": 0.0}
+
+
+def test_every_next_step_has_a_number(found):
+    other = Clock(terms_for({"tree": DecisionTreeClassifier(), "linear": LINEAR})).run()
+    for step in (*found.next_steps, *other.next_steps):
+        assert any(letter.isdigit() for letter in step)

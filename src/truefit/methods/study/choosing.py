@@ -32,8 +32,8 @@ _FEWEST, _WORTH_SAVING = 4, 0.05
 class Chosen:
     """What came of the search.
 
-    ``outcomes`` are those of the folds, then those of the inner splits where ``nested`` is there, whose candidates are
-    numbered as they were ``searched``. Those that were not fitted on every inner split are not among the ``paired``.
+    ``outcomes`` are those of the folds. The candidates of ``nested`` are numbered as they were ``searched``; those that
+    were fitted on every inner split too are ``paired``.
     """
 
     best: str
@@ -241,11 +241,9 @@ class Choosing:
                 self._drop(name, folds, f"{len(errors)} of its fits failed: {_one_line(errors[0].message)}")
             elif folds < width:
                 self._drop(name, folds, "the time was spent before its fits were done")
-            elif nested is not None and len(fitted) == len(found):
-                complete[name] = fitted
-                paired.append(name)
             else:
                 complete[name] = fitted[:width]
+                paired += [name] if nested is not None and len(fitted) == len(found) else []
         if best not in complete:
             raise FitError(f"The chosen candidate could not be judged on every fold. {self.dropped[-1].reason}.")
         seconds = {

@@ -111,12 +111,8 @@ class Findings:
         return -1 if self.metric.greater_is_better else 1
 
     def value(self, name: str) -> float:
-        """Estimate for a candidate."""
+        """Cross-validated value of a candidate, by which the choice is made."""
         return self.assessment.estimates[name].value
-
-    def fold_mean(self, name: str) -> float:
-        """Mean over the folds, by which the choice is made."""
-        return float(self.assessment.split_scores()[name].mean())
 
     def behind(self, name: str, other: str) -> float:
         """By how much a candidate is worse than another in cross-validation; below 0 where it is better."""

@@ -27,7 +27,7 @@ def _origin(found: Findings) -> list[str]:
     count = found.asked if found.honest is not None else len(found.names)
     if count < 2:
         return [known]
-    value = found.fold_mean(found.best)
+    value = found.value(found.best)
     own = spoken.value(value)
     if found.honest is not None and found.sign * (found.estimate - value) <= 1e-9:
         return [

@@ -88,6 +88,9 @@ def _measured(found: Findings, spoken: Spoken) -> list[str]:
     if last < found.data.n:
         text += f". The other {found.data.n - last:,} rows were not used for this"
         text += ", since they would show little more" if curve.enough else ", for lack of time"
+    now = spoken.value(more_of(found).now)
+    if last == found.data.n and now != spoken.value(float(curve.errors[-1])):
+        text += f". The curve goes smoothly through all points: with all rows it is at {now}"
     return [f"{text}."]
 
 

@@ -26,7 +26,7 @@ from truefit.methods.curves.schedule import least_size
 from truefit.methods.perturbation.perturb import perturb_plan
 from truefit.methods.perturbation.terms import make_terms
 from truefit.methods.selection.nested import NestedAssessment
-from truefit.methods.splitting.designs import Design, made_of_rows
+from truefit.methods.splitting.designs import Design
 from truefit.methods.study.allowance import Effort, bootstrap_effort, curve_sizes, perturbation_effort
 from truefit.methods.study.choosing import Choosing, Chosen
 from truefit.methods.study.findings import Findings
@@ -112,15 +112,13 @@ class _Course:
     def _found(self, chosen: Chosen) -> Findings:
         terms = self.terms
         names = list(chosen.outcomes)
-        design, outcomes = Design("splits", terms.splits, "auto"), chosen.outcomes
-        if len(chosen.paired) < len(names):
-            outcomes = {name: found[: terms.folds] for name, found in outcomes.items()}
-        else:
-            further = tuple(split for group in terms.inner for split in group)
-            by_pairs = terms.triangle and made_of_rows(terms.metric, terms.data)
-            design = Design("nested", terms.splits, "triangle" if by_pairs else "auto", further)
+        # By the folds alone, so that a candidate's number is the one that it was chosen or passed over by; the fits
+        # without two folds tell how good the choice is.
+        design = Design("splits", terms.splits, "auto")
         candidates = terms.only(names)
-        assessment = Assessment(candidates, terms.data, design, terms.metric, outcomes, terms.level, best=chosen.best)
+        assessment = Assessment(
+            candidates, terms.data, design, terms.metric, chosen.outcomes, terms.level, best=chosen.best
+        )
         honest, winner = None, None
         if chosen.nested is not None:
             honest = NestedAssessment(

@@ -32,7 +32,8 @@ def round_rows(rows: float) -> int:
 def sample_rows(data: Data, size: int, *, least: int, random_state: int | None) -> Positions:
     """Return the positions of about so many rows, drawn class by class from their content and the seed.
 
-    A class of which there would be fewer than ``least`` is left out: it can be neither split nor disturbed.
+    A class of which there would be fewer than ``least`` is left out, if two others are left: it can be neither split
+    nor disturbed.
 
     Examples
     --------
@@ -46,8 +47,8 @@ def sample_rows(data: Data, size: int, *, least: int, random_state: int | None) 
     order = np.lexsort(keys if data.codes is None else (*keys, data.codes))
     rows = order[np.floor(np.arange(size) * (data.n / size)).astype(np.intp)]
     if data.codes is not None:
-        counts = np.bincount(data.codes[rows])
-        rows = rows[counts[data.codes[rows]] >= least]
+        enough = np.bincount(data.codes[rows])[data.codes[rows]] >= least
+        rows = rows[enough] if len(np.unique(data.codes[rows[enough]])) > 1 else rows
     return np.sort(rows)
 
 
