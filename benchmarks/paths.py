@@ -97,13 +97,14 @@ def main():
         compare("Ridge, n=10000, p=50, weighted", Ridge(), alpha, numbers(10_000, 50), 10, sample_weight=weight)
         compare("RidgeClassifier, n=10000, p=50", RidgeClassifier(), alpha, classes(10_000, 50), 10)
         size = {"n_estimators": list(range(5, 105, 5))}
+        forest = RandomForestClassifier(random_state=0)
+        compare("RandomForestClassifier, n=500, p=10", forest, size, classes(500, 10), 5, rounds=1)
         compare(
-            "RandomForestClassifier, n=1000, p=10", RandomForestClassifier(random_state=0), size, classes(1000, 10), 5
+            "BaggingRegressor, n=300, p=10", BaggingRegressor(random_state=0), size, numbers(300, 10), None, rounds=1
         )
-        compare("BaggingRegressor, n=500, p=10", BaggingRegressor(random_state=0), size, numbers(500, 10), None)
         stages = {"max_iter": list(range(5, 105, 5))}
         boosting = HistGradientBoostingClassifier(random_state=0)
-        compare("HistGradientBoosting, n=1000, p=10", boosting, stages, classes(1000, 10), 6, rounds=1)
+        compare("HistGradientBoosting, n=500, p=10", boosting, stages, classes(500, 10), 6, rounds=1)
         network = MLPClassifier(50, random_state=0)
         compare("MLPClassifier, n=1000, p=20", network, stages, classes(1000, 20), 8, rounds=1)
         scaled = make_pipeline(StandardScaler(), MLPRegressor(50, random_state=0))
@@ -112,7 +113,9 @@ def main():
         kept = {"pca__n_components": list(range(3, 63, 3))}
         for last in (Ridge(), KNeighborsRegressor()):
             pipeline = make_pipeline(StandardScaler(), PCA(svd_solver="full"), last)
-            compare(f"scaler, PCA, {type(last).__name__}, n=3000, p=100", pipeline, kept, numbers(3000, 100), 4)
+            compare(
+                f"scaler, PCA, {type(last).__name__}, n=3000, p=100", pipeline, kept, numbers(3000, 100), 4, rounds=1
+            )
         best = {"selectkbest__k": list(range(3, 63, 3))}
         ranked = make_pipeline(SelectKBest(mutual_info_regression), Ridge())
         compare("SelectKBest, Ridge, n=500, p=80", ranked, best, numbers(500, 80), None, rounds=1)

@@ -58,11 +58,13 @@ from truefit.methods.study.suspects import find_suspects
 from truefit.methods.study.terms import StudyTerms
 from truefit.metrics.metric import Metric, get_metric
 from truefit.solvers import all_solvers
+from truefit.solvers.opt_in import ApartStore, opt_in_solvers
 from truefit.solvers.plain import PlainSolver
 from truefit.sources.task import infer_task
 from truefit.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from concurrent import futures
 
     from truefit.core.job import Executor, Solver, Store
@@ -83,8 +85,10 @@ class Engine(Loop):
         Seconds that a fit may take.
     on_error : {"raise", "record"}, default="raise"
         Whether a fit that fails ends the method, or is recorded and reported.
-    solvers : {"auto", "plain"}, default="auto"
-        "plain" fits one at a time, for comparison.
+    solvers : {"auto", "plain"} or tuple ending in "auto", default="auto"
+        "plain" fits one at a time, for comparison. Before "auto" may stand solvers whose answers equal those of plain
+        fitting only nearly, and which are used for no other reason than that they are named: "tree depths" (trees of
+        several depths from the deepest; equal but for ties). A store keeps their answers apart.
     progress : {"auto", True, False} or callable, default="auto"
         A bar on a terminal or in a notebook, and silent otherwise; a callable is given the progress events.
     threads : int, default=1
@@ -119,19 +123,20 @@ class Engine(Loop):
         executor: futures.Executor | None = None,
         timeout: float | None = None,
         on_error: Literal["raise", "record"] = "raise",
-        solvers: Literal["auto", "plain"] = "auto",
+        solvers: Literal["auto", "plain"] | Sequence[str] = "auto",
         progress: Any = "auto",
         threads: int = 1,
     ) -> None:
         _check_choice("on_error", on_error, ("raise", "record"))
-        _check_choice("solvers", solvers, ("auto", "plain"))
+        named = _named_solvers(solvers)
         _check_number("threads", threads, whole=True)
         if timeout is not None:
             _check_number("timeout", timeout)
-        chosen: tuple[Solver, ...] = (PlainSolver(),) if solvers == "plain" else all_solvers()
         self.workers = 1 if executor is not None or inside_worker() else _worker_count(workers)
+        chosen: tuple[Solver, ...] = (PlainSolver(),) if solvers == "plain" else (*named, *all_solvers())
+        kept = _store_for(store)
         super().__init__(
-            store=_store_for(store),
+            store=ApartStore(kept, [solver.name for solver in named]) if named else kept,
             executor=_executor_for(_worker_count(workers), executor, timeout, threads),
             solvers=chosen,
             scratch=MemoryStore,
@@ -173,6 +178,20 @@ class Engine(Loop):
 
     def __truefit_key__(self) -> None:
         return None  # how fits are run is no part of what they are
+
+
+def _named_solvers(solvers: Any) -> tuple[Solver, ...]:
+    """Return the opt-in solvers that are named before "auto"."""
+    if isinstance(solvers, str):
+        _check_choice("solvers", solvers, ("auto", "plain"))
+        return ()
+    known, names = opt_in_solvers(), tuple(solvers)
+    if names[-1:] != ("auto",) or any(name not in known for name in names[:-1]):
+        raise InvalidInput(
+            f"solvers must be 'auto', 'plain', or names among {', '.join(map(repr, known))} followed by 'auto'. "
+            f"Got {solvers!r}."
+        )
+    return tuple(known[name] for name in names[:-1])
 
 
 def _store_for(store: Any) -> Store:

@@ -13,7 +13,7 @@ import typer
 
 from truefit.cli.app import app, in_plain_words
 from truefit.cli.inputs import candidates_of, label_of, load_table, task_of
-from truefit.cli.kept import keep_report
+from truefit.cli.kept import keep_report, kept_content
 from truefit.cli.made import made_of
 from truefit.cli.options import (
     DataArgument,
@@ -88,7 +88,8 @@ def study(
             print_study(result)
             typer.echo(f"{engine.stats}.")
         if out is not None or store is not None:
-            report = study_report(result, title=f"Study of {table.name}")
+            report = kept_content(engine, "study", result.to_dict(), made)
+            report = report or study_report(result, title=f"Study of {table.name}")
             keep_report(engine, report, made)
             if out is not None:
                 write_text(out, page_of(report, made))
