@@ -317,7 +317,7 @@ TREES = {"max_depth": [1, 2, 3, None], "min_samples_leaf": [1, 10, 60, 120]}
 def test_a_race_tells_who_was_dropped_and_ranks_them_last():
     whole = HonestSearchCV(TREE, TREES, cv=5).fit(XC, yc)
     engine = Engine(solvers="plain")
-    raced = HonestSearchCV(TREE, TREES, cv=5, race="folds", engine=engine).fit(XC, yc)
+    raced = HonestSearchCV(TREE, TREES, cv=5, race=Race(chance=0.01), engine=engine).fit(XC, yc)
     assert raced.best_params_ == whole.best_params_
     assert raced.best_score_ == whole.best_score_
     assert engine.stats.run < 15 * 16
