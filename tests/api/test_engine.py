@@ -166,6 +166,7 @@ def test_study_chooses_assesses_and_explains(tmp_path):
         assert "<svg" in found._repr_html_()
 
 
+@pytest.mark.slow
 def test_study_has_candidates_for_any_table():
     frame = pd.DataFrame(XD[:80], columns=[f"c{i}" for i in range(10)])
     frame["city"] = ["Ulm", "Jena", None, "Bonn"] * 20
