@@ -106,19 +106,19 @@ def main():
         boosting = HistGradientBoostingClassifier(random_state=0)
         compare("HistGradientBoosting, n=500, p=10", boosting, stages, classes(500, 10), 6, rounds=1)
         network = MLPClassifier(50, random_state=0)
-        compare("MLPClassifier, n=1000, p=20", network, stages, classes(1000, 20), 8, rounds=1)
+        compare("MLPClassifier, n=500, p=20", network, stages, classes(500, 20), 8, rounds=1)
         scaled = make_pipeline(StandardScaler(), MLPRegressor(50, random_state=0))
         epochs = {"mlpregressor__max_iter": stages["max_iter"]}
-        compare("scaler, MLPRegressor, n=1000, p=20", scaled, epochs, numbers(1000, 20), 8, rounds=1)
+        compare("scaler, MLPRegressor, n=500, p=20", scaled, epochs, numbers(500, 20), 8, rounds=1)
         kept = {"pca__n_components": list(range(3, 63, 3))}
         for last in (Ridge(), KNeighborsRegressor()):
             pipeline = make_pipeline(StandardScaler(), PCA(svd_solver="full"), last)
             compare(
                 f"scaler, PCA, {type(last).__name__}, n=3000, p=100", pipeline, kept, numbers(3000, 100), 4, rounds=1
             )
-        best = {"selectkbest__k": list(range(3, 63, 3))}
+        best = {"selectkbest__k": list(range(1, 21))}
         ranked = make_pipeline(SelectKBest(mutual_info_regression), Ridge())
-        compare("SelectKBest, Ridge, n=500, p=80", ranked, best, numbers(500, 80), None, rounds=1)
+        compare("SelectKBest, Ridge, n=300, p=20", ranked, best, numbers(300, 20), None, rounds=1)
 
 
 if __name__ == "__main__":
