@@ -27,23 +27,12 @@ def _origin(found: Findings) -> list[str]:
     count = found.asked if found.honest is not None else len(found.names)
     if count < 2:
         return [known]
-    value = found.value(found.best)
-    own = spoken.value(value)
-    if found.honest is not None and found.sign * (found.estimate - value) <= 1e-9:
-        return [
-            f"{known} It is of the whole way of choosing among {count}, made anew without each of the "
-            f"{len(found.honest.chosen)} folds and judged there; the cross-validation by which {found.best} was "
-            f"chosen, which tends to flatter, says {own}."
-        ]
-    flattered = (
-        f"The {spoken.name} by which {found.best} was chosen, {own}, is the best of {count} and so a little lucky"
-    )
-    if found.honest is None:
-        return [f"{known} {flattered}; this one allows for that, by choosing anew on bootstrap samples of the rows."]
-    folds = len(found.honest.chosen)
+    how = "by choosing anew on bootstrap samples of the rows"
+    if found.honest is not None:
+        how = f"made anew without each of the {len(found.honest.chosen)} folds and judged there"
     return [
-        f"{known} {flattered}; this one is of the whole way of choosing, made anew without each of the {folds} folds "
-        "and judged on it."
+        f"{known} It is of the whole way of choosing among {count}, {how}; the cross-validation by which {found.best} "
+        f"was chosen, which tends to flatter, says {spoken.value(found.value(found.best))}."
     ]
 
 
