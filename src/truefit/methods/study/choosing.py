@@ -22,6 +22,8 @@ from truefit.methods.study.terms import StudyTerms, looks_at_no_feature
 from truefit.methods.study.words import Spoken
 from truefit.methods.study.words import seconds as spoken_seconds
 
+#: Where the search would take more seconds of fitting than this candidates race; else all numbers are worth more.
+_RACE_FROM = 30.0
 #: With a budget, candidates are first fitted on so many rows of a table that has many times more.
 _PILOT_ROWS, _PILOT_FROM = 2000, 10_000
 #: Candidates are left out as long as so many are there to choose among, and if they take such a share of the time.
@@ -63,7 +65,7 @@ class Choosing:
         yield from self._first_fold()
         nested = self._affordable()
         try:
-            if self.terms.allowance.budget is not None:
+            if self.terms.allowance.budget is not None and self._race(nested=nested) is None:
                 # Should time run out, all are judged on the same folds before any of them is on pairs of these.
                 yield [self.terms.task(name, split) for split in self.terms.splits for name in self.names]
             return (yield from self._search(nested=nested))
@@ -165,6 +167,9 @@ class Choosing:
     def _cost(self, *, nested: bool) -> float:
         return sum(self.first[name] for name in self.names) * self.terms.work(nested=nested)
 
+    def _race(self, *, nested: bool) -> Race | None:
+        return Race() if self._cost(nested=nested) > _RACE_FROM else None
+
     def _choose(self, scores: Mapping[str, npt.NDArray[np.float64]]) -> int:
         sign = 1 if self.terms.metric.greater_is_better else -1
         means = sign * scores[self.terms.metric.name].mean(axis=1)
@@ -184,7 +189,7 @@ class Choosing:
             choose=self._choose,
             inner=terms.inner if nested else None,
             refit=False,
-            race=Race(),
+            race=self._race(nested=nested),
             metric=terms.metric,
         )
         why = search.without_nesting
