@@ -258,7 +258,7 @@ def _duplicates(frame: pd.DataFrame, y: npt.NDArray[Any]) -> Iterator[Suspect]:
     copies = len(inputs) - len(np.unique(np.stack([inputs, targets]), axis=1).T)
     if not copies:
         return
-    rows = "row is a copy of another" if copies == 1 else "rows are copies of others"
+    rows = "rows is a copy of another" if copies == 1 else "rows are copies of others"
     yield Suspect(
         "duplicates",
         None,
