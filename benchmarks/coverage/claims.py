@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
+from scipy.stats import binomtest
 from sklearn.base import clone
 from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
 
@@ -35,6 +36,16 @@ def naive_t(sample, *, target="error"):
     (scores,) = sample.assess(k=10, metric=metric).split_scores().values()
     half = stdtrit(len(scores) - 1, 0.975) * scores.std(ddof=1) / np.sqrt(len(scores))
     return _around(scores.mean(), half, getattr(sample, target))
+
+
+def fresh_rows(sample):
+    """Wilson's or Student's interval of as many fresh losses, which nobody has: the limit of what losses can say."""
+    losses = sample.fresh_losses()
+    n, mean = len(losses), float(losses.mean())
+    if sample.setting.task == "classification":
+        found = binomtest(int(losses.sum()), n).proportion_ci(0.95, method="wilson")
+        return Claim(mean, (float(found.low), float(found.high)), sample.error)
+    return _around(mean, stdtrit(n - 1, 0.975) * losses.std(ddof=1) / np.sqrt(n), sample.error)
 
 
 def loo_normal(sample):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from benchmarks.coverage.claims import assessed, chosen_anew, loo_normal, naive_t, own_score, searched
+from benchmarks.coverage.claims import assessed, chosen_anew, fresh_rows, loo_normal, naive_t, own_score, searched
 from benchmarks.coverage.settings import CANDIDATES
 
 #: A method with this many fits or more is repeated less often.
@@ -61,8 +61,11 @@ def _ranking(name, label, fits, target, make=assessed, **options):
 
 #: The yardstick of widths, and the methods that have targets.
 WALD, TRIANGLE, DEFAULTS = "bayle_10", "triangle_10", ("pooled_10", "pooled_5")
+#: What they are set beside where they miss: the best that could be had, and the widest that is offered for ten folds.
+FRESH, SAFE = "fresh", "corrected_t_10"
 
 METHODS = (
+    Method(FRESH, "n fresh rows, which nobody has (Wilson or t)", 0, fresh_rows),
     Method("naive_t_10", "naive t over 10 folds", 10, naive_t),
     _error("bayle_10", "pooled Wald (Bayle), K=10", 10, k=10, interval="bayle"),
     _error("pooled_10", "one partition's default: pooled × 1.2, K=10", 10, k=10),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.coverage.generators import GENERATORS
-from benchmarks.coverage.methods import MANY_FITS, METHODS
+from benchmarks.coverage.methods import FRESH, MANY_FITS, METHODS, SAFE, TRIANGLE
 from benchmarks.coverage.sample import TEST_ROWS, Sample
 from benchmarks.coverage.settings import CANDIDATES, SETTINGS, SIZES
 from benchmarks.coverage.summary import cells, truth_of
-from benchmarks.coverage.targets import verdicts
+from benchmarks.coverage.targets import WORST, verdicts
 
 COMMAND = "python -m benchmarks.coverage --store coverage.db --workers 16 --table docs/coverage.md"
 
@@ -49,6 +49,7 @@ def page(lines, made_with):
         _INTRODUCTION.format(test_rows=TEST_ROWS),
         _provenance(found, made_with),
         _targets(found),
+        _misses(error),
         _summary("Stable settings", [cell for cell in error if not cell.setting.unstable]),
         _summary("Unstable settings", unstable),
         _warning(unstable),
@@ -88,6 +89,31 @@ def _targets(found):
         return ""
     rows = [(v.what, v.wanted, v.seen, "met" if v.met else "**missed**") for v in judged]
     return "## Targets\n\nOn coverage of the error of this model.\n\n" + _table(("target", "wanted", "seen", ""), rows)
+
+
+def _misses(found):
+    """Set the settings in which the triangle misses its target beside what could be had there at best."""
+    by_name = {(cell.setting.name, cell.method.name): cell for cell in found}
+    low = [cell for cell in found if cell.method.name == TRIANGLE and cell.this_model < WORST]
+    rows = []
+    for cell in low:
+        fresh, safe = (by_name.get((cell.setting.name, name)) for name in (FRESH, SAFE))
+        shares = [f"{each.this_model:.1%}" if each else "" for each in (fresh, safe)]
+        rows.append((cell.setting.name, f"{cell.this_model:.1%}", f"{cell.bias / cell.width:+.2f}", *shares))
+    if not rows:
+        return ""
+    heads = ("setting", "triangle + τ, K=10", "bias over its width", "n fresh rows", "corrected t, 10-fold")
+    return "## Where targets are missed\n\n" + _table(heads, rows) + _WHY_MISSED
+
+
+_WHY_MISSED = """
+*n fresh rows* is the interval that one would make from the losses of the very model on n rows that nobody has: no bias,
+no folds, nothing shared. Where even that misses, the losses themselves cannot say: squares of noise with three degrees
+of freedom have no finite variance, a sample without one of the rare large ones looks far too sure, and so does every
+interval that goes by the spread of losses. Where that holds and the triangle does not, it is the bias: models that were
+trained without one or two folds are worse than the one that is spoken of, most of all where there are hardly more rows
+than columns. The corrected t is wide enough to cover some of either (`conservative=True`).
+"""
 
 
 def _summary(title, found, *, yardstick=True):

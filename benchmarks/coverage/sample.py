@@ -23,8 +23,8 @@ class Sample:
     def __init__(self, setting, repetition):
         self.setting = setting
         self._generator = GENERATORS[setting.generator]
-        seeds = np.random.SeedSequence([zlib.crc32(setting.name.encode()), repetition]).spawn(2)
-        rng, self._fresh = (np.random.default_rng(seed) for seed in seeds)
+        seeds = np.random.SeedSequence([zlib.crc32(setting.name.encode()), repetition]).spawn(3)
+        rng, self._fresh, self._more = (np.random.default_rng(seed) for seed in seeds)
         self.X, self.y = self._generator.sample(rng, setting.n)
         self.seed = int(rng.integers(2**31 - 1))
         self.engine = Engine(progress=False)
@@ -59,6 +59,12 @@ class Sample:
                 error = np.mean((predicted - generator.signal(X)) ** 2) + generator.noise_variance
             self._errors[name] = float(error)
         return self._errors[name]
+
+    def fresh_losses(self):
+        """Losses of the model on as many fresh rows as it was trained on."""
+        X, y = self._generator.sample(self._more, self.setting.n)
+        predicted = self.model.predict(X)
+        return (predicted != y).astype(float) if self.setting.task == "classification" else (predicted - y) ** 2
 
     @property
     def error(self):
