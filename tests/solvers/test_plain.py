@@ -123,5 +123,6 @@ def test_missing_values_are_named_where_they_are_the_reason():
     assert failure(LogisticRegression()).message.startswith(
         "X has missing values in column 'age', and LogisticRegression does not take them: put an imputer before it"
     )
+    assert "X has" not in failure(LogisticRegression(C=-1)).message
     assert failure(HistGradientBoostingClassifier()) is None
     assert "X has" not in failure(HistGradientBoostingClassifier(max_iter=-1)).message

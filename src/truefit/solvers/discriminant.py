@@ -25,7 +25,8 @@ from truefit.solvers.rounding import (
     exact_sums,
     growth,
 )
-from truefit.solvers.scored import Features, ScoredSolver, centred
+from truefit.solvers.same_rows import centred
+from truefit.solvers.scored import Features, ScoredSolver
 
 Floats = npt.NDArray[np.float64]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -24,9 +25,10 @@ def failure_of(error: BaseException, estimator: Any, data: Data) -> Failure:
     make_pipeline(SimpleImputer(), Ridge()). ValueError: Input X contains NaN.
     """
     failure = Failure.of(error)
-    column = _first_with_missing(data.X)
-    name = type(estimator).__name__
-    if column is None or _takes_missing(estimator):
+    if not re.search("nan|missing", str(error), re.IGNORECASE) or _takes_missing(estimator):
+        return failure
+    column, name = _first_with_missing(data.X), type(estimator).__name__
+    if column is None:
         return failure
     hint = (
         f"X has missing values in column {column!r}, and {name} does not take them: put an imputer before it, as in "

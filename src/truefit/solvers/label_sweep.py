@@ -106,18 +106,16 @@ def all_coded(vectors: Sequence[npt.NDArray[Any]], classes: npt.NDArray[Any]) ->
     """
     codes = np.zeros((len(vectors), len(vectors[0])), dtype=np.min_scalar_type(len(classes)))
     counts = np.zeros((len(vectors), len(classes)), dtype=np.intp)
-    kinds: dict[np.dtype[Any], list[int]] = {}
-    for place, labels in enumerate(vectors):
-        if labels.ndim == 1 and labels.dtype.kind in ("U" if classes.dtype.kind == "U" else "biuf"):
-            kinds.setdefault(labels.dtype, []).append(place)
-    for places in kinds.values():
-        together = np.array([vectors[place] for place in places])
-        # Faster than to search: the classes are few, and comparing runs through the labels at full speed.
-        for code, one in enumerate(classes):
-            here = together == one
-            counts[places, code] = np.count_nonzero(here, axis=1)
-            if code:
-                codes[places] += here * codes.dtype.type(code)
+    usual = "U" if classes.dtype.kind == "U" else "biuf"
+    places = [place for place, labels in enumerate(vectors) if labels.ndim == 1 and labels.dtype.kind in usual]
+    here = np.empty((len(places), codes.shape[1]), dtype=bool)
+    # Faster than to search: the classes are few, and comparing runs through the labels at full speed.
+    for code, one in enumerate(classes):
+        for row, place in enumerate(places):
+            np.equal(vectors[place], one, out=here[row])
+        counts[places, code] = np.count_nonzero(here, axis=1)
+        if code:
+            codes[places] += here * codes.dtype.type(code)
     return codes, counts
 
 

@@ -15,7 +15,8 @@ from truefit.solvers.class_scores import ClassScores
 from truefit.solvers.label_sweep import LabelSweep
 from truefit.solvers.parameters import are_priors, is_size
 from truefit.solvers.rounding import MARGIN, TOLERANCE, UNIT, column_growth, column_tops
-from truefit.solvers.scored import Features, ScoredSolver, centred
+from truefit.solvers.same_rows import centred
+from truefit.solvers.scored import Features, ScoredSolver
 
 Floats = npt.NDArray[np.float64]
 

@@ -13,10 +13,10 @@ from sklearn.linear_model import Ridge, RidgeClassifier
 
 from truefit.core.data import Data
 from truefit.core.task import Fit, Response
-from truefit.solvers.label_sweep import classes_for, label_sweeps
+from truefit.solvers.label_sweep import LabelSweep, classes_for, label_sweeps
 from truefit.solvers.parameters import is_seed, is_size, is_switch
 from truefit.solvers.questions import questions
-from truefit.solvers.same_rows import Reply, SameRowsSolver, as_floats, reply_to
+from truefit.solvers.same_rows import Reply, SameRowsSolver, as_floats, centred, reply_to
 
 Floats = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]
@@ -74,7 +74,8 @@ class RidgeSolver(SameRowsSolver):
         """Make the matrix once, factorise it for each penalty, then solve for each label vector."""
         index = fits[0].train.index
         weight = None if data.weight is None else data.weight[index]
-        ridge = RidgeTable(as_floats(data.take(index)), fits[0].estimator, weight)
+        X = data.X if fits[0].train.whole else data.take(index)
+        ridge = RidgeTable(as_floats(X), fits[0].estimator, weight)
         replies: list[Reply | None] = [None] * len(fits)
         models: dict[int, LinearModel] = {}
         targets = self._targets(fits, data, index, ridge)
@@ -105,12 +106,10 @@ class RidgeSolver(SameRowsSolver):
         if data.task == "classification":
             made: dict[int, Targets] = {}  # labels of fits that differ in their penalties are the same object
             for sweep in label_sweeps(fits, data, index):
-                wanted = np.arange(len(sweep.classes)) if len(sweep.classes) > 2 else np.array([1])
                 for v, place in enumerate(sweep.places):
                     given = id(fits[place].y)
                     if given not in made:
-                        columns = 2 * (sweep.codes[v][:, None] == wanted).astype(np.float64) - 1
-                        made[given] = ridge.targets(columns, classes_for(fits[place], sweep.classes))
+                        made[given] = ridge.class_targets(sweep, v, classes_for(fits[place], sweep.classes))
                     targets[place] = made[given]
             return targets
         known: dict[int, Targets] = {}
@@ -162,12 +161,22 @@ class RidgeTable:
         self.centred = X
         if self.intercept:
             self.offset = np.average(X, axis=0, weights=weight)
-            self.centred = X - self.offset
+            self.centred = centred(X, self.offset)
         if self.root is not None:
             self.centred = self.centred * self.root
         route = _by_svd if estimator.solver == "svd" else _by_dual if X.shape[1] > X.shape[0] else _by_cholesky
         #: What is done with targets whatever the penalty, and what makes a solver of a penalty.
         self.prepare, self.solver = route(self.centred)
+
+    def class_targets(self, sweep: LabelSweep, v: int, classes: npt.NDArray[Any]) -> Targets:
+        """Return columns of -1 and 1, one for two classes, else one for each."""
+        codes, n = sweep.codes[v], len(self.X)
+        if len(classes) == 2 and self.intercept and self.weight is None:
+            # In one pass, bit for bit: a sum of 1 and -1 is exact, in whichever order.
+            mean = (2.0 * sweep.counts[v][1:] - n) / n
+            return Targets(self.prepare(np.where(codes, 1 - mean, -1 - mean)[:, None]), mean, classes)
+        wanted = np.arange(len(classes)) if len(classes) > 2 else np.array([1])
+        return self.targets(2 * (codes[:, None] == wanted).astype(np.float64) - 1, classes)
 
     def targets(self, columns: Floats, classes: npt.NDArray[Any] | None) -> Targets:
         """Return targets (a vector, or columns) centred and weighted as the rows are."""

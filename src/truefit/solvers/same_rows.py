@@ -181,3 +181,25 @@ def as_floats(X: Any) -> npt.NDArray[np.float64]:
     if not np.isfinite(floats).all():
         raise ValueError("X must be finite. Got NaN or infinite values.")
     return floats
+
+
+def centred(X: npt.NDArray[np.float64], centre: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return rows counted from a centre.
+
+    Examples
+    --------
+    >>> centred(np.array([[1.0, 5.0], [2.0, 6.0], [3.0, 7.0]]), np.array([2.0, 5.0]))
+    array([[-1.,  0.],
+           [ 0.,  1.],
+           [ 1.,  2.]])
+    """
+    # Several rows at a time: numpy goes through short rows at a tenth of its speed.
+    n, p = X.shape
+    many = max(1, 512 // max(p, 1))
+    if not X.flags.c_contiguous or n < many:
+        return X - centre
+    whole = n - n % many
+    values = np.empty((n, p))
+    np.subtract(X[:whole].reshape(-1, many * p), np.tile(centre, many), out=values[:whole].reshape(-1, many * p))
+    np.subtract(X[whole:], centre, out=values[whole:])
+    return values

@@ -112,25 +112,3 @@ def _blocks(index: npt.NDArray[np.intp], own: Features | None, table: ScoredTabl
         return
     for block in row_blocks(index, data):
         yield table.features(as_floats(data.take(block)))
-
-
-def centred(X: Floats, centre: Floats) -> Floats:
-    """Return rows counted from a centre.
-
-    Examples
-    --------
-    >>> centred(np.array([[1.0, 5.0], [2.0, 6.0], [3.0, 7.0]]), np.array([2.0, 5.0]))
-    array([[-1.,  0.],
-           [ 0.,  1.],
-           [ 1.,  2.]])
-    """
-    # Several rows at a time: numpy goes through short rows at a tenth of its speed.
-    n, p = X.shape
-    many = max(1, 512 // max(p, 1))
-    if not X.flags.c_contiguous or n < many:
-        return X - centre
-    whole = n - n % many
-    values = np.empty((n, p))
-    np.subtract(X[:whole].reshape(-1, many * p), np.tile(centre, many), out=values[:whole].reshape(-1, many * p))
-    np.subtract(X[whole:], centre, out=values[whole:])
-    return values
