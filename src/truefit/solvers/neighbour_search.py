@@ -13,6 +13,9 @@ from scipy import sparse
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 
+#: The square of a smaller distance has lost digits, or is 0.
+_SMALLEST = 1e-145
+
 
 @dataclass(eq=False)
 class Neighbours:
@@ -89,15 +92,16 @@ class NeighbourSearch:
             return np.zeros(gaps, dtype=bool)
         trained, asked = self.model._fit_X, np.asarray(X)
         unit = 32 * (trained.shape[1] + 8) * max(_unit(trained), _unit(asked), _unit(distances))
+        apart = distances[:, 1:] > _SMALLEST
         with np.errstate(all="ignore"):
             if self.model._fit_method == "brute" and self.model.effective_metric_ == "euclidean":
                 # |x|² - 2xy + |y|², by which they are ranked, is as far off as its terms are large.
                 squares = distances.astype(np.float64) ** 2
-                return np.asarray(np.diff(squares, axis=1) > unit * self._reach(asked)[:, None] ** 2)
+                return np.asarray(apart & (np.diff(squares, axis=1) > unit * self._reach(asked)[:, None] ** 2))
             slack = unit * distances[:, 1:].astype(np.float64)
             if self.model._fit_method == "ball_tree":  # whose bounds are distances from far-off centres
                 slack += unit * self._reach(asked)[:, None]
-            return np.asarray(np.diff(distances.astype(np.float64), axis=1) > slack)
+            return np.asarray(apart & (np.diff(distances.astype(np.float64), axis=1) > slack))
 
     def _reach(self, X: npt.NDArray[Any]) -> Floats:
         """Bound how far rows are from the training rows, by their distances from 0."""
