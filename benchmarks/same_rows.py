@@ -28,13 +28,13 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
+from benchmarks.claimed_job import claimed_job
 from truefit import Engine, perturb
 from truefit.core.data import Data
 from truefit.core.key import Keys
 from truefit.core.rows import Rows
 from truefit.core.task import Ask, FitTask
 from truefit.methods.perturbation.noise import FlippedLabels
-from truefit.solvers import all_solvers
 
 LEVELS = np.linspace(0, 0.5, 11)
 WORDS = [f"w{i}" for i in range(10)]
@@ -67,12 +67,7 @@ def job_for(estimator, data, vectors):
     """The job in which the engine's solvers would answer all label vectors."""
     keys, rows = Keys(data), Rows.all(data.n)
     fits = [keys.fit(FitTask(estimator, rows, (Ask(rows),), y=y)) for y in vectors]
-    for solver in all_solvers():
-        jobs = solver.claim(fits, data)
-        if jobs:
-            [job] = jobs
-            return job
-    raise AssertionError("the last solver takes all")
+    return claimed_job(fits, data)
 
 
 def spent(work):
