@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from truefit import bounds
-    from truefit.api import (
-        Engine,
-        assess,
-        bias_variance,
-        compare,
-        complexity_curve,
-        cross_test,
-        extrapolate,
-        learning_curve,
-        perturb,
-        study,
-    )
+    from truefit.api.assess import assess
+    from truefit.api.bias_variance import bias_variance
+    from truefit.api.compare import compare
+    from truefit.api.complexity_curve import complexity_curve
+    from truefit.api.cross_test import cross_test
+    from truefit.api.engine import Engine
+    from truefit.api.extrapolate import extrapolate
+    from truefit.api.learning_curve import learning_curve
+    from truefit.api.perturb import perturb
+    from truefit.api.study import study
     from truefit.estimators.agghoo import AgghooClassifier, AgghooRegressor
     from truefit.estimators.honest_search import HonestSearchCV
     from truefit.estimators.perturbed_search import PerturbedSearch
@@ -30,16 +28,16 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Engine": "truefit.api",
-    "assess": "truefit.api",
-    "bias_variance": "truefit.api",
-    "compare": "truefit.api",
-    "complexity_curve": "truefit.api",
-    "cross_test": "truefit.api",
-    "extrapolate": "truefit.api",
-    "learning_curve": "truefit.api",
-    "perturb": "truefit.api",
-    "study": "truefit.api",
+    "Engine": "truefit.api.engine",
+    "assess": "truefit.api.assess",
+    "bias_variance": "truefit.api.bias_variance",
+    "compare": "truefit.api.compare",
+    "complexity_curve": "truefit.api.complexity_curve",
+    "cross_test": "truefit.api.cross_test",
+    "extrapolate": "truefit.api.extrapolate",
+    "learning_curve": "truefit.api.learning_curve",
+    "perturb": "truefit.api.perturb",
+    "study": "truefit.api.study",
     "AgghooClassifier": "truefit.estimators.agghoo",
     "AgghooRegressor": "truefit.estimators.agghoo",
     "HonestSearchCV": "truefit.estimators.honest_search",

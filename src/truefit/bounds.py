@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from truefit.api import Engine, engine_or_new, seed_of
+from truefit.api.engine import Engine, engine_or_new
+from truefit.api.seed import seed_of
 from truefit.core.data import Data
 from truefit.core.errors import InvalidEstimator, InvalidInput
 from truefit.methods.assessment.estimate import check_interval_choice

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from truefit.api import Engine
+from truefit.api.engine import Engine
 from truefit.core.errors import InvalidInput
 from truefit.reproduce.agghoo import PUBLISHED, Row, claims, shrunk
 from truefit.reproduce.experiment import Setting

@@ -74,7 +74,8 @@ def agghoo(
 
     Example: truefit agghoo breast_cancer --model linear --model tree --model knn --save model.skops
     """
-    from truefit.api import Engine, cross_test
+    from truefit.api.cross_test import cross_test
+    from truefit.api.engine import Engine
     from truefit.methods.aggregation.cross_test import check_correction
     from truefit.methods.selection.default_candidates import default_candidates
 

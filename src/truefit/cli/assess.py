@@ -76,8 +76,8 @@ def assess(
 
     Example: truefit assess breast_cancer --model linear --model tree --metric auc --design nested
     """
-    from truefit.api import Engine
-    from truefit.api import assess as run
+    from truefit.api.assess import assess as run
+    from truefit.api.engine import Engine
 
     check_picture(plot, (data, store))
     check_place(predictions, (data, store))

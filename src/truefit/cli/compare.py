@@ -60,8 +60,8 @@ def compare(
 
     Example: truefit compare breast_cancer --model linear --model tree --repeats 4 --rope 0.01
     """
-    from truefit.api import Engine
-    from truefit.api import compare as run
+    from truefit.api.compare import compare as run
+    from truefit.api.engine import Engine
     from truefit.methods.selection.default_candidates import default_candidates
 
     check_picture(plot, (data, store))

@@ -92,7 +92,8 @@ def curve(
 
     Example: truefit curve breast_cancer --unlabelled 40000 --store runs.db --plot curve.svg
     """
-    from truefit.api import Engine, learning_curve
+    from truefit.api.engine import Engine
+    from truefit.api.learning_curve import learning_curve
     from truefit.methods.curves.labelling import labelling
     from truefit.methods.curves.learning_curves import LearningCurves
     from truefit.stores.sqlite import SqliteStore

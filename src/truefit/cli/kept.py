@@ -13,7 +13,7 @@ from truefit.core.errors import InvalidInput
 from truefit.core.kept_report import KeptReport, ReportStore
 
 if TYPE_CHECKING:
-    from truefit.api import Engine
+    from truefit.api.engine import Engine
     from truefit.methods.result import Result
     from truefit.stores.sqlite import SqliteStore
 

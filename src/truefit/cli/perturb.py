@@ -68,8 +68,8 @@ def perturb(
 
     Example: truefit perturb breast_cancer --model linear --model tree --levels adaptive --plot rates.svg --kind rate
     """
-    from truefit.api import Engine
-    from truefit.api import perturb as run
+    from truefit.api.engine import Engine
+    from truefit.api.perturb import perturb as run
     from truefit.methods.selection.default_candidates import default_candidates
 
     check_picture(plot, (data, store))

@@ -42,7 +42,7 @@ def reproduce(
 
     Example: truefit reproduce pmv-unlimited-tree --quick
     """
-    from truefit.api import Engine
+    from truefit.api.engine import Engine
     from truefit.reproduce.experiment import Setting
     from truefit.reproduce.page import with_section
     from truefit.reproduce.registry import EXPERIMENTS, find_experiment

@@ -62,8 +62,8 @@ def study(
 
     Example: truefit study breast_cancer --model linear --model tree --budget 2m --out report.html
     """
-    from truefit.api import Engine
-    from truefit.api import study as run
+    from truefit.api.engine import Engine
+    from truefit.api.study import study as run
     from truefit.methods.study.allowance import seconds_of
 
     if out is not None:

@@ -15,7 +15,8 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import _BaseComposition, available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from truefit.api import Engine, seed_of
+from truefit.api.engine import Engine
+from truefit.api.seed import seed_of
 from truefit.core.data import Data, Task
 from truefit.core.errors import InvalidInput
 from truefit.core.outcome import grouped_failures

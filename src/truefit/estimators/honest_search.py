@@ -13,7 +13,8 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 
-from truefit.api import Engine, seed_of
+from truefit.api.engine import Engine
+from truefit.api.seed import seed_of
 from truefit.core.data import Data, Task
 from truefit.core.errors import InvalidInput
 from truefit.core.fingerprint import installed

@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection._search import BaseSearchCV
 
-from truefit.api import Engine, seed_of
+from truefit.api.engine import Engine
+from truefit.api.seed import seed_of
 from truefit.core.data import Data
 from truefit.core.errors import FitError, InvalidInput
 from truefit.core.job import Plan

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from truefit.api import cross_test
+from truefit.api.cross_test import cross_test
 from truefit.reproduce.experiment import Experiment, Setting
 from truefit.reproduce.page import Claim, Page, Table
 from truefit.reproduce.tables_of_papers import retina

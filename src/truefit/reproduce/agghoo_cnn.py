@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from truefit.api import cross_test
+from truefit.api.cross_test import cross_test
 from truefit.core.errors import MissingDependency
 from truefit.estimators.agghoo import AgghooRegressor
 from truefit.reproduce.experiment import Experiment, Setting

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from truefit.api import learning_curve
+from truefit.api.learning_curve import learning_curve
 from truefit.methods.curves.learning_curve import LearningCurve
 from truefit.reproduce.experiment import Experiment, Setting
 from truefit.reproduce.page import Claim, Page, Table, signed

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from truefit.api import Engine
+from truefit.api.engine import Engine
 from truefit.core.data import Data
 from truefit.core.job import Plan
 from truefit.core.rows import Rows

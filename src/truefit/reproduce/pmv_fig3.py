@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from truefit.api import perturb
+from truefit.api.perturb import perturb
 from truefit.methods.perturbation.perturbation import Perturbation
 from truefit.reproduce.experiment import Experiment, Setting
 from truefit.reproduce.folds import accuracies

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from truefit.api import extrapolate
+from truefit.api.extrapolate import extrapolate
 from truefit.core.errors import InvalidInput
 from truefit.reproduce.experiment import Experiment, Setting
 from truefit.reproduce.lcdb.calibrate import VIEWS, learn

@@ -1,0 +1,1 @@
+"""The public functions: wiring, and nothing else."""

@@ -1,0 +1,224 @@
+"""Engine: how fits are run, shared and kept."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from truefit.core.errors import InvalidInput
+from truefit.engine.loop import Listener, Loop
+from truefit.executors.serial import SerialExecutor
+from truefit.executors.surroundings import inside_worker
+from truefit.solvers import all_solvers
+from truefit.solvers.opt_in import ApartStore, opt_in_solvers
+from truefit.solvers.plain import PlainSolver
+from truefit.stores.memory import MemoryStore
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from concurrent import futures
+
+    from truefit.core.job import Executor, Solver, Store
+
+
+class Engine(Loop):
+    """How fits are run, shared and kept. Two calls with one engine share their fits.
+
+    Parameters
+    ----------
+    store : str, path or Store, optional
+        None keeps outcomes in memory. A path is an SQLite file: a run that was killed goes on from it.
+    workers : int, default=1
+        Local processes; -1 for all cores.
+    executor : concurrent.futures.Executor, optional
+        Runs the fits in place of local processes, for instance Dask's ``client.get_executor()``.
+    timeout : float, optional
+        Seconds that a fit may take.
+    on_error : {"raise", "record"}, default="raise"
+        Whether a fit that fails ends the method, or is recorded and reported.
+    solvers : {"auto", "plain"} or tuple ending in "auto", default="auto"
+        "plain" fits one at a time, for comparison. Before "auto" may stand solvers whose answers equal those of plain
+        fitting only nearly, and which are used for no other reason than that they are named: "tree depths" (trees of
+        several depths from the deepest; equal but for ties). A store keeps their answers apart.
+    progress : {"auto", True, False} or callable, default="auto"
+        A bar on a terminal or in a notebook, and silent otherwise; a callable is given the progress events.
+    threads : int, default=1
+        Threads that BLAS and OpenMP may use inside one fit. The same for any number of workers, so that the
+        results are the same too.
+
+    Attributes
+    ----------
+    stats : Stats
+        Counts of fits asked, run, shared, stored, refitted and failed, and the seconds spent in them.
+    workers : int
+        Local processes; 1 where another executor runs the fits.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from truefit import Engine, assess
+    >>> engine = Engine()
+    >>> X, y = load_iris(return_X_y=True)
+    >>> first = assess(GaussianNB(), X, y, engine=engine)
+    >>> again = assess(GaussianNB(), X, y, metric="log_loss", engine=engine)
+    >>> engine.stats.run, engine.stats.shared
+    (5, 5)
+    """
+
+    def __init__(
+        self,
+        store: Any = None,
+        *,
+        workers: int = 1,
+        executor: futures.Executor | None = None,
+        timeout: float | None = None,
+        on_error: Literal["raise", "record"] = "raise",
+        solvers: Literal["auto", "plain"] | Sequence[str] = "auto",
+        progress: Any = "auto",
+        threads: int = 1,
+    ) -> None:
+        _check_choice("on_error", on_error, ("raise", "record"))
+        named = _named_solvers(solvers)
+        _check_number("threads", threads, whole=True)
+        if timeout is not None:
+            _check_number("timeout", timeout)
+        self.workers = 1 if executor is not None or inside_worker() else _worker_count(workers)
+        chosen: tuple[Solver, ...] = (PlainSolver(),) if solvers == "plain" else (*named, *all_solvers())
+        kept = _store_for(store)
+        super().__init__(
+            store=ApartStore(kept, [solver.name for solver in named]) if named else kept,
+            executor=_executor_for(_worker_count(workers), executor, timeout, threads),
+            solvers=chosen,
+            scratch=MemoryStore,
+            on_error=on_error,
+            listener=_listener_for(progress),
+        )
+
+    def stop_workers(self) -> None:
+        """Stop the workers; results stay readable, and the next call starts new ones."""
+        self._executor.close()
+
+    def close(self) -> None:
+        """Stop the workers and close the store."""
+        self.stop_workers()
+        self._store.close()
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Engine: {self.stats}>"
+
+    # An engine is shared by whatever holds it: clones of an estimator keep it, pickles leave it behind.
+
+    def __sklearn_clone__(self) -> Engine:
+        return self
+
+    def __copy__(self) -> Engine:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Engine:
+        return self
+
+    def __reduce__(self) -> tuple[type, tuple[()]]:
+        return type(None), ()
+
+    def __truefit_key__(self) -> None:
+        return None  # how fits are run is no part of what they are
+
+
+def engine_or_new(engine: Engine | None) -> Engine:
+    """Return the engine that was given, or one in memory."""
+    if engine is None:
+        return Engine()
+    if isinstance(engine, Loop):
+        return engine
+    raise InvalidInput(
+        f"The 'engine' parameter must be an Engine. Got {engine!r}; pass Engine({engine!r}) for a store."
+    )
+
+
+def _named_solvers(solvers: Any) -> tuple[Solver, ...]:
+    """Return the opt-in solvers that are named before "auto"."""
+    if isinstance(solvers, str):
+        _check_choice("solvers", solvers, ("auto", "plain"))
+        return ()
+    known, names = opt_in_solvers(), tuple(solvers)
+    if names[-1:] != ("auto",) or any(name not in known for name in names[:-1]):
+        raise InvalidInput(
+            f"solvers must be 'auto', 'plain', or names among {', '.join(map(repr, known))} followed by 'auto'. "
+            f"Got {solvers!r}."
+        )
+    return tuple(known[name] for name in names[:-1])
+
+
+def _store_for(store: Any) -> Store:
+    if store is None:
+        return MemoryStore()
+    if isinstance(store, str | os.PathLike):
+        from truefit.stores.sqlite import SqliteStore
+
+        return SqliteStore(store)
+    if hasattr(store, "get") and hasattr(store, "put"):
+        return store  # type: ignore[no-any-return]
+    raise InvalidInput(f"The 'store' parameter must be None, a path or a Store. Got {store!r} instead.")
+
+
+def _executor_for(workers: int, executor: Any, timeout: float | None, threads: int) -> Executor:
+    if executor is not None:
+        if not (hasattr(executor, "submit") and hasattr(executor, "map")):
+            raise InvalidInput(
+                f"The 'executor' parameter must be a concurrent.futures.Executor. Got {executor!r} instead."
+            )
+        from truefit.executors.futures import FuturesExecutor
+
+        return FuturesExecutor(executor, timeout=timeout, threads=threads)
+    if inside_worker() or (workers == 1 and timeout is None):
+        return SerialExecutor(threads=threads)
+    # A fit in this process cannot be stopped, so a time limit takes a worker even for one.
+    from truefit.executors.processes import ProcessExecutor
+
+    return ProcessExecutor(workers, timeout=timeout, threads=threads)
+
+
+def _worker_count(workers: Any) -> int:
+    if isinstance(workers, bool) or not isinstance(workers, int | np.integer) or workers == 0:
+        raise InvalidInput(
+            f"The 'workers' parameter must be a whole number, -1 for all cores. Got {workers!r} instead."
+        )
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return int(workers) if workers > 0 else max(1, cores + 1 + int(workers))
+
+
+def _listener_for(progress: Any) -> Listener | None:
+    if callable(progress):
+        return progress  # type: ignore[no-any-return]
+    if progress not in ("auto", True, False):
+        raise InvalidInput(
+            f"The 'progress' parameter must be 'auto', True, False or a callable. Got {progress!r} instead."
+        )
+    if progress is False:
+        return None
+    from truefit.report.progress import TerminalProgress
+
+    return TerminalProgress()  # looks for itself where it is, and is silent in a pipe
+
+
+def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InvalidInput(
+            f"The {name!r} parameter must be one of {', '.join(map(repr, choices))}. Got {value!r} instead."
+        )
+
+
+def _check_number(name: str, value: Any, *, whole: bool = False) -> None:
+    kinds: Any = int | np.integer if whole else int | float | np.number
+    if isinstance(value, bool) or not isinstance(value, kinds) or value <= 0:
+        kind = "whole number" if whole else "number"
+        raise InvalidInput(f"The {name!r} parameter must be a positive {kind}. Got {value!r} instead.")
