@@ -1,7 +1,7 @@
 """Leave-one-out: closed forms against a refit for each row, alone, as a job of the engine, and through ``assess``.
 
 Refits are timed for some of the rows, for all of them. The closed form alone is what a solver works out for all rows;
-the job is that made into outcomes, one for each row; ``assess`` is all that a user waits for, against scikit-learn's
+the job is that made into outcomes, one for each row; ``assess`` is all that a user waits for, the estimate included, against scikit-learn's
 ``cross_validate``. Seconds are those of the processor, the least of several rounds.
 """
 
@@ -115,7 +115,7 @@ def compare(estimator, target, n=1000):
     splits = [(np.delete(everything, i), np.array([i])) for i in rows]
     scoring = "accuracy" if data.task == "classification" else "neg_mean_squared_error"
     _, theirs = least(lambda: cross_validate(estimator, data.X, data.y, cv=splits, scoring=scoring), 3)
-    _, ours = least(lambda: assess(estimator, data.X, data.y, design="loo", engine=Engine(progress=False)), 3)
+    _, ours = least(lambda: assess(estimator, data.X, data.y, design="loo", engine=Engine(progress=False)).estimate, 3)
     name = type(estimator).__name__
     wanted = "" if target is None else f"{target}x"
     slow, theirs = slow * times, theirs * times

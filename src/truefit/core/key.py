@@ -15,7 +15,7 @@ from truefit.core.data import Data
 from truefit.core.fingerprint import IDENTITY_VERSION, Fingerprint, Unkeyable
 from truefit.core.metadata import wants_groups
 from truefit.core.rows import Rows
-from truefit.core.seeds import open_seeds, seeds_for
+from truefit.core.seeds import OpenSeed, open_seeds, seeds_for
 from truefit.core.stages import AtStage
 from truefit.core.task import Ask, Fit, FitTask
 
@@ -38,20 +38,19 @@ class Keys:
         self.data = data
         settings = {name: get_config()[name] for name in _SETTINGS}
         self._schema = blake2b(f"{data.schema} {settings}".encode(), digest_size=16).digest()
-        self._estimators: dict[int, tuple[Any, bytes | None, tuple[tuple[str, str], ...], bool]] = {}
+        self._estimators: dict[int, tuple[Any, tuple[bytes | None, tuple[OpenSeed, ...], bool]]] = {}
         self._labels: dict[tuple[int, int], tuple[Any, Rows, tuple[int, int]]] = {}
 
     def fit(self, task: FitTask) -> Fit:
         """Return the fit that a task stands for, with the task's own asks."""
         estimator_key, open_paths, grouped = self._estimator(task.estimator)
-        train = self.data.digest(task.train)
+        train = b"%016x%016x" % self.data.digest(task.train)
         seeds = seeds_for(open_paths, train, task.repeat) if open_paths else ()
-        parts = [b"%016x%016x" % train, b"%d %d" % (len(task.train), task.repeat)]
+        train_key = b"%b|%d %d" % (train, len(task.train), task.repeat)
         if task.y is not None:
-            parts.append(b"labels %016x%016x" % self._label_digest(task.train, task.y))
+            train_key += b"|labels %016x%016x" % self._label_digest(task.train, task.y)
         if grouped and self.data.groups is not None:
-            parts.append(b"groups %016x%016x" % self._label_digest(task.train, self.data.groups))
-        train_key = b"|".join(parts)
+            train_key += b"|groups %016x%016x" % self._label_digest(task.train, self.data.groups)
         if estimator_key is None:
             key = f"{_PRIVATE}{next(_private_numbers)}"
         else:
@@ -62,7 +61,7 @@ class Keys:
             task.keep is not None, keep=task.keep if isinstance(task.estimator, AtStage) else None,
         )  # fmt: skip
 
-    def _estimator(self, estimator: Any) -> tuple[bytes | None, tuple[tuple[str, str], ...], bool]:
+    def _estimator(self, estimator: Any) -> tuple[bytes | None, tuple[OpenSeed, ...], bool]:
         known = self._estimators.get(id(estimator))
         if known is None:
             try:
@@ -75,9 +74,9 @@ class Keys:
                     stacklevel=2,
                 )
             # The estimator is held so that its id stays its own.
-            known = (estimator, digest, open_seeds(estimator), wants_groups(estimator))
+            known = estimator, (digest, open_seeds(estimator), wants_groups(estimator))
             self._estimators[id(estimator)] = known
-        return known[1:]
+        return known[1]
 
     def _label_digest(self, rows: Rows, labels: Any) -> tuple[int, int]:
         place = (id(rows), id(labels))

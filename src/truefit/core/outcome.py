@@ -5,8 +5,7 @@ from __future__ import annotations
 import traceback
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -45,7 +44,10 @@ def grouped_failures(failures: Iterable[Failure]) -> str:
     return "\n\n".join(parts)
 
 
-@dataclass(frozen=True, eq=False)
+# There are as many of what follows as fits, and more: not frozen, because that takes three times as long to make.
+
+
+@dataclass(slots=True, eq=False)
 class Answer:
     """Values of one response, a row's value found by the row's token.
 
@@ -57,13 +59,13 @@ class Answer:
     values: npt.NDArray[Any]
     coded: bool = False
 
-    @cached_property
+    @property
     def rowset(self) -> bytes:
         """Identity of the rows in their order, by which stores keep each list of tokens once."""
         return rowset_id(self.tokens)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Outcome:
     """What came of a fit: its answers, or the failure.
 
@@ -76,7 +78,7 @@ class Outcome:
     fit_seconds: float = 0.0
     solver: str = "plain"
     classes: npt.NDArray[Any] | None = None
-    model: Any = field(default=None, compare=False)
+    model: Any = None
     error: Failure | None = None
 
     def answer(self, data: Data, rows: Rows, response: Response = "predict") -> npt.NDArray[Any]:

@@ -106,15 +106,14 @@ class Rows:
         """Sum of the rows' tokens; for a complement the table's total less those left out."""
         if self._digest is not None and self._digest[0] is tokens:
             return self._digest[1]
-        listed = add_tokens(tokens[self.listed])
-        if self.total is None:
-            value = listed
-        else:
+        listed = self.listed
+        first, second = tokens[listed[0]].tolist() if len(listed) == 1 else add_tokens(tokens[listed])
+        if self.total is not None:
             if self.total != len(tokens):
                 raise ValueError(f"Rows of a table of {self.total} were used with one of {len(tokens)}.")
-            value = ((total[0] - listed[0]) % 2**64, (total[1] - listed[1]) % 2**64)
-        self._digest = (tokens, value)
-        return value
+            first, second = (total[0] - first) % 2**64, (total[1] - second) % 2**64
+        self._digest = tokens, (first, second)
+        return first, second
 
     def __len__(self) -> int:
         return len(self.listed) if self.total is None else self.total - len(self.listed)

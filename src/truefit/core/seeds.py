@@ -11,8 +11,11 @@ from sklearn.base import clone
 from truefit.core.errors import InvalidEstimator
 from truefit.core.fingerprint import installed
 
+#: Path of a ``random_state`` parameter left at None, and its owner's class.
+OpenSeed = tuple[str, str]
 
-def open_seeds(estimator: Any) -> tuple[tuple[str, str], ...]:
+
+def open_seeds(estimator: Any) -> tuple[OpenSeed, ...]:
     """Paths of the ``random_state`` parameters left at None, each with its owner's class."""
     params = estimator.get_params(deep=True)
     found = []
@@ -29,19 +32,20 @@ def _class_name(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}" if installed(cls.__module__) else cls.__qualname__
 
 
-def seeds_for(
-    open_paths: tuple[tuple[str, str], ...], train: tuple[int, int], repeat: int
-) -> tuple[tuple[str, int], ...]:
+def seeds_for(open_paths: tuple[OpenSeed, ...], train: bytes, repeat: int) -> tuple[tuple[str, int], ...]:
     """Return a seed for each open path, from the owner's class, the training rows and the repeat number alone.
 
-    The parameters take no part, so candidates along a path get the same random numbers.
+    The parameters take no part, so candidates along a path get the same random numbers. ``train`` are the rows as the
+    hexadecimal digits of their digest.
     """
-    return tuple((path, _draw(f"{path} {owner} {train[0]:016x}{train[1]:016x} {repeat}")) for path, owner in open_paths)
+    return tuple(
+        [(path, _draw(b"%b %b %b %d" % (path.encode(), owner.encode(), train, repeat))) for path, owner in open_paths]
+    )
 
 
-def _draw(text: str) -> int:
+def _draw(text: bytes) -> int:
     # scikit-learn takes seeds up to 2^32 - 1, some libraries only signed 32-bit ones
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little") % 2**31
+    return int.from_bytes(blake2b(text, digest_size=8).digest(), "little") % 2**31
 
 
 def settled(estimator: Any) -> Any:

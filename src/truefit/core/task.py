@@ -37,7 +37,11 @@ class Keep:
     metric: Callable[[Outcome], float] | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+# Of what follows there are as many as fits, and a frozen dataclass takes three times as long to make. Nobody changes
+# one: `dataclasses.replace` makes another.
+
+
+@dataclass(slots=True, eq=False)
 class FitTask:
     """A fit that a plan needs: an estimator, the rows to train on, and what to answer.
 
@@ -53,7 +57,7 @@ class FitTask:
     keep: Keep | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Fit:
     """A distinct fit, keyed and seeded, with the asks of everybody who wants it.
 

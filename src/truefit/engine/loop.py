@@ -120,8 +120,9 @@ class Loop:
         """Return an outcome that holds no arrays, only where they are."""
         if outcome.error is not None:
             return outcome
-        answers = StoredAnswers(self._store_of(outcome.key, scratch), outcome.key)
-        return replace(outcome, answers=answers, model=None)
+        key = outcome.key
+        answers = StoredAnswers(self._store_of(key, scratch), key)
+        return Outcome(key, answers, outcome.fit_seconds, outcome.solver, outcome.classes)
 
     def _remember_model(self, key: str, model: Any) -> None:
         self._models[key] = model

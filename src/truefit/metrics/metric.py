@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -104,10 +104,20 @@ class Metric:
         """Value of each row, where the metric is a mean over rows."""
         if self.row_loss is None:
             return None
-        said = aligned_answer(outcome, data, rows, self.row_loss.response)
+        return self._of_rows(data, rows.index, self._said(outcome, data, rows, self.row_loss.response))
+
+    def rows_of_all(self, tested: Iterable[tuple[Outcome, Rows]], data: Data) -> Array:
+        """Value of each row of several fits, one after the other: one look at all rows in place of one for each fit."""
+        assert self.row_loss is not None
+        pairs = [(rows.index, self._said(outcome, data, rows, self.row_loss.response)) for outcome, rows in tested]
+        index, said = zip(*pairs, strict=True)
+        return self._of_rows(data, np.concatenate(index), np.concatenate(said))
+
+    def _said(self, outcome: Outcome, data: Data, rows: Rows, response: Response) -> Array:
+        said = aligned_answer(outcome, data, rows, response)
         if said is None:
-            raise self._unanswered(f"no {self.row_loss.response}")
-        return self._of_rows(data, rows.index, said)
+            raise self._unanswered(f"no {response}")
+        return said
 
     def value(self, outcome: Outcome, data: Data, rows: Rows) -> float:
         """Return the metric of a fit on some rows."""

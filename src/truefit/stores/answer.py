@@ -8,10 +8,7 @@ import numpy.typing as npt
 
 from truefit.core.outcome import Answer
 from truefit.core.task import Response
-from truefit.core.tokens import Tokens
-
-# The dataclass is frozen, and this way a handle takes 120 bytes: through its __dict__ it would be 250.
-_set = object.__setattr__
+from truefit.core.tokens import Tokens, rowset_id
 
 
 class AnswerSource(Protocol):
@@ -33,24 +30,28 @@ class StoredAnswer(Answer):
     the memory that the store was to save.
     """
 
+    __slots__ = ("_key", "_source", "rowset")
+
+    rowset: bytes  # takes the place of the property: known without the tokens
+    _source: AnswerSource
+    _key: str
+
     @classmethod
     def of(cls, source: AnswerSource, key: str, response: Response, rowset: bytes, coded: bool) -> StoredAnswer:
         """Return the handle of one answer of the fit ``key`` in ``source``."""
         answer = cls.__new__(cls)
-        _set(answer, "response", response)
-        _set(answer, "coded", coded)
-        _set(answer, "rowset", rowset)  # takes the place of the cached property: known without the tokens
-        _set(answer, "_source", source)
-        _set(answer, "_key", key)
+        answer.response, answer.coded, answer.rowset = response, coded, rowset
+        answer._source, answer._key = source, key
         return answer
 
     def __getattr__(self, name: str) -> Any:
-        # Reached for the two fields that `of` leaves out.
-        state = self.__dict__
-        if name == "values" and "_source" in state:
-            return state["_source"].read_values(state["_key"], state["response"], state["rowset"])
-        if name == "tokens" and "_source" in state:
-            return state["_source"].read_tokens(state["rowset"])
+        # Reached for the two fields that `of` leaves out, and for the rows where only a part was replaced.
+        if name == "values":
+            return self._source.read_values(self._key, self.response, self.rowset)
+        if name == "tokens":
+            return self._source.read_tokens(self.rowset)
+        if name == "rowset":
+            return rowset_id(self.tokens)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -59,9 +59,9 @@ def assess_plan(
         wanted = (*default_responses(estimator, data.task), *metric.responses(estimator))
         responses[name] = tuple(dict.fromkeys(wanted))
     tasks = (
-        FitTask(candidates.estimators[name], split.train, tuple(Ask(split.test, r) for r in responses[name]))
+        FitTask(estimator, split.train, tuple([Ask(split.test, response) for response in responses[name]]))
         for split in chain(design.splits, design.extra)
-        for name in candidates.names
+        for name, estimator in candidates
     )
     outcomes = Outcomes()
     for portion in portions(tasks):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,10 @@ from truefit.metrics.replay import Replay
 Array = npt.NDArray[Any]
 #: Values of each fold by the fit without it, and by each fit without it and another fold.
 Triangle = tuple[list[Array], list[list[Array | None]]]
+
+
+#: Rows whose values are worked out together where each is a test set by itself.
+_ROWS_AT_ONCE = 5_000
 
 
 class Evidence:
@@ -64,7 +69,14 @@ class Evidence:
     @property
     def scores(self) -> npt.NDArray[np.float64]:
         """Score of each test set."""
-        if np.isnan(self._scores).any():
+        if not np.isnan(self._scores).any():
+            return self._scores
+        if self.one_row_tests and self.metric.row_loss is not None and self.data.weight is None:
+            tested = ((outcome, split.test) for split, outcome in self._tested())
+            for start in range(0, len(self._scores), _ROWS_AT_ONCE):
+                some = self._scores[start : start + _ROWS_AT_ONCE]
+                some[:] = self.metric.rows_of_all(islice(tested, len(some)), self.data)
+        else:
             for place, (split, outcome) in enumerate(self._tested()):
                 self._scores[place] = self.metric.value(outcome, self.data, split.test)
         return self._scores

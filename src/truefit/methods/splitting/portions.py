@@ -19,8 +19,10 @@ def portions(tasks: Iterable[FitTask]) -> Iterator[list[FitTask]]:
     filled = 0.0
     for task in tasks:
         portion.append(task)
-        one_row = all(len(ask.rows) == 1 for ask in task.asks)
-        row_bytes = task.train.nbytes + sum(ask.rows.nbytes for ask in task.asks)
+        one_row, row_bytes = True, task.train.nbytes
+        for ask in task.asks:
+            one_row &= len(ask.rows) == 1
+            row_bytes += ask.rows.nbytes
         filled += 1 / (_ONE_ROW_TASKS if one_row else _TASKS) + row_bytes / _ROW_BYTES
         if filled >= 1:
             yield portion

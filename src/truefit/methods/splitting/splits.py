@@ -43,7 +43,7 @@ _WANTED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Split:
     """Rows to train on and rows to test on."""
 
