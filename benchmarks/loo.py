@@ -1,8 +1,8 @@
 """Leave-one-out: closed forms against a refit for each row, alone, as a job of the engine, and through ``assess``.
 
 Refits are timed for some of the rows, for all of them. The closed form alone is what a solver works out for all rows;
-the job is that made into outcomes, one for each row; ``assess`` is all that a user waits for, the estimate included, against scikit-learn's
-``cross_validate``. Seconds are those of the processor, the least of several rounds.
+the job is that made into outcomes, one for each row; ``assess`` is all that a user waits for, the estimate included,
+against scikit-learn's ``cross_validate``. Seconds are those of the processor, the least of several rounds.
 """
 
 from __future__ import annotations
