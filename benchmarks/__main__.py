@@ -13,6 +13,7 @@ NAMES = (
         "all_metrics",
         "triangle",
         "workers",
+        "unlocked",
         "loo_ridge",
         "loo",
         "paths",

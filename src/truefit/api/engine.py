@@ -11,6 +11,8 @@ from truefit.core.errors import InvalidInput
 from truefit.engine.loop import Listener, Loop
 from truefit.executors.serial import SerialExecutor
 from truefit.executors.surroundings import inside_worker
+from truefit.executors.thread_pool import ThreadExecutor
+from truefit.executors.unlocked import all_unlocked
 from truefit.solvers import all_solvers
 from truefit.solvers.opt_in import ApartStore, opt_in_solvers
 from truefit.solvers.plain import PlainSolver
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from concurrent import futures
 
-    from truefit.core.job import Executor, Solver, Store
+    from truefit.core.job import Executor, Job, Solver, Store
 
 
 class Engine(Loop):
@@ -31,7 +33,8 @@ class Engine(Loop):
     store : str, path or Store, optional
         None keeps outcomes in memory. A path is an SQLite file: a run that was killed goes on from it.
     workers : int, default=1
-        Local processes; -1 for all cores.
+        Fits that are run at once on this machine; -1 for all cores. They are run in processes, or in threads where all
+        of them are of learners that do their work outside of Python's lock, such as forests: these start at once.
     executor : concurrent.futures.Executor, optional
         Runs the fits in place of local processes, for instance Dask's ``client.get_executor()``.
     timeout : float, optional
@@ -53,7 +56,7 @@ class Engine(Loop):
     stats : Stats
         Counts of fits asked, run, shared, stored, refitted and failed, and the seconds spent in them.
     workers : int
-        Local processes; 1 where another executor runs the fits.
+        Fits at once on this machine; 1 where another executor runs them.
 
     Examples
     --------
@@ -96,6 +99,14 @@ class Engine(Loop):
             on_error=on_error,
             listener=_listener_for(progress),
         )
+
+        in_processes = self.workers > 1 and timeout is None  # a fit in a thread cannot be stopped
+        self._thread_executor = ThreadExecutor(self.workers, threads=threads) if in_processes else None
+
+    def _executor_for(self, jobs: Sequence[Job]) -> Executor:
+        if self._thread_executor is not None and all_unlocked(jobs):
+            return self._thread_executor
+        return self._executor
 
     def stop_workers(self) -> None:
         """Stop the workers; results stay readable, and the next call starts new ones."""

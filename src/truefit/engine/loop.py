@@ -17,6 +17,7 @@ from truefit.core.outcomes import StoredAnswers
 from truefit.core.progress import Progress
 from truefit.core.task import Fit
 from truefit.engine.fingerprints import Fingerprints
+from truefit.engine.queue import Pace, Queue
 from truefit.engine.run import Batch, Run, Want
 from truefit.engine.stats import Stats
 
@@ -64,6 +65,7 @@ class Loop:
         self._scratch = scratch
         self._on_error = on_error
         self._listener = listener
+        self._pace = Pace()
         self._fitted_here = Fingerprints()
         self._models: OrderedDict[str, Any] = OrderedDict()
 
@@ -112,6 +114,9 @@ class Loop:
         return f"{kept}, and are kept in {path}. Run the same again to go on from there."
 
     # What follows is how one batch is answered; _Course calls it.
+
+    def _executor_for(self, jobs: Sequence[Job]) -> Executor:
+        return self._executor
 
     def _store_of(self, key: str, scratch: Store) -> Store:
         return scratch if is_private(key) else self._store
@@ -214,10 +219,15 @@ class _Course:
 
     def _execute(self, fits: Sequence[Fit], batch: Batch) -> None:
         jobs = {job.fits[0].key: job for job in self.loop._claim(fits, batch.data)}
-        results = self.loop._executor.map(self._still_wanted(jobs.values(), batch), batch.data)
+        # What a budget is spent on is for the plan to say: its order is kept.
+        queue = iter(jobs.values()) if self.deadline is not None else Queue(jobs.values(), self.loop._pace)
+        executor = self.loop._executor_for(list(jobs.values()))
+        results = executor.map(self._still_wanted(queue, batch), batch.data)
         try:
             for outcomes in results:
-                self._take(outcomes, jobs[outcomes[0].key], batch)
+                job = jobs[outcomes[0].key]
+                self.loop._pace.learn(job, outcomes)
+                self._take(outcomes, job, batch)
                 if self._late() or not any(run.doomed is None for run in batch.runs):
                     break
         finally:

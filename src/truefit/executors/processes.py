@@ -20,6 +20,7 @@ from truefit.executors.packing import packed
 from truefit.executors.round import Round
 from truefit.executors.surroundings import Surroundings
 from truefit.executors.threads import checked_threads
+from truefit.executors.width import affordable
 from truefit.executors.worker import Orders
 
 
@@ -33,7 +34,7 @@ class ProcessExecutor:
     Parameters
     ----------
     workers : int
-        How many processes; -1: one for each core that this process may use.
+        How many processes; -1: one for each core that this process may use. Where memory is short there are fewer.
     timeout : float, optional
         Seconds that a fit may take; a job of several fits gets as many times that. A fit that takes longer is stopped
         with its worker.
@@ -70,6 +71,7 @@ class ProcessExecutor:
                 "first, or use a second executor."
             )
         try:
+            self._crew.workers = affordable(self.workers, data)
             yield from Round(self._crew, jobs, lambda: self._orders(data), self.timeout).outcomes()
         finally:
             self._turn.release()
