@@ -17,11 +17,12 @@ def opt_in_solvers() -> dict[str, Solver]:
     Examples
     --------
     >>> sorted(opt_in_solvers())
-    ['tree depths']
+    ['lasso path', 'tree depths']
     """
+    from truefit.solvers.lasso_path import LassoPathSolver
     from truefit.solvers.tree_depths import TreeDepthsSolver
 
-    solvers: tuple[Solver, ...] = (TreeDepthsSolver(),)
+    solvers: tuple[Solver, ...] = (TreeDepthsSolver(), LassoPathSolver())
     return {solver.name: solver for solver in solvers}
 
 
