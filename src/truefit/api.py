@@ -136,7 +136,7 @@ class Engine(Loop):
         if timeout is not None:
             _check_number("timeout", timeout)
         self.workers = 1 if executor is not None or inside_worker() else _worker_count(workers)
-        chosen: tuple[Solver, ...] = (PlainSolver(),) if solvers == "plain" else (*named, *all_solvers())
+        chosen: tuple[Solver, ...] = (PlainSolver(),) if solvers == "plain" else all_solvers(named)
         kept = _store_for(store)
         super().__init__(
             store=ApartStore(kept, [solver.name for solver in named]) if named else kept,

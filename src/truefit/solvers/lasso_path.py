@@ -39,8 +39,8 @@ class LassoPathSolver:
     least as that of a separate fit. But the two stop at different points, and where columns are collinear those may be
     far apart. That is why this solver is used only where it is named: ``Engine(solvers=("lasso path", "auto"))``.
 
-    A penalty at which the path does not get so far in ``max_iter`` rounds is fitted plainly. The time of the path is
-    charged to all fits in equal parts.
+    A penalty at which the path does not get so far in ``max_iter`` rounds is fitted plainly; where a separate fit would
+    not, and the path does, it answers. The time of the path is charged to all fits in equal parts.
 
     Examples
     --------
@@ -56,6 +56,7 @@ class LassoPathSolver:
     """
 
     name = "lasso path"
+    exact = False
     kinds = (Lasso, ElasticNet)
     #: Fits that go together behind the same steps of a pipeline.
     most = 64

@@ -58,6 +58,7 @@ class SgdEpochsSolver:
     """
 
     name = "sgd epochs"
+    exact = False
     kinds = (SGDClassifier, SGDRegressor)
     #: Fits that go together behind the same steps of a pipeline.
     most = 64
