@@ -1,5 +1,9 @@
 import numpy as np
 import pytest
+from sklearn.decomposition import PCA
+from sklearn.linear_model import Lasso
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 from truefit import Engine, assess
@@ -59,6 +63,37 @@ def test_an_engine_that_has_not_asked_fits_again(tmp_path):
     with Engine(path, solvers=("tree depths", "auto"), progress=False) as engine:
         assess(TREES, X, y, engine=engine)
         assert engine.stats.run == 0
+
+
+def scaled(*last):
+    return {str(place): make_pipeline(StandardScaler(), one) for place, one in enumerate(last)}
+
+
+@pytest.mark.parametrize(
+    ("name", "candidates"),
+    [
+        ("lasso path", scaled(*(Lasso(alpha) for alpha in np.logspace(-3, -1, 20)))),
+        (
+            "tree depths",
+            scaled(*(DecisionTreeRegressor(max_depth=depth, min_samples_leaf=9) for depth in range(1, 21))),
+        ),
+        ("lasso path", {f"{k} {a}": make_pipeline(PCA(k), Lasso(a)) for k in (1, 2) for a in (0.01, 0.1)}),
+    ],
+)
+def test_behind_the_steps_that_pipelines_share_answers_are_kept_apart_too(name, candidates, tmp_path):
+    path = tmp_path / "runs.db"
+    scores = []
+    with Engine(path, solvers=(name, "auto"), progress=False) as engine:
+        scores.append(assess(candidates, X, y, k=3, metric="mse", engine=engine).split_scores())
+    with Engine(path, solvers=(name, "auto"), progress=False) as engine:
+        scores.append(assess(candidates, X, y, k=3, metric="mse", engine=engine).split_scores())
+        assert (engine.stats.run, engine.stats.stored) == (0, 3 * len(candidates))
+    with Engine(path, progress=False) as engine:
+        scores.append(assess(candidates, X, y, k=3, metric="mse", engine=engine).split_scores())
+        assert (engine.stats.run, engine.stats.stored) == (3 * len(candidates), 0)
+    near, again, exact = (np.array(list(each.values())) for each in scores)
+    assert np.array_equal(near, again)
+    assert np.allclose(near, exact, rtol=0.02)
 
 
 @pytest.mark.parametrize(

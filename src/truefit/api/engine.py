@@ -44,7 +44,10 @@ class Engine(Loop):
     solvers : {"auto", "plain"} or tuple ending in "auto", default="auto"
         "plain" fits one at a time, for comparison. Before "auto" may stand solvers whose answers equal those of plain
         fitting only nearly, and which are used for no other reason than that they are named: "tree depths" (trees of
-        several depths from the deepest; equal but for ties). A store keeps their answers apart.
+        several depths from the deepest; equal but for ties), "lasso path" (``Lasso`` and ``ElasticNet`` of several
+        penalties, each from where the larger one ended; equal up to ``tol``) and "sgd epochs" (``SGDClassifier`` and
+        ``SGDRegressor`` with ``tol=None`` and several ``max_iter``, from one run; equal up to rounding). A store keeps
+        their answers apart.
     progress : {"auto", True, False} or callable, default="auto"
         A bar on a terminal or in a notebook, and silent otherwise; a callable is given the progress events.
     threads : int, default=1
@@ -89,7 +92,7 @@ class Engine(Loop):
         if timeout is not None:
             _check_number("timeout", timeout)
         self.workers = 1 if executor is not None or inside_worker() else _worker_count(workers)
-        chosen: tuple[Solver, ...] = (PlainSolver(),) if solvers == "plain" else (*named, *all_solvers())
+        chosen: tuple[Solver, ...] = (PlainSolver(),) if solvers == "plain" else all_solvers(named)
         kept = _store_for(store)
         super().__init__(
             store=ApartStore(kept, [solver.name for solver in named]) if named else kept,

@@ -17,7 +17,8 @@ from truefit.estimators.grid import grid_points
 from truefit.methods.aggregation.agghoo import Candidate
 from truefit.methods.candidates import Candidates, names_of
 from truefit.methods.splitting.splits import is_whole
-from truefit.solvers.boosting_stages import HISTOGRAM, STAGES, booster_of, family_of
+from truefit.solvers.boosting_rounds import cut_to, library_of, runs_all_rounds
+from truefit.solvers.boosting_stages import HISTOGRAM, booster_of, counted_by, family_of
 
 #: Trained by epoch unless that is turned off; other learners with partial_fit only where a number of stages is given.
 _NETWORKS = ("MLPClassifier", "MLPRegressor")
@@ -114,14 +115,13 @@ def _by_epoch(name: str, params: dict[str, Any], made: Any, count: int) -> Itera
 
 def _boosting(name: str, params: dict[str, Any], made: Any, path: Any) -> Iterator[Candidate]:
     booster = booster_of(made)
-    counted = STAGES[type(booster)]
+    counted = counted_by(booster)
     parameter = counted if made is booster else f"{made.steps[-1][0]}__{counted}"
     if path is not None and type(booster) in HISTOGRAM and booster.early_stopping == "auto" and parameter not in params:
         # The split decides when to stop, not rows that boosting sets aside by itself.
         booster.set_params(early_stopping=False)
     largest = getattr(booster, counted) if path in (None, "auto") else int(path)
-    stops = booster.early_stopping is True if type(booster) in HISTOGRAM else booster.n_iter_no_change is not None
-    if stops or booster.warm_start or not is_whole(largest) or largest < 1:
+    if _ends_by_itself(booster) or not is_whole(largest) or largest < 1:
         yield Candidate(name, params, made)
         return
     run = family_of(made)
@@ -130,14 +130,24 @@ def _boosting(name: str, params: dict[str, Any], made: Any, path: Any) -> Iterat
         yield Candidate(name, params, estimator, stage, run, partial(_stopped, stage=stage))
 
 
+def _ends_by_itself(booster: Any) -> bool:
+    """Whether boosting may end before all its stages, or goes on from earlier ones."""
+    if library_of(booster) is not None:
+        return not runs_all_rounds(booster)
+    stops = booster.early_stopping is True if type(booster) in HISTOGRAM else booster.n_iter_no_change is not None
+    return bool(stops or booster.warm_start)
+
+
 def _stopped(model: Any, stage: int) -> Any:
     """Return a boosted model as it was after a number of stages."""
     if type(model) is Pipeline:
         whole = copy.copy(model)
         whole.steps = [*model.steps[:-1], (model.steps[-1][0], _stopped(model.steps[-1][1], stage))]
         return whole
+    if library_of(model) is not None:
+        return cut_to(model, stage)
     early = copy.copy(model)
-    early.set_params(**{STAGES[type(model)]: stage})
+    early.set_params(**{counted_by(model): stage})
     if type(model) in HISTOGRAM:
         early._predictors = model._predictors[:stage]
         kept = stage + 1 if len(model.train_score_) else 0

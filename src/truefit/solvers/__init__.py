@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from truefit.core.job import Solver
 
 
-def all_solvers() -> tuple[Solver, ...]:
+def all_solvers(named: Sequence[Solver] = ()) -> tuple[Solver, ...]:
     """Return the solvers in the order in which they may claim fits; plain fitting comes last and takes the rest.
+
+    Parameters
+    ----------
+    named : sequence of Solver
+        Asked before all others, and before those that answer what follows on the shared steps of pipelines.
 
     Examples
     --------
@@ -64,5 +70,7 @@ def all_solvers() -> tuple[Solver, ...]:
         SupportVectorsSolver(),
         PlainSolver(),
     )
-    first_steps = StepPathSolver(PrefixSolver(any_labels))
-    return BroughtSolver(), *left_out, *runs, first_steps, PrefixSolver(any_labels, (first_steps,)), *any_labels
+    behind = (*named, *any_labels)
+    first_steps = StepPathSolver(PrefixSolver(behind))
+    pipelines = first_steps, PrefixSolver(behind, (first_steps,))
+    return *named, BroughtSolver(), *left_out, *runs, *pipelines, *any_labels

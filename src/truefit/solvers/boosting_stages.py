@@ -24,10 +24,11 @@ from truefit.core.job import Job
 from truefit.core.outcome import Answer, Outcome
 from truefit.core.rows import Rows
 from truefit.core.task import Ask, Fit, Response
+from truefit.solvers.boosting_rounds import after_rounds, answers, library_of, rounds_run, runs_all_rounds
 from truefit.solvers.plain import as_answer, checked, model_classes, or_plain, row_blocks, train
 from truefit.solvers.questions import RowsKey, rows_key
 
-#: The parameter that counts the stages of a class.
+#: The parameter that counts the stages of scikit-learn's classes.
 STAGES = {
     GradientBoostingClassifier: "n_estimators",
     GradientBoostingRegressor: "n_estimators",
@@ -45,8 +46,9 @@ class BoostingStagesSolver:
     """Boosting candidates that differ only in their number of stages, on the same rows: one fit answers all.
 
     Stage m of boosting does not depend on how many come after it: F_m = F_{m-1} + ν·h_m (Friedman 2001, algorithm 1),
-    so the model with m stages is the larger one, stopped at m. The estimator may be the last step of a ``Pipeline``.
-    Answers are those of plain fitting bit for bit: the same additions in the same order, on the same blocks of rows.
+    so the model with m stages is the larger one, stopped at m. The estimator may be one of scikit-learn, LightGBM or
+    XGBoost (:mod:`truefit.solvers.boosting_rounds`), or a ``Pipeline`` that ends in it. Answers are those of plain
+    fitting bit for bit: the same additions in the same order, on the same blocks of rows.
 
     The time of the one fit is charged to the candidates in proportion to their numbers of stages, so that the sum is
     the time really spent.
@@ -111,13 +113,18 @@ class BoostingStagesSolver:
 def booster_of(estimator: Any) -> Any:
     """Return the boosting estimator that an estimator is or ends in; None if it is another kind."""
     last = estimator.steps[-1][1] if type(estimator) is Pipeline and estimator.steps else estimator
-    return last if type(last) in STAGES else None
+    return last if type(last) in STAGES or library_of(last) is not None else None
+
+
+def counted_by(booster: Any) -> str:
+    """Return the parameter that counts the stages of a boosting estimator."""
+    return STAGES.get(type(booster), "n_estimators")
 
 
 def stages_of(estimator: Any) -> int:
     """Return the number of stages that an estimator asks for."""
     booster = booster_of(estimator)
-    return int(getattr(booster, STAGES[type(booster)]))
+    return int(getattr(booster, counted_by(booster)))
 
 
 def family_of(estimator: Any) -> bytes | None:
@@ -125,7 +132,7 @@ def family_of(estimator: Any) -> bytes | None:
     try:
         copy = clone(estimator)
         booster = booster_of(copy)
-        booster.set_params(**{STAGES[type(booster)]: 1})
+        booster.set_params(**{counted_by(booster): 1})
         params = copy.get_params(deep=True).values()
         # Such a one gives other numbers each time that it is used.
         if any(isinstance(value, np.random.RandomState | np.random.Generator) for value in params):
@@ -136,8 +143,10 @@ def family_of(estimator: Any) -> bytes | None:
 
 
 def _runs_to_the_end(booster: Any, rows: int) -> bool:
-    count = getattr(booster, STAGES[type(booster)])
-    counted = isinstance(count, int | np.integer) and not isinstance(count, bool) and count >= 1
+    count = getattr(booster, counted_by(booster))
+    counted = isinstance(count, int | np.integer) and not isinstance(count, bool) and bool(count >= 1)
+    if library_of(booster) is not None:
+        return counted and runs_all_rounds(booster)
     if not counted or booster.warm_start is not False:
         return False
     if type(booster) not in HISTOGRAM:
@@ -147,6 +156,8 @@ def _runs_to_the_end(booster: Any, rows: int) -> bool:
 
 
 def _can_answer(booster: Any, asks: Sequence[Ask]) -> bool:
+    if library_of(booster) is not None:
+        return all(answers(booster, ask.response) for ask in asks)
     return type(booster) not in REGRESSORS or all(ask.response == "predict" for ask in asks)
 
 
@@ -185,6 +196,12 @@ def _staged(
 
 def _stages(booster: Any, X: Any, wanted: Mapping[Response, set[int]]) -> Iterator[tuple[Response, int, Any]]:
     """All responses in step through the stages, of which only those wanted are given."""
+    if library_of(booster) is not None:
+        _check_reached(rounds_run(booster), stages_of(booster))
+        for response, counts in wanted.items():
+            for count in counts:
+                yield response, count, after_rounds(booster, response, X, count)
+        return
     streams = {response: getattr(booster, f"staged_{response}")(X) for response in wanted}
     last = max(max(counts) for counts in wanted.values())
     reached = 0
@@ -192,6 +209,10 @@ def _stages(booster: Any, X: Any, wanted: Mapping[Response, set[int]]) -> Iterat
         for response, values in zip(streams, stage, strict=True):
             if reached in wanted[response]:
                 yield response, reached, values
+    _check_reached(reached, last)
+
+
+def _check_reached(reached: int, last: int) -> None:
     if reached < last:
         raise RuntimeError(f"A boosted model was to have {last} stages. Got {reached}.")
 

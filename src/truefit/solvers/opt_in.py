@@ -17,11 +17,13 @@ def opt_in_solvers() -> dict[str, Solver]:
     Examples
     --------
     >>> sorted(opt_in_solvers())
-    ['tree depths']
+    ['lasso path', 'sgd epochs', 'tree depths']
     """
+    from truefit.solvers.lasso_path import LassoPathSolver
+    from truefit.solvers.sgd_epochs import SgdEpochsSolver
     from truefit.solvers.tree_depths import TreeDepthsSolver
 
-    solvers: tuple[Solver, ...] = (TreeDepthsSolver(),)
+    solvers: tuple[Solver, ...] = (TreeDepthsSolver(), LassoPathSolver(), SgdEpochsSolver())
     return {solver.name: solver for solver in solvers}
 
 

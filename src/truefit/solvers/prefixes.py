@@ -48,7 +48,8 @@ class PrefixSolver:
     Bayes behind a scaler is still answered for all labels at once, or plainly. Steps get the same seeds as in plain
     fitting, and rows are transformed in the same blocks.
 
-    The time that the shared steps take is charged to all fits in equal parts.
+    The time that the shared steps take is charged to all fits in equal parts. The outcome says this solver's name, but
+    where what follows was answered by one that is exact only nearly (``exact = False``) it says that one's.
 
     Parameters
     ----------
@@ -80,6 +81,7 @@ class PrefixSolver:
 
     def __init__(self, others: Sequence[Solver], before: Sequence[Solver] = ()) -> None:
         self.others, self.before = tuple(others), tuple(before)
+        self._nearly = frozenset(solver.name for solver in self.others if not getattr(solver, "exact", True))
 
     def claim(self, fits: Sequence[Fit], data: Data) -> list[Job]:
         """Jobs for the pipelines whose first steps, training rows and, unless blind to them, labels are the same."""
@@ -138,9 +140,13 @@ class PrefixSolver:
                     fitted = list(zip(places, deepcopy(steps), strict=True))
                     model = put_together(seeded(fit.estimator, fit.seeds), fitted, shared.used(i), outcome.model)
                 spent = outcome.fit_seconds + seconds / len(job.fits)
-                outcome = replace(outcome, solver=self.name, fit_seconds=spent, model=model)
+                outcome = replace(outcome, solver=self.maker(outcome, self.name), fit_seconds=spent, model=model)
             outcomes.append(outcome)
         return outcomes
+
+    def maker(self, outcome: Outcome, name: str) -> str:
+        """Return who is to be named for an outcome: a solver that shares steps, or one that is exact only nearly."""
+        return outcome.solver if outcome.solver in self._nearly else name
 
     def answer(self, fits: Sequence[Fit], table: TransformedData) -> list[Outcome]:
         """Let the others answer, and this one too: pipelines may have more in common, or lie in one another."""

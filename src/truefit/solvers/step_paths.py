@@ -131,7 +131,8 @@ class StepPathSolver:
         for fit in job.fits:
             outcome = found[fit.key]
             if outcome.error is None:
-                outcome = replace(outcome, solver=self.name, fit_seconds=outcome.fit_seconds + seconds, model=None)
+                name = self.prefixes.maker(outcome, self.name)
+                outcome = replace(outcome, solver=name, fit_seconds=outcome.fit_seconds + seconds, model=None)
             outcomes.append(outcome)
         return outcomes
 

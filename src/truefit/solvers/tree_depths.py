@@ -45,7 +45,10 @@ class TreeDepthsSolver:
     """
 
     name = "tree depths"
+    exact = False
     kinds = (DecisionTreeClassifier, DecisionTreeRegressor)
+    #: Fits that go together behind the same steps of a pipeline.
+    most = 64
 
     def claim(self, fits: Sequence[Fit], data: Data) -> list[Job]:
         """One job for each family of trees on each set of training rows."""
