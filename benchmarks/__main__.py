@@ -18,6 +18,7 @@ NAMES = (
         "loo",
         "paths",
         "same_rows",
+        "row_sets",
         "agghoo_speed",
         "racing",
     ),

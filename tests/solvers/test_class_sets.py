@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
 from sklearn.neighbors import NearestCentroid
 from tests.solvers.label_case import numbers
@@ -21,6 +21,7 @@ from truefit.solvers.count_bayes_sets import CountBayesSetsSolver
 from truefit.solvers.discriminant_sets import DiscriminantSetsSolver
 from truefit.solvers.naive_bayes_sets import NaiveBayesSetsSolver
 from truefit.solvers.plain import PlainSolver
+from truefit.solvers.quadratic_sets import QuadraticSetsSolver
 from truefit.testing.solver_contract import SolverContract
 
 
@@ -29,6 +30,10 @@ class OwnBayes(GaussianNB):
 
 
 class OwnDiscriminant(LinearDiscriminantAnalysis):
+    pass
+
+
+class OwnQuadratic(QuadraticDiscriminantAnalysis):
     pass
 
 
@@ -143,6 +148,22 @@ class TestDiscriminantSetsSolver(_ClassSets):
         ]
 
 
+class TestQuadraticSetsSolver(_ClassSets):
+    usual, own = QuadraticDiscriminantAnalysis, OwnQuadratic
+    others = QuadraticDiscriminantAnalysis(solver="eigen"), QuadraticDiscriminantAnalysis(shrinkage=0.1)
+    wrong = QuadraticDiscriminantAnalysis(tol=-1), QuadraticDiscriminantAnalysis(reg_param=2)
+
+    def make_solver(self):
+        return QuadraticSetsSolver()
+
+    def more_cases(self):
+        usual = QuadraticDiscriminantAnalysis()
+        return [
+            sets_case("regularised", QuadraticDiscriminantAnalysis(reg_param=0.3), usual),
+            sets_case("other scales", usual, X=numbers(60, 3)[0] * [1.0, 1e2, 1e3]),
+        ]
+
+
 KINDS = (MultinomialNB, ComplementNB, BernoulliNB)
 
 
@@ -217,6 +238,7 @@ def test_common_tables_need_hardly_a_refit(load, design):
         (NaiveBayesSetsSolver(), GaussianNB(), 1.0),
         (CentroidSetsSolver(), NearestCentroid(), 0.8),
         (DiscriminantSetsSolver(), LinearDiscriminantAnalysis(), 0.6),  # columns are close to collinear
+        (QuadraticSetsSolver(), QuadraticDiscriminantAnalysis(reg_param=0.01), 0.6),
     ):
         answered = assert_sets_equal_plain(solver, data, [estimator], splits)
         assert answered >= least * len(splits), solver.name
@@ -254,11 +276,14 @@ def test_moments_equal_plain_fitting(X, classes, seed, signal, design, smoothing
     signal=st.sampled_from([0.0, 1.0, 1e3]),
     design=st.sampled_from(DESIGNS),
     tol=st.sampled_from([1e-4, 0.0, 0.3]),
+    shares=st.lists(st.sampled_from([0.0, 1e-9, 0.1, 1.0]), min_size=1, max_size=2, unique=True),
 )
 @settings(max_examples=60)
-def test_discriminants_equal_plain_fitting(X, classes, seed, signal, design, tol):
+def test_discriminants_equal_plain_fitting(X, classes, seed, signal, design, tol, shares):
     data, splits = classed(X, classes, seed, signal), design(len(X), np.random.default_rng(seed))
     assert_sets_equal_plain(DiscriminantSetsSolver(), data, [LinearDiscriminantAnalysis(tol=tol)], splits)
+    quadratic = [QuadraticDiscriminantAnalysis(tol=tol, reg_param=share) for share in shares]
+    assert_sets_equal_plain(QuadraticSetsSolver(), data, quadratic, splits)
 
 
 @given(

@@ -22,8 +22,9 @@ def all_solvers(named: Sequence[Solver] = ()) -> tuple[Solver, ...]:
     >>> [solver.name for solver in all_solvers()]
     ['brought', 'linear loo', 'naive bayes loo', 'discriminant loo', 'quadratic loo', 'neighbours loo', 'kernel loo',
     'count bayes loo', 'centroid loo', 'dummy loo', 'naive bayes sets', 'count bayes sets', 'centroid sets',
-    'dummy sets', 'linear sets', 'discriminant sets', 'boosting stages', 'stages', 'step paths', 'shared prefix',
-    'forest sizes', 'network epochs', 'naive bayes', 'discriminant', 'ridge', 'neighbours', 'support vectors', 'plain']
+    'dummy sets', 'linear sets', 'discriminant sets', 'quadratic sets', 'boosting stages', 'stages', 'step paths',
+    'shared prefix', 'forest sizes', 'network epochs', 'naive bayes', 'discriminant', 'ridge', 'neighbours',
+    'support vectors', 'plain']
     """
     # Imported here: who only wants one solver need not load the estimators of the others.
     from truefit.solvers.boosting_stages import BoostingStagesSolver
@@ -50,6 +51,7 @@ def all_solvers(named: Sequence[Solver] = ()) -> tuple[Solver, ...]:
     from truefit.solvers.plain import PlainSolver
     from truefit.solvers.prefixes import PrefixSolver
     from truefit.solvers.quadratic_loo import QuadraticLooSolver
+    from truefit.solvers.quadratic_sets import QuadraticSetsSolver
     from truefit.solvers.ridge import RidgeSolver
     from truefit.solvers.stages import StagesSolver
     from truefit.solvers.step_paths import StepPathSolver
@@ -73,6 +75,7 @@ def all_solvers(named: Sequence[Solver] = ()) -> tuple[Solver, ...]:
         DummySetsSolver(),
         LinearSetsSolver(),
         DiscriminantSetsSolver(),
+        QuadraticSetsSolver(),
     )
     runs = BoostingStagesSolver(), StagesSolver()
     any_labels = (

@@ -166,9 +166,14 @@ class RowSets:
         rows = np.array([counts[:, some].sum(axis=1) for some in self.slices])[:, :, None]
         return rows, [np.array([counts[:, some] @ table[some] for some in self.slices]) for table in tables]
 
-    def products(self, sets: Sequence[int], table: Floats) -> Floats:
-        """Return the sums of products of any two columns over the rows of some sets: shape (sets, columns, columns)."""
+    def products(self, sets: Sequence[int], table: Floats, some: slice | None = None) -> Floats:
+        """Return the sums of products of any two columns over the rows of some sets: shape (sets, columns, columns).
+
+        ``some`` are the rows to go by, if not all.
+        """
         counts, p = self.counts(sets), table.shape[1]
+        if some is not None:
+            counts, table = counts[:, some], table[some]
         ends = np.cumsum(np.arange(p, 0, -1))
         pairs = [slice(end - p + j, end) for j, end in enumerate(ends.tolist())]
         sums = np.zeros((len(sets), p * (p + 1) // 2))
