@@ -142,7 +142,7 @@ class LinearTable:
     @cached_property
     def largest(self) -> Floats:
         """How far rows go in each column."""
-        return column_sizes(np.ascontiguousarray(self.values))
+        return column_sizes(self.rows)[:-1]
 
 
 class LinearSums:

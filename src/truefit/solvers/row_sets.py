@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,8 @@ SetKey = tuple[tuple[int, int], int]
 SMALLEST_GROUP = 4
 #: Where sets have a smaller share of the rows that any of them has, adding up all rows for each takes too long.
 SMALLEST_SHARE = 0.05
+#: Where rows that are in the same sets are so many times as many as columns, their products are made together.
+ATOM_ROWS = 1
 #: Rows whose products are made at a time: as many as stay in the processor's cache.
 STRETCH = 256
 #: The rows of one job take at most about this much.
@@ -130,6 +133,7 @@ class RowSets:
         self.of_fit = [known.setdefault(_set_key(fit, data), len(known)) for fit in fits]
         self.trains = [fits[self.of_fit.index(s)].train for s in range(len(known))]
         self._last: tuple[Sequence[int], Floats] | None = None
+        self._cut: tuple[Sequence[int], Atoms | None] | None = None
         #: How many rows the largest set has.
         self.largest = max(len(train) for train in self.trains)
 
@@ -171,22 +175,16 @@ class RowSets:
 
         ``some`` are the rows to go by, if not all.
         """
-        counts, p = self.counts(sets), table.shape[1]
-        if some is not None:
-            counts, table = counts[:, some], table[some]
-        ends = np.cumsum(np.arange(p, 0, -1))
-        pairs = [slice(end - p + j, end) for j, end in enumerate(ends.tolist())]
-        sums = np.zeros((len(sets), p * (p + 1) // 2))
-        made = np.empty((STRETCH, sums.shape[1]))
-        for start in range(0, len(table), STRETCH):
-            rows = table[start : start + STRETCH]
-            for j, columns in enumerate(pairs):
-                np.multiply(rows[:, j : j + 1], rows[:, j:], out=made[: len(rows), columns])
-            sums += counts[:, start : start + STRETCH] @ made[: len(rows)]
-        products = np.empty((len(sets), p, p))
-        for j, columns in enumerate(pairs):
-            products[:, j, j:] = products[:, j:, j] = sums[:, columns]
-        return products
+        some = slice(0, len(table)) if some is None else some
+        atoms = self._atoms(sets)
+        if atoms is not None and len(atoms.rows) * ATOM_ROWS * table.shape[1] <= some.stop - some.start:
+            return atoms.products(table, some)
+        return _products(self.counts(sets)[:, some], table[some])
+
+    def _atoms(self, sets: Sequence[int]) -> Atoms | None:
+        if self._cut is None or self._cut[0] is not sets:
+            self._cut = sets, atoms_of(self.counts(sets))
+        return self._cut[1]
 
     def parts(self) -> Iterator[list[int]]:
         """Cut the sets into parts whose counts are small enough to be worked with."""
@@ -198,6 +196,62 @@ class RowSets:
     def repeated(self) -> float:
         """How many times as many rows as there are here the largest set has, drawn again and again; at least 1."""
         return max(1.0, self.largest / len(self.order))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Atoms:
+    """Rows that are in the same sets, as those of a fold are: ``counts`` says how often each atom is in each set."""
+
+    rows: list[Index]
+    counts: Floats
+
+    def products(self, table: Floats, some: slice) -> Floats:
+        """Return the sums of products of any two columns over those rows of each set that are in ``some``."""
+        p = table.shape[1]
+        sums = np.empty((len(self.rows), p, p))
+        for each, rows in zip(sums, self.rows, strict=True):
+            start, stop = np.searchsorted(rows, [some.start, some.stop])
+            block = table.take(rows[start:stop], axis=0)
+            np.matmul(block.T, block, out=each)
+        return (self.counts @ sums.reshape(len(sums), p * p)).reshape(-1, p, p)
+
+
+def atoms_of(counts: Floats) -> Atoms | None:
+    """Return the rows that are in the same sets, by counts of rows in sets; None where hardly two are.
+
+    Examples
+    --------
+    >>> atoms = atoms_of(np.array([[1.0, 0.0, 1.0, 0.0, 1.0, 0.0], [1.0, 2.0, 1.0, 2.0, 1.0, 2.0]]))
+    >>> [rows.tolist() for rows in atoms.rows], atoms.counts.tolist()
+    ([[0, 2, 4], [1, 3, 5]], [[1.0, 0.0], [1.0, 2.0]])
+    """
+    # Sets are told apart by any numbers that add up to others; that they do is looked at below.
+    sums = np.sqrt(np.arange(2.0, 2.0 + len(counts))) @ counts
+    _, first, atom = np.unique(sums, return_index=True, return_inverse=True)
+    if 2 * len(first) > len(sums):
+        return None
+    same = counts[:, first]
+    if not np.array_equal(same[:, atom], counts):
+        return None
+    order = np.argsort(atom, kind="stable")
+    return Atoms(np.split(order, np.cumsum(np.bincount(atom))[:-1]), same)
+
+
+def _products(counts: Floats, table: Floats) -> Floats:
+    p = table.shape[1]
+    ends = np.cumsum(np.arange(p, 0, -1))
+    pairs = [slice(end - p + j, end) for j, end in enumerate(ends.tolist())]
+    sums = np.zeros((len(counts), p * (p + 1) // 2))
+    made = np.empty((STRETCH, sums.shape[1]))
+    for start in range(0, len(table), STRETCH):
+        rows = table[start : start + STRETCH]
+        for j, columns in enumerate(pairs):
+            np.multiply(rows[:, j : j + 1], rows[:, j:], out=made[: len(rows), columns])
+        sums += counts[:, start : start + STRETCH] @ made[: len(rows)]
+    products = np.empty((len(counts), p, p))
+    for j, columns in enumerate(pairs):
+        products[:, j, j:] = products[:, j:, j] = sums[:, columns]
+    return products
 
 
 def _set_key(fit: Fit, data: Data) -> SetKey:
