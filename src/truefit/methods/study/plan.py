@@ -45,6 +45,8 @@ _FOR_NOISE, _FOR_BOOTSTRAP = 0.35, 0.25
 _TRAINED, _DISTURBED, _GROWN = 5, 3, 3
 #: What has at most this share of the chosen one's gap between training rows and others is called less flexible.
 _LESS_FLEXIBLE = 0.5
+#: Where there is no budget, what takes less than this share of the time so far is not worth saving.
+_LITTLE = 0.05
 #: A gain of less than this share of the error does not matter for where a learning curve ends.
 _MATTERS = 0.05
 
@@ -323,11 +325,11 @@ class _Course:
             # The last point of a curve has the folds of the search, and costs nothing more.
             known = found.seconds[name] * terms.folds
             allowed = self._left / (len(names) - place)
-            if place == 0 and terms.allowance.budget is None:
+            if terms.allowance.budget is None and (place == 0 or known <= _LITTLE * self.meter.seconds):
                 allowed = max(allowed, known)
             if place and allowed < known / 2:
                 found.not_done.append(
-                    f"{what} of {name}: left out to save time; a larger budget has room for its {seconds(known)}."
+                    f"{what} of {name}: left out to save time; it would take some {seconds(known)} of fitting or more."
                 )
                 continue
             plan = self._growing(name, metric, allowed, known, found.value(found.best))
