@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.datasets import load_breast_cancer, load_diabetes, make_classification
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, make_classification
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -132,6 +133,16 @@ def test_where_the_search_takes_long_weak_candidates_are_dropped_with_the_reason
     assert re.search(r"^dummy is worse beyond chance, by [\d.]+ points\.$", "\n".join(found.verdict), re.MULTILINE)
     assert set(found.table.index) == {"linear", "dummy"}
     assert set(found.honest.chosen) == {"linear"}
+
+
+def test_where_the_curve_is_steep_a_study_says_that_its_folds_train_on_fewer_rows(found):
+    assert "trained on 80% of the rows" not in " ".join(found.caveats)
+    digits, labels = load_digits(return_X_y=True)
+    models = {"knn": KNeighborsClassifier(3), "dummy": DummyClassifier()}
+    steep = Clock(terms_for(models, digits[:240], labels[:240])).run()
+    (text,) = [each for each in steep.caveats if "trained on 80% of the rows" in each]
+    now, then = (steep.curves["knn"].predict(size)[0] for size in (240, 300))
+    assert f"does about {steep.spoken.change(now - then)} better" in text
 
 
 def test_without_a_budget_what_takes_little_is_not_left_out_to_save_time(monkeypatch):
