@@ -51,6 +51,8 @@ class Keys:
             train_key += b"|labels %016x%016x" % self._label_digest(task.train, task.y)
         if grouped and self.data.groups is not None:
             train_key += b"|groups %016x%016x" % self._label_digest(task.train, self.data.groups)
+        if task.each_left_out:
+            train_key += b"|each left out"
         if estimator_key is None:
             key = f"{_PRIVATE}{next(_private_numbers)}"
         else:
@@ -59,6 +61,7 @@ class Keys:
         return Fit(
             key, estimator_key or key.encode(), train_key, task.estimator, task.train, task.asks, seeds, task.y,
             task.keep is not None, keep=task.keep if isinstance(task.estimator, AtStage) else None,
+            each_left_out=task.each_left_out,
         )  # fmt: skip
 
     def _estimator(self, estimator: Any) -> tuple[bytes | None, tuple[OpenSeed, ...], bool]:

@@ -73,6 +73,11 @@ class Want:
     seats: list[tuple[Run, int]]
     known: bool = False  # the store has it, but not all that is asked
 
+    @property
+    def count(self) -> int:
+        """How many fits are waited for, each as often as it was asked for."""
+        return len(self.seats) * self.fit.count
+
     def needs_model(self) -> bool:
         """Whether somebody may keep the model."""
         return any(run.tasks[i].keep is not None for run, i in self.seats)
@@ -113,7 +118,7 @@ class Batch:
                 else:
                     want.seats.append((run, i))
                     asks.setdefault(fit.key, list(want.fit.asks)).extend(fit.asks)
-                self.asked += 1
+                self.asked += fit.count
         for key, together in asks.items():
             want = self.wants[key]
             want.fit = replace(want.fit, asks=union_of_asks(together), keep_model=want.needs_model())

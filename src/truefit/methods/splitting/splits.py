@@ -107,6 +107,11 @@ class Splits(Sequence[Split]):
         return len(self._pairs)
 
     @property
+    def leave_one_out(self) -> bool:
+        """Whether each row of the table is left out once."""
+        return isinstance(self._pairs, LeaveOneOutPairs)
+
+    @property
     def mean_train_rows(self) -> float:
         """Mean size of a training set."""
         return self._pairs.train_rows / max(len(self._pairs), 1)
