@@ -43,7 +43,7 @@ _WANTED = (
 )
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, unsafe_hash=True)
 class Split:
     """Rows to train on and rows to test on."""
 
