@@ -12,6 +12,7 @@ NAMES = (
         "overhead",
         "all_metrics",
         "triangle",
+        "honest_tuned",
         "workers",
         "unlocked",
         "loo_ridge",
