@@ -13,6 +13,8 @@ NAMES = (
         "all_metrics",
         "triangle",
         "honest_tuned",
+        "raw_adult",
+        "ordinary",
         "workers",
         "unlocked",
         "loo_ridge",
