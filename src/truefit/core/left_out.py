@@ -40,7 +40,7 @@ class LeftOutOutcomes(Sequence[Outcome]):
         answers = tuple(self.together.answers)
         said = []
         for response in dict.fromkeys(answer.response for answer in answers):
-            found = lookup(answers, response, self._data.tokens, self._data.rowset)
+            found = lookup(answers, response, self._data.tokens)
             if found is not None:
                 said.append((response, *found))
         return said
