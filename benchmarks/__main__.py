@@ -23,6 +23,8 @@ NAMES = (
         "same_rows",
         "agghoo_speed",
         "racing",
+        "by_hand",
+        "study_replay",
     ),
     *("memory_of_fits", "memory_of_workers", "rows_on_demand"),
     *("curve_coverage", "curve_adult", "curve_cost"),

@@ -12,7 +12,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 from truefit.core.data import Data
 from truefit.core.errors import InvalidEstimator
-from truefit.core.key import Keys, Unions, is_private
+from truefit.core.key import Keys, Unions
+from truefit.core.private_key import is_private
 from truefit.core.rows import Rows
 from truefit.core.seeds import seeded, settled
 from truefit.core.task import Ask, FitTask

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -14,21 +13,14 @@ from sklearn import get_config
 from truefit.core.data import Data
 from truefit.core.fingerprint import IDENTITY_VERSION, Fingerprint, Unkeyable
 from truefit.core.metadata import wants_groups
+from truefit.core.private_key import private_key
 from truefit.core.rows import Rows
 from truefit.core.seeds import OpenSeed, open_seeds, seeds_for
 from truefit.core.stages import AtStage
 from truefit.core.task import Ask, Fit, FitTask
 
-_PRIVATE = "private-"
-
 #: Settings of scikit-learn that change what a fit does.
 _SETTINGS = ("transform_output", "enable_metadata_routing", "array_api_dispatch")
-_private_numbers = itertools.count()
-
-
-def is_private(key: str) -> bool:
-    """Whether the fit cannot be known by content: never shared, never stored."""
-    return key.startswith(_PRIVATE)
 
 
 class Keys:
@@ -54,7 +46,7 @@ class Keys:
         if task.each_left_out:
             train_key += b"|each left out"
         if estimator_key is None:
-            key = f"{_PRIVATE}{next(_private_numbers)}"
+            key = private_key()
         else:
             content = b"%d|%b|%b|%b" % (IDENTITY_VERSION, self._schema, estimator_key, train_key)
             key = blake2b(content, digest_size=16).hexdigest()

@@ -11,9 +11,10 @@ from typing import Any, Literal, TypeVar
 from truefit.core.data import Data
 from truefit.core.errors import BudgetSpent, ExecutorError, Interrupted
 from truefit.core.job import Executor, Job, Plan, Solver, Store
-from truefit.core.key import Keys, is_private
+from truefit.core.key import Keys
 from truefit.core.outcome import Outcome
 from truefit.core.outcomes import StoredAnswers
+from truefit.core.private_key import is_private
 from truefit.core.progress import Progress
 from truefit.core.task import Fit
 from truefit.engine.fingerprints import Fingerprints
