@@ -137,16 +137,13 @@ def cases():
 def by_scikit_learn(estimator, grid, X, y, splits, scoring):
     if grid is None:
         return cross_validate(estimator, X, y, cv=splits, scoring=scoring)["test_score"].mean()
-    return (
-        GridSearchCV(estimator, grid, cv=splits, scoring=scoring, refit=False).fit(X, y).cv_results_["mean_test_score"]
-    )
+    search = GridSearchCV(estimator, grid, cv=splits, scoring=scoring, refit=False).fit(X, y)
+    return search.cv_results_["mean_test_score"]
 
 
 def by_truefit(estimator, grid, X, y, splits, metric, engine):
-    if grid is None:
-        scores = assess(estimator, X, y, design=splits, metric=metric, engine=engine).split_scores()
-        return np.mean(scores if isinstance(scores, np.ndarray) else next(iter(scores.values())))
-    several = {str(place): clone(estimator).set_params(**point) for place, point in enumerate(ParameterGrid(grid))}
+    points = [{}] if grid is None else ParameterGrid(grid)
+    several = {str(place): clone(estimator).set_params(**point) for place, point in enumerate(points)}
     scores = assess(several, X, y, design=splits, metric=metric, engine=engine).split_scores()
     return np.array([each.mean() for each in scores.values()])
 
