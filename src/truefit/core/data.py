@@ -99,6 +99,10 @@ class Data:
         """Identity of all rows in their order."""
         return rowset_id(self.tokens)
 
+    def rowset_of(self, rows: Rows) -> bytes:
+        """Identity of some rows in ascending order of position."""
+        return self.rowset if rows.whole else rows.rowset(self.tokens)
+
     def locate(self, tokens: Tokens) -> npt.NDArray[np.intp]:
         """Positions of tokens in this table; -1 where a row is not in it."""
         ordered, order = self._by_token

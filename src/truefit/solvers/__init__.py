@@ -21,28 +21,37 @@ def all_solvers(named: Sequence[Solver] = ()) -> tuple[Solver, ...]:
     --------
     >>> [solver.name for solver in all_solvers()]
     ['brought', 'linear loo', 'naive bayes loo', 'discriminant loo', 'quadratic loo', 'neighbours loo', 'kernel loo',
-    'count bayes loo', 'centroid loo', 'dummy loo', 'boosting stages', 'stages', 'step paths', 'shared prefix',
-    'forest sizes', 'network epochs', 'naive bayes', 'discriminant', 'ridge', 'neighbours', 'support vectors', 'plain']
+    'count bayes loo', 'centroid loo', 'dummy loo', 'naive bayes sets', 'count bayes sets', 'centroid sets',
+    'dummy sets', 'linear sets', 'discriminant sets', 'quadratic sets', 'boosting stages', 'stages', 'step paths',
+    'shared prefix', 'forest sizes', 'network epochs', 'naive bayes', 'discriminant', 'ridge', 'neighbours',
+    'support vectors', 'plain']
     """
     # Imported here: who only wants one solver need not load the estimators of the others.
     from truefit.solvers.boosting_stages import BoostingStagesSolver
     from truefit.solvers.brought import BroughtSolver
     from truefit.solvers.centroid_loo import CentroidLooSolver
+    from truefit.solvers.centroid_sets import CentroidSetsSolver
     from truefit.solvers.count_bayes_loo import CountBayesLooSolver
+    from truefit.solvers.count_bayes_sets import CountBayesSetsSolver
     from truefit.solvers.discriminant import DiscriminantSolver
     from truefit.solvers.discriminant_loo import DiscriminantLooSolver
+    from truefit.solvers.discriminant_sets import DiscriminantSetsSolver
     from truefit.solvers.dummy_loo import DummyLooSolver
+    from truefit.solvers.dummy_sets import DummySetsSolver
     from truefit.solvers.forest_sizes import ForestSizesSolver
     from truefit.solvers.kernel_loo import KernelLooSolver
     from truefit.solvers.linear_loo import LinearLooSolver
+    from truefit.solvers.linear_sets import LinearSetsSolver
     from truefit.solvers.naive_bayes import NaiveBayesSolver
     from truefit.solvers.naive_bayes_loo import NaiveBayesLooSolver
+    from truefit.solvers.naive_bayes_sets import NaiveBayesSetsSolver
     from truefit.solvers.neighbours import NeighboursSolver
     from truefit.solvers.neighbours_loo import NeighboursLooSolver
     from truefit.solvers.network_epochs import NetworkEpochsSolver
     from truefit.solvers.plain import PlainSolver
     from truefit.solvers.prefixes import PrefixSolver
     from truefit.solvers.quadratic_loo import QuadraticLooSolver
+    from truefit.solvers.quadratic_sets import QuadraticSetsSolver
     from truefit.solvers.ridge import RidgeSolver
     from truefit.solvers.stages import StagesSolver
     from truefit.solvers.step_paths import StepPathSolver
@@ -59,6 +68,15 @@ def all_solvers(named: Sequence[Solver] = ()) -> tuple[Solver, ...]:
         CentroidLooSolver(),
         DummyLooSolver(),
     )
+    row_sets = (
+        NaiveBayesSetsSolver(),
+        CountBayesSetsSolver(),
+        CentroidSetsSolver(),
+        DummySetsSolver(),
+        LinearSetsSolver(),
+        DiscriminantSetsSolver(),
+        QuadraticSetsSolver(),
+    )
     runs = BoostingStagesSolver(), StagesSolver()
     any_labels = (
         ForestSizesSolver(),
@@ -73,4 +91,4 @@ def all_solvers(named: Sequence[Solver] = ()) -> tuple[Solver, ...]:
     behind = (*named, *any_labels)
     first_steps = StepPathSolver(PrefixSolver(behind))
     pipelines = first_steps, PrefixSolver(behind, (first_steps,))
-    return *named, BroughtSolver(), *left_out, *runs, *pipelines, *any_labels
+    return *named, BroughtSolver(), *left_out, *row_sets, *runs, *pipelines, *any_labels

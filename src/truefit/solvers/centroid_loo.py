@@ -44,15 +44,7 @@ class CentroidLooSolver(ClassLooSolver):
 
     def serves(self, estimator: Any, data: Data) -> bool:
         """Whether distances are the usual ones, and classes are not shrunk."""
-        usual = isinstance(estimator.metric, str) and estimator.metric == "euclidean"
-        return usual and estimator.shrink_threshold is None and self._priors(estimator, data) is not None
-
-    def _priors(self, estimator: Any, data: Data) -> str | Floats | None:
-        priors = estimator.priors
-        if isinstance(priors, str):
-            return priors if priors in ("uniform", "empirical") else None
-        number = 0 if data.classes is None else len(data.classes)
-        return np.asarray(priors, dtype=np.float64) if are_priors(priors, number) else None
+        return is_usual_centroid(estimator, data)
 
     def scores(self, estimator: Any, table: LabelledTable, rows: Index) -> tuple[Floats, Floats]:
         """Return the squared distances in standardised columns, with the shares of the classes."""
@@ -106,3 +98,13 @@ class CentroidLooSolver(ClassLooSolver):
 
 def _grown(count: Any) -> Any:
     return count / (count - 1)
+
+
+def is_usual_centroid(estimator: Any, data: Data) -> bool:
+    """Whether distances are the usual ones, classes are not shrunk, and priors are such as scikit-learn takes."""
+    usual = isinstance(estimator.metric, str) and estimator.metric == "euclidean"
+    if not usual or estimator.shrink_threshold is not None:
+        return False
+    if isinstance(estimator.priors, str):
+        return estimator.priors in ("uniform", "empirical")
+    return are_priors(estimator.priors, 0 if data.classes is None else len(data.classes))

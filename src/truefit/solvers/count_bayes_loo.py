@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -49,47 +50,35 @@ class CountBayesLooSolver(ClassLooSolver):
     def served(self, groups: Sequence[Sequence[Fit]], data: Data) -> Sequence[Sequence[Fit]]:
         """Those on whole numbers, or on what is made of 0 and 1."""
         some = super().served(groups, data)
-        if not some or all(_cut(group[0].estimator) is not None for group in some):
+        if not some or all(cut_of(group[0].estimator) is not None for group in some):
             return some
-        X = np.asarray(data.X, dtype=np.float64)
-        counts, positive = bool(exact_sums(X).all()), bool((X >= 0).all())
+        counted = {binary: whole_counts(data.X, binary) for binary in (False, True)}
         return [
             group
             for group in some
-            if _cut(group[0].estimator) is not None
-            or (counts and (positive or type(group[0].estimator) is BernoulliNB))
+            if cut_of(group[0].estimator) is not None or counted[type(group[0].estimator) is BernoulliNB]
         ]
 
     def serves(self, estimator: Any, data: Data) -> bool:
         """Whether the parameters are such as scikit-learn takes."""
-        switches = is_switch(estimator.force_alpha) and is_switch(estimator.fit_prior)
-        own = is_switch(getattr(estimator, "norm", False)) and _is_cut(getattr(estimator, "binarize", None))
-        # Of a smaller smoothing scikit-learn warns, and takes another.
-        smooth = is_size(estimator.alpha) and (estimator.force_alpha or estimator.alpha >= LEAST_SMOOTHING)
-        return bool(switches and own and smooth and priors_fit(estimator.class_prior, data))
+        return is_usual_count_bayes(estimator, data)
 
     def scores(self, estimator: Any, table: LabelledTable, rows: Index) -> tuple[Floats, Floats]:
         """Return the joint log-likelihoods."""
-        cut = _cut(estimator)
+        cut = cut_of(estimator)
         whole = table.X if cut is None else np.greater(table.X, cut).astype(np.float64)
-        alpha = float(estimator.alpha)
         X, codes, number = whole[rows], table.codes[rows], len(table.counts)
         counts = (table.codes == np.arange(number)[:, None]).astype(np.float64) @ whole
+        everything, complement = counts.sum(axis=0), type(estimator) is ComplementNB
         scores, errors = np.empty((2, number, len(rows)))
         for code in range(number):
             for own in (False, True):
                 some = np.flatnonzero((codes == code) == own)
                 values, left = X[some], table.counts[code] - own
-                if type(estimator) is ComplementNB:
-                    others = counts.sum(axis=0) - counts[code] + alpha
-                    said = _complement(values, others if own else others - values, bool(estimator.norm))
-                elif type(estimator) is MultinomialNB:
-                    said = _multinomial(values, counts[code] - values + alpha if own else counts[code] + alpha)
-                else:
-                    present = counts[code] - values + alpha if own else counts[code] + alpha
-                    said = _bernoulli(values, present, left + 2 * alpha)
-                scores[code, some], errors[code, some] = said
-        if type(estimator) is not ComplementNB:
+                seen = everything - counts[code] if complement else counts[code]
+                given = count_weights(estimator, seen - values if own != complement else seen, left)
+                scores[code, some], errors[code, some] = _scores(values, given)
+        if not complement:
             uniform = np.full(number, 1 / number)
             given = estimator.class_prior
             shares = table.log_shares(given if given is not None else None if estimator.fit_prior else uniform, rows)
@@ -98,32 +87,60 @@ class CountBayesLooSolver(ClassLooSolver):
         return scores, errors
 
 
-def _multinomial(values: Floats, counts: Floats) -> tuple[Floats, Floats]:
+@dataclass(frozen=True, slots=True, eq=False)
+class CountWeights:
+    """What the columns of a row count for in the score of a class, and what is added; with bounds on their errors."""
+
+    weights: Floats
+    off: Floats
+    shift: Floats | float = 0.0
+    shift_off: Floats | float = 0.0
+
+
+def count_weights(estimator: Any, seen: Floats, rows: Any) -> CountWeights:
+    """Return the weights of classes, any number at once: the last axis is that of the columns.
+
+    ``seen`` are the counts of the class, or of all other classes where it is known by these; ``rows`` is how many rows
+    the class has.
+    """
+    alpha = float(estimator.alpha)
+    if type(estimator) is ComplementNB:
+        return _complement(seen + alpha, bool(estimator.norm))
+    if type(estimator) is MultinomialNB:
+        return _multinomial(seen + alpha)
+    return _bernoulli(seen + alpha, rows + 2 * alpha)
+
+
+def _multinomial(counts: Floats) -> CountWeights:
     total = counts.sum(axis=-1, keepdims=True)
     logs, level = np.log(counts), np.log(total)
-    return _product(values, logs - level, 4 * UNIT * (np.abs(logs) + np.abs(level) + growth(values.shape[1])))
+    return CountWeights(logs - level, 4 * UNIT * (np.abs(logs) + np.abs(level) + growth(counts.shape[-1])))
 
 
-def _complement(values: Floats, others: Floats, norm: bool) -> tuple[Floats, Floats]:
+def _complement(others: Floats, norm: bool) -> CountWeights:
     logs = np.log(others / others.sum(axis=-1, keepdims=True))
-    off = 4 * UNIT * (np.abs(logs) + growth(values.shape[1]))
+    off = 4 * UNIT * (np.abs(logs) + growth(others.shape[-1]))
     if not norm:
-        return _product(values, -logs, off)
+        return CountWeights(-logs, off)
     total = logs.sum(axis=-1, keepdims=True)
     weights = logs / total
-    shift = off.sum(axis=-1, keepdims=True) + UNIT * growth(values.shape[1]) * np.abs(total)
-    return _product(values, weights, (off + np.abs(weights) * shift) / np.abs(total))
+    shift = off.sum(axis=-1, keepdims=True) + UNIT * growth(others.shape[-1]) * np.abs(total)
+    return CountWeights(weights, (off + np.abs(weights) * shift) / np.abs(total))
 
 
-def _bernoulli(values: Floats, present: Floats, total: float) -> tuple[Floats, Floats]:
+def _bernoulli(present: Floats, total: Any) -> CountWeights:
     logs = np.log(present) - np.log(total)
-    off = 4 * UNIT * (np.abs(np.log(present)) + abs(math.log(total)))
+    off = 4 * UNIT * (np.abs(np.log(present)) + np.abs(np.log(total)))
     share = np.exp(logs)
     absent = np.log(1 - share)
     off_absent = (off * share + 4 * UNIT) / (1 - share) + 4 * UNIT * np.abs(absent)
-    scores, error = _product(values, logs - absent, off + off_absent)
-    rounding = UNIT * growth(values.shape[1]) * np.abs(absent).sum(axis=-1)
-    return scores + absent.sum(axis=-1), error + off_absent.sum(axis=-1) + rounding
+    rounding = UNIT * growth(present.shape[-1]) * np.abs(absent).sum(axis=-1)
+    return CountWeights(logs - absent, off + off_absent, absent.sum(axis=-1), off_absent.sum(axis=-1) + rounding)
+
+
+def _scores(values: Floats, given: CountWeights) -> tuple[Floats, Floats]:
+    scores, error = _product(values, given.weights, given.off)
+    return scores + given.shift, error + given.shift_off
 
 
 def _product(values: Floats, weights: Floats, off: Floats) -> tuple[Floats, Floats]:
@@ -134,11 +151,26 @@ def _product(values: Floats, weights: Floats, off: Floats) -> tuple[Floats, Floa
     return np.einsum("ij,ij->i", values, weights), np.einsum("ij,ij->i", np.abs(values), rounding)
 
 
-def _cut(estimator: Any) -> float | None:
+def cut_of(estimator: Any) -> float | None:
     """Return above which values count as 1, and otherwise 0; None where they stay what they are."""
     cut = getattr(estimator, "binarize", None)
     return None if cut is None else float(cut)
 
 
-def _is_cut(value: Any) -> bool:
+def _iscut_of(value: Any) -> bool:
     return value is None or is_size(value)
+
+
+def whole_counts(X: Any, any_sign: bool = False) -> bool:
+    """Whether a table has whole numbers only, from 0 on unless of ``any_sign``, that can be added up exactly."""
+    values = np.asarray(X, dtype=np.float64)
+    return bool(exact_sums(values).all()) and (any_sign or bool((values >= 0).all()))
+
+
+def is_usual_count_bayes(estimator: Any, data: Data) -> bool:
+    """Whether the parameters are such as scikit-learn takes."""
+    switches = is_switch(estimator.force_alpha) and is_switch(estimator.fit_prior)
+    own = is_switch(getattr(estimator, "norm", False)) and _iscut_of(getattr(estimator, "binarize", None))
+    # Of a smaller smoothing scikit-learn warns, and takes another.
+    smooth = is_size(estimator.alpha) and (estimator.force_alpha or estimator.alpha >= LEAST_SMOOTHING)
+    return bool(switches and own and smooth and priors_fit(estimator.class_prior, data))

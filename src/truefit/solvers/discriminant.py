@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -26,7 +28,7 @@ from truefit.solvers.rounding import (
     growth,
 )
 from truefit.solvers.same_rows import centred
-from truefit.solvers.scored import Features, ScoredSolver
+from truefit.solvers.scored import Features, ScoredSolver, weighted
 
 Floats = npt.NDArray[np.float64]
 
@@ -115,7 +117,12 @@ class DiscriminantTable:
         """Return the models of all label vectors; None where the priors are not those of its classes."""
         if self.priors is not None and not are_priors(self.priors, len(sweep.classes)):
             return None
-        return DiscriminantModels(self, sweep)
+        counts = sweep.counts.T[:, :, None].astype(np.float64)
+        [sums] = sweep.sums(*self.own)
+        means = sums / counts
+        within = _within(self.covariance, means, counts / self.n)
+        lost = (np.diagonal(self.covariance) / np.diagonal(within, axis1=1, axis2=2)).max(axis=1)
+        return DiscriminantModels(self, counts, means, within, lost)
 
     @cached_property
     def axes(self) -> Floats:
@@ -125,22 +132,30 @@ class DiscriminantTable:
 
 
 class DiscriminantModels:
-    """Coefficients of each class under each label vector: arrays of shape (classes, vectors, columns).
+    """Coefficients of each class in each model: arrays of shape (classes, models, columns).
 
     Columns are standardised by their deviation within classes.
+
+    Parameters
+    ----------
+    table : DiscriminantTable
+        What is known of the rows whatever the model.
+    counts : ndarray of shape (classes, models, 1)
+        How many rows each class has.
+    means : ndarray of shape (classes, models, columns)
+    within : ndarray of shape (models, columns, columns)
+        The covariance within classes.
+    lost : ndarray of shape (models,)
+        How many times larger what was added up for a variance within classes is than that: rounding goes by it.
     """
 
-    def __init__(self, table: DiscriminantTable, sweep: LabelSweep) -> None:
+    def __init__(self, table: DiscriminantTable, counts: Floats, means: Floats, within: Floats, lost: Floats) -> None:
         self.table = table
-        self.shape = len(sweep.classes) - 1, len(sweep.places)
-        shares = sweep.counts.T[:, :, None] / table.n
+        n = counts.sum(axis=0)
+        shares = counts / n
         priors = shares if table.priors is None else np.asarray(table.priors, dtype=np.float64)[:, None, None]
-        [sums] = sweep.sums(*table.own)
-        means = sums / (shares * table.n)
-        within = _within(table.covariance, means, shares)
         self.deviation = np.sqrt(np.diagonal(within, axis1=1, axis2=2))
-        separation = (np.diagonal(table.covariance) / self.deviation**2).max(axis=1)
-        self.blur = UNIT * (growth(table.n) / 8 * separation + 8 * math.sqrt(len(table.used)))
+        self.blur = UNIT * (growth(int(n.max())) / 8 * lost + 8 * math.sqrt(len(table.used)))
         correlation = within / (self.deviation[:, :, None] * self.deviation[:, None, :])
         self.inverse, self.condition, self.dropped = _inverses(correlation, table.tol**2, 64 * self.blur)
         middle = (priors * means).sum(axis=0)
@@ -148,17 +163,25 @@ class DiscriminantModels:
         solved = (apart[:, :, None, :] @ self.inverse)[:, :, 0, :]
         coef = solved / self.deviation
         constant = np.log(priors[:, :, 0]) - 0.5 * (apart * solved).sum(axis=2) - (middle * coef).sum(axis=2)
-        self.coef = (coef[1:] - coef[0]).reshape(-1, coef.shape[2])
-        self.shift = (constant[1:] - constant[0]).reshape(-1, 1)
+        self.coef = coef[1:] - coef[0]
+        self.shift = (constant[1:] - constant[0])[:, :, None]
         self.strength = 2 * np.linalg.norm(solved, axis=2).max(axis=0)
-        if len(sweep.classes) > 2:
+        if len(counts) > 2:
             self.condition[~_all_directions(apart, solved, np.sqrt(priors), table.tol)] = np.inf
+
+    def some(self, models: Sequence[int]) -> DiscriminantModels:
+        """Return some of the models."""
+        few = copy(self)
+        for name in ("deviation", "blur", "inverse", "condition", "dropped", "strength"):
+            setattr(few, name, getattr(self, name)[models])
+        few.coef, few.shift = self.coef[:, models], self.shift[:, models]
+        return few
 
     def leads(self, features: Features) -> Floats:
         """Return how far the scores of rows lead over that of the first class."""
-        leads: Floats = self.coef @ features[0].T
+        leads = weighted(self.coef, features[0])
         leads += self.shift
-        return leads.reshape(*self.shape, len(features[0]))
+        return leads
 
     def error(self, features: Features) -> Floats:
         """Bound the error of the leads.

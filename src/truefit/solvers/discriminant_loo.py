@@ -47,11 +47,7 @@ class DiscriminantLooSolver(ClassLooSolver):
 
     def serves(self, estimator: Any, data: Data) -> bool:
         """Whether an SVD is asked for, with parameters such as scikit-learn takes, of more rows than columns."""
-        usual = all(getattr(estimator, name) is None for name in ("shrinkage", "covariance_estimator", "n_components"))
-        by_svd = isinstance(estimator.solver, str) and estimator.solver == "svd"
-        valid = is_switch(estimator.store_covariance) and is_size(estimator.tol) and priors_fit(estimator.priors, data)
-        tall = len(data.X.shape) == 2 and 2 * data.X.shape[1] < data.n
-        return usual and by_svd and valid and tall
+        return is_usual_discriminant(estimator, data)
 
     def probabilities(self, scores: ClassScores) -> tuple[Floats, npt.NDArray[np.bool_]]:
         """Two classes are told apart by one number."""
@@ -120,3 +116,12 @@ def _strengths(means: Floats, own: Floats, counts: Floats, codes: Index, priors:
     eigenvalues = np.linalg.eigvalsh(np.where(usable[:, None, None], products, 0.0))
     possible = min(classes - 1, means.shape[1])
     return np.where(usable, eigenvalues[:, -possible] / eigenvalues[:, -1], np.nan).reshape(rows)
+
+
+def is_usual_discriminant(estimator: Any, data: Data) -> bool:
+    """Whether an SVD is asked for, with parameters such as scikit-learn takes, of more rows than columns."""
+    usual = all(getattr(estimator, name) is None for name in ("shrinkage", "covariance_estimator", "n_components"))
+    by_svd = isinstance(estimator.solver, str) and estimator.solver == "svd"
+    valid = is_switch(estimator.store_covariance) and is_size(estimator.tol) and priors_fit(estimator.priors, data)
+    tall = len(data.X.shape) == 2 and 2 * data.X.shape[1] < data.n
+    return usual and by_svd and valid and tall

@@ -38,18 +38,7 @@ class DummyLooSolver(LeftOutSolver):
 
     def served(self, groups: Sequence[Sequence[Fit]], data: Data) -> Sequence[Sequence[Fit]]:
         """Those that look at nothing else."""
-        return [group for group in groups if self._serves(group[0], data)]
-
-    def _serves(self, fit: Fit, data: Data) -> bool:
-        dummy, labels = fit.estimator, labels_of(fit, data)
-        if not isinstance(dummy.strategy, str) or dummy.constant is not None or data.X is None:
-            return False
-        if type(dummy) is DummyClassifier:
-            known = data.classes is not None and bool(coded(labels, data.classes)[1].all())
-            return known and dummy.random_state is None and dummy.strategy in ("most_frequent", "prior")
-        numbers = data.task == "regression" and labels.ndim == 1 and labels.dtype.kind in "iuf"
-        asked = all(ask.response == "predict" for ask in fit.asks)
-        return numbers and labels.dtype.itemsize == 8 and asked and dummy.strategy in ("mean", "median")
+        return [group for group in groups if is_usual_dummy(group[0], data)]
 
     def left_out(self, estimator: Any, labels: npt.NDArray[Any], data: Data, rows: Index) -> LeftOut:
         """Take each label out of the counts, of the sum, or of the order."""
@@ -64,6 +53,19 @@ class DummyLooSolver(LeftOutSolver):
         values = mean - (y[rows] - mean) / (n - 1)
         error = UNIT * growth(n) * np.abs(y).mean() + 4 * UNIT * np.abs(values)
         return LeftOut({"predict": values}, MARGIN * error <= TOLERANCE * np.abs(values))
+
+
+def is_usual_dummy(fit: Fit, data: Data) -> bool:
+    """Whether a dummy looks at the labels alone, and nothing is drawn by chance."""
+    dummy, labels = fit.estimator, labels_of(fit, data)
+    if not isinstance(dummy.strategy, str) or dummy.constant is not None or data.X is None:
+        return False
+    if type(dummy) is DummyClassifier:
+        known = data.classes is not None and bool(coded(labels, data.classes)[1].all())
+        return known and dummy.random_state is None and dummy.strategy in ("most_frequent", "prior")
+    numbers = data.task == "regression" and labels.ndim == 1 and labels.dtype.kind in "iuf"
+    asked = all(ask.response == "predict" for ask in fit.asks)
+    return numbers and labels.dtype.itemsize == 8 and asked and dummy.strategy in ("mean", "median")
 
 
 def _classes(estimator: Any, labels: npt.NDArray[Any], data: Data, rows: Index) -> LeftOut:

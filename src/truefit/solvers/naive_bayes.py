@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from copy import copy
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -11,12 +13,13 @@ from sklearn.naive_bayes import GaussianNB
 
 from truefit.core.data import Data
 from truefit.core.task import Fit, Response
+from truefit.solvers.class_moments import ClassMoments
 from truefit.solvers.class_scores import ClassScores
 from truefit.solvers.label_sweep import LabelSweep
 from truefit.solvers.parameters import are_priors, is_size
 from truefit.solvers.rounding import MARGIN, TOLERANCE, UNIT, column_growth, column_tops
 from truefit.solvers.same_rows import centred
-from truefit.solvers.scored import Features, ScoredSolver
+from truefit.solvers.scored import Features, ScoredSolver, weighted
 
 Floats = npt.NDArray[np.float64]
 
@@ -83,43 +86,71 @@ class NaiveBayesTable:
         """Return the models of all label vectors; None where the priors are not those of its classes."""
         if self.priors is not None and not are_priors(self.priors, len(sweep.classes)):
             return None
-        return NaiveBayesModels(self, sweep)
+        counts = sweep.counts.T[:, :, None].astype(np.float64)
+        mean, second = (sums / counts for sums in sweep.sums(*self.own))
+        total = (counts * second)[:, 0].sum(axis=0) / self.n  # whatever the labels, and the centre is the mean
+        # Squares cancel, and the first class is what the others leave of the total.
+        summed = second.copy()
+        summed[0] += total * (self.n / counts[0])
+        return NaiveBayesModels(self, ClassMoments(counts, mean, second - mean**2, summed, total[None]))
+
+
+class BayesTable(Protocol):
+    """Training rows: how far from 0 they are, and how far sums of them may be off; and the parameters of the learner.
+
+    ``rounding`` is that of a mean or a sum of squares of each column, relative to what was added up.
+    """
+
+    priors: Any
+    smoothing: float
+    p: int
+    centre: Floats
+    rounding: Floats
 
 
 class NaiveBayesModels:
-    """Means and variances of each class under each label vector: arrays of shape (classes, vectors, columns)."""
+    """Means and variances of each class in each model: arrays of shape (classes, models, columns)."""
 
-    def __init__(self, table: NaiveBayesTable, sweep: LabelSweep) -> None:
+    def __init__(self, table: BayesTable, moments: ClassMoments) -> None:
         self.table = table
-        counts = sweep.counts.T[:, :, None].astype(np.float64)
-        self.mean, second = (sums / counts for sums in sweep.sums(*table.own))
-        total = (counts * second)[:, 0].sum(axis=0) / table.n  # whatever the labels, and the centre is the mean
-        self.usual = total + table.smoothing * total.max()
-        self.variance = second - self.mean**2 + table.smoothing * total.max()
+        self.mean = moments.mean
+        smoothing = table.smoothing * moments.total.max(axis=1, keepdims=True)
+        self.usual = (moments.total + smoothing).max(axis=0)
+        self.variance = moments.variance + smoothing
         self.deviation = np.sqrt(self.variance)
-        self._bound_moments(second, total, counts)
-        self.constant = self._log_priors(counts[:, :, 0] / table.n)
+        self._bound_moments(moments.summed)
+        self.constant = self._log_priors((moments.counts / moments.counts.sum(axis=0))[:, :, 0])
         self.constant = self.constant - 0.5 * np.log(2 * np.pi * self.variance).sum(axis=2)
         constant = self.constant - 0.5 * (self.mean**2 / self.variance).sum(axis=2)
         precision, pull = 1 / self.variance, self.mean / self.variance
-        self.shape = len(sweep.classes) - 1, len(sweep.places)
-        self.pull = (pull[1:] - pull[0]).reshape(-1, table.p)
-        self.bend = -0.5 * (precision[1:] - precision[0]).reshape(-1, table.p)
-        self.shift = (constant[1:] - constant[0]).reshape(-1, 1)
+        self.pull = pull[1:] - pull[0]
+        self.bend = -0.5 * (precision[1:] - precision[0])
+        self.shift = (constant[1:] - constant[0])[:, :, None]
+
+    def some(self, models: Sequence[int]) -> NaiveBayesModels:
+        """Return some of the models."""
+        few = copy(self)
+        for name in (
+            "mean",
+            "variance",
+            "deviation",
+            "mean_error",
+            "variance_error",
+            "constant",
+            "pull",
+            "bend",
+            "shift",
+        ):
+            setattr(few, name, getattr(self, name)[:, models])
+        return few
 
     def _log_priors(self, shares: Floats) -> Floats:
         priors = self.table.priors
         return np.log(shares) if priors is None else np.log(np.asarray(priors, dtype=np.float64))[:, None]
 
-    def _bound_moments(self, second: Floats, total: Floats, counts: Floats) -> None:
-        """Bound how far the moments may be off.
-
-        Here squares cancel, and the first class is what the others leave of the total; scikit-learn's means are those
-        of large numbers.
-        """
+    def _bound_moments(self, summed: Floats) -> None:
+        """Bound how far the moments may be off: scikit-learn's means are those of large numbers."""
         grown = self.table.rounding
-        summed = second.copy()
-        summed[0] += total * (self.table.n / counts[0])
         raw = np.abs(self.table.centre + self.mean) + self.deviation
         self.mean_error = grown * (raw + np.sqrt(summed))
         self.variance_error = grown * (1 + 2 * summed / self.variance) + 4 * UNIT * raw / self.deviation
@@ -127,10 +158,10 @@ class NaiveBayesModels:
     def leads(self, features: Features) -> Floats:
         """Return how far the joint log-likelihoods of rows lead over that of the first class."""
         values, squares = features
-        leads: Floats = self.pull @ values.T
-        leads += self.bend @ squares.T
+        leads = weighted(self.pull, values)
+        leads += weighted(self.bend, squares)
         leads += self.shift
-        return leads.reshape(*self.shape, len(values))
+        return leads
 
     def error(self, features: Features) -> Floats:
         """Bound the error of the leads.

@@ -43,7 +43,7 @@ class NaiveBayesLooSolver(ClassLooSolver):
 
     def serves(self, estimator: Any, data: Data) -> bool:
         """Whether the parameters are such as scikit-learn takes."""
-        return is_size(estimator.var_smoothing) and priors_fit(estimator.priors, data)
+        return is_usual_bayes(estimator, data)
 
     def scores(self, estimator: Any, table: LabelledTable, rows: Index) -> tuple[Floats, Floats]:
         """Return the joint log-likelihoods."""
@@ -83,3 +83,8 @@ class NaiveBayesLooSolver(ClassLooSolver):
         variance = (squares - taken) / (n - 1)
         off = table.rounding * (squares + taken) / (n - 1) + 4 * UNIT * np.abs(centre) * np.sqrt(squares / n)
         return share * variance.max(axis=1, keepdims=True), share * off.max(axis=1, keepdims=True)
+
+
+def is_usual_bayes(estimator: Any, data: Data) -> bool:
+    """Whether the parameters of a ``GaussianNB`` are such as scikit-learn takes."""
+    return is_size(estimator.var_smoothing) and priors_fit(estimator.priors, data)

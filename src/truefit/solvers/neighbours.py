@@ -15,7 +15,8 @@ from truefit.core.task import Fit, Response
 from truefit.solvers.label_sweep import classes_for, label_sweeps
 from truefit.solvers.neighbour_search import Neighbours, NeighbourSearch, is_euclidean
 from truefit.solvers.questions import questions
-from truefit.solvers.same_rows import Reply, SameRowsSolver, reply_to
+from truefit.solvers.replies import Reply
+from truefit.solvers.same_rows import SameRowsSolver, reply_to
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]

@@ -45,11 +45,7 @@ class QuadraticLooSolver(ClassLooSolver):
 
     def serves(self, estimator: Any, data: Data) -> bool:
         """Whether an SVD is asked for, with parameters such as scikit-learn takes."""
-        usual = estimator.shrinkage is None and estimator.covariance_estimator is None
-        by_svd = isinstance(estimator.solver, str) and estimator.solver == "svd"
-        sizes = is_size(estimator.reg_param) and estimator.reg_param <= 1 and is_size(estimator.tol)
-        valid = is_switch(estimator.store_covariance) and priors_fit(estimator.priors, data)
-        return usual and by_svd and sizes and valid
+        return is_usual_quadratic(estimator, data)
 
     def scores(self, estimator: Any, table: LabelledTable, rows: Index) -> tuple[Floats, Floats]:
         """Return the logarithms of shares less half the squared distances and logarithms of determinants."""
@@ -114,3 +110,12 @@ class ClassSpread:
         error = 2 * error + 8 * UNIT * math.sqrt(p) * (squares + np.abs(doubled) + 1)
         error[~(least > 2 * self.tol + 16 * UNIT * math.sqrt(p) * largest)] = np.inf
         return doubled, error
+
+
+def is_usual_quadratic(estimator: Any, data: Data) -> bool:
+    """Whether an SVD is asked for, with parameters such as scikit-learn takes."""
+    usual = estimator.shrinkage is None and estimator.covariance_estimator is None
+    by_svd = isinstance(estimator.solver, str) and estimator.solver == "svd"
+    sizes = is_size(estimator.reg_param) and estimator.reg_param <= 1 and is_size(estimator.tol)
+    valid = is_switch(estimator.store_covariance) and priors_fit(estimator.priors, data)
+    return usual and by_svd and sizes and valid

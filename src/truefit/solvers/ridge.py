@@ -16,7 +16,8 @@ from truefit.core.task import Fit, Response
 from truefit.solvers.label_sweep import LabelSweep, classes_for, label_sweeps
 from truefit.solvers.parameters import is_seed, is_size, is_switch
 from truefit.solvers.questions import questions
-from truefit.solvers.same_rows import Reply, SameRowsSolver, as_floats, centred, reply_to
+from truefit.solvers.replies import Reply
+from truefit.solvers.same_rows import SameRowsSolver, as_floats, centred, reply_to
 
 Floats = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,11 +12,12 @@ from sklearn import get_config
 
 from truefit.core.data import Data
 from truefit.core.job import Job
-from truefit.core.outcome import Answer, Outcome
+from truefit.core.outcome import Answer
 from truefit.core.task import Fit, Response
 from truefit.solvers.families import Families
-from truefit.solvers.plain import checked, fit_plain, or_plain, row_blocks
+from truefit.solvers.plain import checked, row_blocks
 from truefit.solvers.questions import Question
+from truefit.solvers.replies import Reply, ReplySolver
 
 #: Label codes of one job take at most about this much.
 LABEL_BYTES = 64 << 20
@@ -27,31 +25,8 @@ LABEL_BYTES = 64 << 20
 WORK_BYTES = 32 << 20
 
 
-@dataclass(slots=True)
-class Reply:
-    """What a fit answers; ``trusted`` turns False where it cannot be shown to be what plain fitting would say."""
-
-    classes: npt.NDArray[Any] | None = None
-    answers: list[Answer] = field(default_factory=list)
-    trusted: bool = True
-
-
-class SameRowsSolver(ABC):
-    """Fits on the same rows with other labels: the work that depends on X alone is done once for all of them.
-
-    A subclass says which estimators it is for (``kinds``, exact types), which responses it can give, which parameters
-    it serves, and how it replies. Its ``path`` names parameters in which estimators may differ too, because the work on
-    X is the same whatever they are. A fit that gets no reply, or one that is not to be trusted, is fitted plainly.
-    The time spent is charged to all fits of a job in equal parts.
-    """
-
-    name: str
-    kinds: tuple[type, ...] = ()
-    responses: frozenset[Response] = frozenset({"predict", "predict_proba"})
-    #: Parameters on which the work on X does not depend.
-    path: tuple[str, ...] = ()
-    #: Fits in one job; fewer where each still takes long, so that several workers can share them.
-    most: int = 1000
+class SameRowsSolver(ReplySolver):
+    """Fits on the same rows with other labels: the work that depends on X alone is done once for all of them."""
 
     def claim(self, fits: Sequence[Fit], data: Data) -> list[Job]:
         """One job, or a few, for each family of estimators and each set of training rows with at least two fits."""
@@ -72,52 +47,9 @@ class SameRowsSolver(ABC):
                 jobs.extend(self._job(group[i : i + most]) for i in range(0, len(group), most))
         return jobs
 
-    def _served(self, group: Sequence[Fit], data: Data) -> list[Fit]:
-        """Return those that are served; the same estimator on the same rows is judged once."""
-        served: dict[bytes, bool] = {}
-        for fit in group if len(group) > 1 else ():
-            if fit.estimator_key not in served:
-                served[fit.estimator_key] = self.serves(fit, data)
-        return [fit for fit in group if served.get(fit.estimator_key)]
-
-    def _takes_weights(self, data: Data) -> bool:
-        return data.weight is None
-
-    def _can_answer(self, fit: Fit) -> bool:
-        # No model comes of a shortcut, and one that is there answers faster.
-        return fit.model is None and not fit.keep_model and all(ask.response in self.responses for ask in fit.asks)
-
-    def _job(self, fits: Sequence[Fit]) -> Job:
-        return Job(self, tuple(fits))
-
-    @abstractmethod
-    def serves(self, fit: Fit, data: Data) -> bool:
-        """Whether parameters and sizes are such that answers are exact."""
-
     def takes(self, data: Data) -> bool:
         """Whether X is a table that can be worked with: dense, finite, and of full precision."""
         return full_precision(data)
-
-    @abstractmethod
-    def replies(self, fits: Sequence[Fit], data: Data) -> Sequence[Reply | None]:
-        """Return a reply for each fit; None for those that are to be fitted plainly."""
-
-    def solve(self, job: Job, data: Data) -> list[Outcome]:
-        """Answer all label vectors together."""
-        return or_plain(self._solve, job, data)
-
-    def _solve(self, job: Job, data: Data) -> list[Outcome]:
-        start = time.perf_counter()
-        replies = self.replies(job.fits, data)
-        seconds = (time.perf_counter() - start) / len(job.fits)
-        outcomes = []
-        for fit, reply in zip(job.fits, replies, strict=True):
-            if reply is not None and reply.trusted:
-                outcomes.append(Outcome(fit.key, tuple(reply.answers), seconds, self.name, reply.classes))
-            else:
-                outcome = fit_plain(fit, data)
-                outcomes.append(replace(outcome, fit_seconds=outcome.fit_seconds + seconds))
-        return outcomes
 
 
 def reply_to(

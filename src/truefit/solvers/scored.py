@@ -16,7 +16,8 @@ from truefit.solvers.class_scores import ClassScores
 from truefit.solvers.label_sweep import STRETCH, LabelSweep, classes_for, label_sweeps, stretches
 from truefit.solvers.plain import row_blocks
 from truefit.solvers.questions import Question, questions
-from truefit.solvers.same_rows import WORK_BYTES, Reply, SameRowsSolver, as_floats
+from truefit.solvers.replies import Reply
+from truefit.solvers.same_rows import WORK_BYTES, SameRowsSolver, as_floats
 
 Floats = npt.NDArray[np.float64]
 #: Tables of which a score is a linear function, a row for each row of X.
@@ -112,3 +113,22 @@ def _blocks(index: npt.NDArray[np.intp], own: Features | None, table: ScoredTabl
         return
     for block in row_blocks(index, data):
         yield table.features(as_floats(data.take(block)))
+
+
+def weighted(weights: Floats, table: Floats) -> Floats:
+    """Return the sums of values times weights, of shape (classes - 1, models, rows).
+
+    ``weights`` are of shape (classes - 1, models, columns). ``table`` has the same rows for all models; with an axis
+    more, other rows for each.
+
+    Examples
+    --------
+    >>> weights = np.array([[[1.0, 2.0], [3.0, 4.0]]])
+    >>> weighted(weights, np.array([[1.0, 0.0], [1.0, 1.0]]))
+    array([[[1., 3.], [3., 7.]]])
+    >>> weighted(weights, np.array([[[1.0, 0.0]], [[1.0, 1.0]]]))
+    array([[[1.], [7.]]])
+    """
+    if table.ndim == 2:
+        return (weights.reshape(-1, weights.shape[2]) @ table.T).reshape(*weights.shape[:2], len(table))
+    return np.ascontiguousarray(np.moveaxis(table @ np.moveaxis(weights, 0, 2), 2, 0))

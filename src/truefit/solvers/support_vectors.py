@@ -18,8 +18,9 @@ from truefit.solvers.kernel_matrix import Kernel, kernel_of, norms
 from truefit.solvers.label_sweep import classes_for, label_sweeps
 from truefit.solvers.plain import checked
 from truefit.solvers.questions import questions
+from truefit.solvers.replies import Reply
 from truefit.solvers.rounding import MARGIN, TOLERANCE, UNIT, growth
-from truefit.solvers.same_rows import WORK_BYTES, Reply, SameRowsSolver, as_floats, reply_to
+from truefit.solvers.same_rows import WORK_BYTES, SameRowsSolver, as_floats, reply_to
 
 Floats = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]

@@ -20,9 +20,12 @@ from truefit.methods.assessment.estimate import Estimate
 from truefit.methods.capacity.bias_variance import bias_variance_plan, make_setup
 from truefit.methods.comparison.compare import Comparison
 from truefit.methods.comparison.terms import Terms, TestChoice, told_by_rows
-from truefit.methods.curves.learning_curve import LearningCurve, curve_terms, learning_curve_plan, sampled_table
+from truefit.methods.curves.learning_curve import LearningCurve
 from truefit.methods.curves.learning_curves import LearningCurves
+from truefit.methods.curves.measuring import learning_curve_plan
+from truefit.methods.curves.sampled import sampled_table
 from truefit.methods.curves.schedule import least_size
+from truefit.methods.curves.terms import curve_terms
 from truefit.methods.perturbation.perturb import perturb_plan
 from truefit.methods.perturbation.terms import make_terms
 from truefit.methods.selection.nested import NestedAssessment
