@@ -17,7 +17,7 @@ import platform
 import sys
 import time
 import warnings
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from pathlib import Path
 
 import numpy as np
@@ -128,8 +128,10 @@ def run(folder, store, repetitions, workers, minutes):
     known = finished(store)
     lacking = [(name, seed) for seed in range(repetitions) for name in TABLES if (name, seed) not in known]
     ends = math.inf if minutes is None else time.monotonic() + 60 * minutes
+    cut_off = store.is_file() and not store.read_text().endswith("\n")
     with ProcessPoolExecutor(workers, max_tasks_per_child=1) as pool, store.open("a") as file:
-        running = set()
+        file.write("\n" if cut_off else "")
+        running: set[Future] = set()
         # One at a time to each worker, so that none is begun when time is up.
         while lacking or running:
             while lacking and len(running) < workers and time.monotonic() < ends:
