@@ -12,7 +12,7 @@ from truefit.core.errors import InvalidInput
 
 NAMES = (
     *SPEED,
-    *("loo_ridge", "row_sets", "racing", "by_hand", "study_replay"),
+    *("loo_ridge", "row_sets", "racing", "study_replay"),
     *("memory_of_fits", "memory_of_workers", "rows_on_demand"),
     *("curve_coverage", "curve_adult", "curve_cost"),
 )

@@ -47,6 +47,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
+from benchmarks.table import Row, show
 from truefit import Engine, study
 from truefit.core.data import Data
 from truefit.methods.selection.default_candidates import default_candidates
@@ -274,7 +275,7 @@ def answers_of(result):
 
 
 def compared(title, X, y, candidates):
-    """Study a table, then answer the same by hand; print both, and return the ratios of fits and seconds."""
+    """Study a table, then answer the same by hand; print both, and return the seconds of the processor."""
     with Engine(on_error="record", progress=False) as engine:
         start, busy = time.perf_counter(), time.process_time()
         result = study(X, y, candidates, engine=engine)
@@ -292,16 +293,20 @@ def compared(title, X, y, candidates):
     print(f"  {'the study':<20} {run:6,d} {own:7.1f}  ({own_cpu:.1f} s of CPU; {asked:,} fits asked for)")
     if result.dropped:
         print(f"  the study let go on the way: {', '.join(each.name for each in result.dropped)}")
-    ratios = f"fits {fits / run:.2f}, seconds {peer / own:.2f}, of CPU {peer_cpu / own_cpu:.2f}"
-    print(f"  ratio: {ratios} (wanted: {TARGET:g})", flush=True)
-    return fits / run, peer / own
+    print(f"  ratio of fits {fits / run:.2f}, of seconds by the clock {peer / own:.2f}", flush=True)
+    return Row(f"{title}, {fits:,} fits by hand", peer_cpu, own_cpu, asked, run, None, TARGET)
+
+
+def rows():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, X, y in tables():
+            yield compared(f"{name}, default candidates", X, y, default_candidates(X, "classification"))
+            yield compared(f"{name}, a grid", X, y, grid_candidates(X))
 
 
 def main():
-    warnings.simplefilter("ignore")
-    for name, X, y in tables():
-        compared(f"{name}, default candidates", X, y, default_candidates(X, "classification"))
-        compared(f"{name}, a grid", X, y, grid_candidates(X))
+    show(rows())
 
 
 if __name__ == "__main__":

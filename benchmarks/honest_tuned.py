@@ -139,7 +139,7 @@ def by_engine(X, y, engine):
 
 def rows():
     X, y = real_table("adult", ROWS)
-    X, n = pd.get_dummies(X).to_numpy(float), len(CANDIDATES)
+    X, n = pd.get_dummies(X).to_numpy(np.float32), len(CANDIDATES)  # as trees have it
     Parallel(JOBS)(delayed(fitted)(TREE, X, y, np.arange(50), np.arange(50)) for _ in range(JOBS))  # workers are up
     hand = ByHand(X, y)
     shared, anew = hand.all()
