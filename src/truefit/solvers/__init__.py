@@ -22,9 +22,9 @@ def all_solvers(named: Sequence[Solver] = ()) -> tuple[Solver, ...]:
     >>> [solver.name for solver in all_solvers()]
     ['brought', 'linear loo', 'naive bayes loo', 'discriminant loo', 'quadratic loo', 'neighbours loo', 'kernel loo',
     'count bayes loo', 'centroid loo', 'dummy loo', 'naive bayes sets', 'count bayes sets', 'centroid sets',
-    'dummy sets', 'linear sets', 'discriminant sets', 'quadratic sets', 'boosting stages', 'stages', 'step paths',
-    'shared prefix', 'forest sizes', 'network epochs', 'naive bayes', 'discriminant', 'ridge', 'neighbours',
-    'support vectors', 'plain']
+    'dummy sets', 'linear sets', 'discriminant sets', 'quadratic sets', 'kernel sets', 'boosting stages', 'stages',
+    'step paths', 'shared prefix', 'forest sizes', 'network epochs', 'naive bayes', 'discriminant', 'ridge',
+    'neighbours', 'support vectors', 'plain']
     """
     # Imported here: who only wants one solver need not load the estimators of the others.
     from truefit.solvers.boosting_stages import BoostingStagesSolver
@@ -40,6 +40,7 @@ def all_solvers(named: Sequence[Solver] = ()) -> tuple[Solver, ...]:
     from truefit.solvers.dummy_sets import DummySetsSolver
     from truefit.solvers.forest_sizes import ForestSizesSolver
     from truefit.solvers.kernel_loo import KernelLooSolver
+    from truefit.solvers.kernel_sets import KernelSetsSolver
     from truefit.solvers.linear_loo import LinearLooSolver
     from truefit.solvers.linear_sets import LinearSetsSolver
     from truefit.solvers.naive_bayes import NaiveBayesSolver
@@ -76,6 +77,7 @@ def all_solvers(named: Sequence[Solver] = ()) -> tuple[Solver, ...]:
         LinearSetsSolver(),
         DiscriminantSetsSolver(),
         QuadraticSetsSolver(),
+        KernelSetsSolver(),
     )
     runs = BoostingStagesSolver(), StagesSolver()
     any_labels = (

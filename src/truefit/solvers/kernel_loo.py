@@ -72,18 +72,14 @@ class KernelLooSolver(LeftOutSolver):
         """Those whose kernel is known and stays as it is, where the matrix fits in memory."""
         if data.task != "regression" or 3 * 8 * data.n**2 > MATRIX_BYTES:
             return []
-        some = [group for group in groups if _serves(group[0], data)]
+        some = [group for group in groups if is_usual_kernel(group[0], data)]
         return some if some and full_precision(data) else []
 
     def left_out(self, estimator: Any, labels: npt.NDArray[Any], data: Data, rows: Index) -> LeftOut:
         """Invert once and read off every prediction."""
         X, y = as_floats(data.X), labels.astype(np.float64)
         with np.errstate(all="ignore"):  # what comes out as NaN or infinite is not trusted
-            matrix, off = (
-                _ridge_matrix(estimator, X) if type(estimator) is KernelRidge else _process_matrix(estimator, X)
-            )
-            matrix.flat[:: len(matrix) + 1] += float(estimator.alpha)
-            inverse = InverseKernel(matrix, off, X.shape[1])
+            inverse = InverseKernel(*kernel_matrix(estimator, X), X.shape[1])
             if getattr(estimator, "normalize_y", False):
                 predictions, error = _normalised(inverse, y)
             else:
@@ -134,7 +130,9 @@ class InverseKernel:
         self.norm = np.sqrt(np.einsum("ij,ij->i", self.inverse, self.inverse))
         #: The weights of the other rows' targets in a prediction, as a vector's norm.
         self.pull = np.sqrt(np.maximum(self.norm**2 - self.diagonal**2, 0)) / self.diagonal
-        self.steady = bool(self.blur * np.abs(self.inverse).sum(axis=0).max() < _STEADY)
+        #: At least as large as the inverse of the smallest eigenvalue.
+        self.size = float(np.abs(self.inverse).sum(axis=0).max())
+        self.steady = self.blur * self.size < _STEADY
 
     def predictions(self, y: Floats) -> tuple[Floats, Floats]:
         """Return what is said of each row without it, and a bound on how far plain fitting may be from that."""
@@ -143,6 +141,13 @@ class InverseKernel:
         size = np.linalg.norm(solution) + self.norm * np.abs(residual)  # of the solution without the row
         error = 4 * size * (self.blur * (self.pull + 1) + UNIT * math.sqrt(len(y)) * self.largest)
         return y - residual, error + 4 * UNIT * (np.abs(y) + np.abs(residual))
+
+
+def kernel_matrix(estimator: Any, X: Floats) -> tuple[Floats, float]:
+    """Return the matrix that an estimator solves with, and how far an entry may be from that of plain fitting."""
+    matrix, off = _ridge_matrix(estimator, X) if type(estimator) is KernelRidge else _process_matrix(estimator, X)
+    matrix.flat[:: len(matrix) + 1] += float(estimator.alpha)
+    return matrix, off
 
 
 def _normalised(inverse: InverseKernel, y: Floats) -> tuple[Floats, Floats]:
@@ -181,7 +186,8 @@ def _process_matrix(estimator: Any, X: Floats) -> tuple[Floats, float]:
     return matrix, 8 * UNIT * (X.shape[1] + 8) * float(np.abs(matrix).max())
 
 
-def _serves(fit: Fit, data: Data) -> bool:
+def is_usual_kernel(fit: Fit, data: Data) -> bool:
+    """Whether the kernel is known and stays as it is, and targets are a vector of numbers."""
     estimator, labels = fit.estimator, labels_of(fit, data)
     if not (
         labels.ndim == 1 and labels.dtype.kind in "iuf" and labels.dtype.itemsize == 8 and is_size(estimator.alpha)
