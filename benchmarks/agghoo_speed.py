@@ -4,6 +4,8 @@ The triangle: k-fold cross-validation of every candidate, Agghoo and its cross-t
 three written separately. Training without two folds is one fit, whichever of them is tested on.
 
 The epochs: a network whose hundred epochs are a hundred candidates, one run per split, against a run for each of them.
+
+Seconds are those of the processor.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from sklearn.metrics import mean_squared_error
 from sklearn.model_selection import KFold
 from sklearn.neural_network import MLPRegressor
 
+from benchmarks.table import Row, show
 from truefit import AgghooRegressor, Engine, assess, cross_test
 
 K, EPOCHS = 5, 100
@@ -65,18 +68,10 @@ def risk(model, X, y):
 
 
 def timed(call):
-    """Return what a call returns, and its seconds by the clock and of the processor: others may use it too."""
-    clock, processor = time.perf_counter(), time.process_time()
+    """Return what a call returns, and its seconds of the processor: others may use it too."""
+    start = time.process_time()
     found = call()
-    return found, np.array([time.perf_counter() - clock, time.process_time() - processor])
-
-
-def seconds(spent):
-    return "{:6.1f} s, {:6.1f} s of the processor".format(*spent)
-
-
-def ratio(peer, own):
-    return "ratio {:.2f}, of the processor {:.2f}".format(*(peer / own))
+    return found, time.process_time() - start
 
 
 def triangle():
@@ -101,15 +96,13 @@ def triangle():
         return np.array([each.value for each in found.estimates.values()]), agghoo.predict(X), risks
 
     (theirs, peer), (ours, own) = timed(separately), timed(together)
-    equal = all(np.allclose(a, b, rtol=1e-12) for a, b in zip(theirs, ours, strict=True))
-    print(f"The triangle: k-fold, Agghoo and cross-test, K={K}, N={n} forests, {len(X)} rows")
-    print(f"  loops    {loops.fits:4d} fits {seconds(peer)}")
-    print(f"  truefit  {engine.stats.run:4d} fits {seconds(own)}, {engine.stats.refitted} refitted")
+    apart = max(float(np.abs(a / b - 1).max()) for a, b in zip(theirs, ours, strict=True))
     print(
         f"  K(K-1)/2 × N = {K * (K - 1) // 2 * n} fits without two folds, and K × N = {K * n} without one: "
-        f"{engine.stats.run == (K * (K - 1) // 2 + K) * n}"
+        f"{engine.stats.run == (K * (K - 1) // 2 + K) * n}; {engine.stats.refitted} refitted"
     )
-    print(f"  equal results: {equal}; {ratio(peer, own)}")
+    case = f"k-fold, Agghoo, cross-test, N={n} forests, {loops.fits} fits by hand"
+    return Row(case, peer, own, engine.stats.asked, engine.stats.run, apart)
 
 
 def epochs():
@@ -136,23 +129,25 @@ def epochs():
     engine = Engine(progress=False)
     theirs, peer = timed(one_by_one)
     ours, own = timed(lambda: AgghooRegressor(network, cv=splits, engine=engine).fit(X, y).predict(X))
-    print(f"The epochs: Agghoo over {EPOCHS} epochs of a network, K={K}, {len(X)} rows")
-    print(f"  loops    {fits:4d} fits {seconds(peer)}")
-    print(f"  truefit  {engine.stats.run:4d} fits {seconds(own)}, {engine.stats.refitted} refitted")
-    before = engine.stats.run
+    asked, before = engine.stats.asked, engine.stats.run
     _, tested = timed(lambda: cross_test(AgghooRegressor(network, engine=engine), X, y, cv=splits))
     print(
-        f"  and its cross-test {engine.stats.run - before} more, of which the {K} for mean validation are shared: "
-        f"K(K-1)/2 = {K * (K - 1) // 2}, {seconds(tested)}"
+        f"  the cross-test of the epochs: {engine.stats.run - before} runs more, of which the {K} for mean validation "
+        f"are shared: K(K-1)/2 = {K * (K - 1) // 2}; {tested:.1f} s"
     )
-    print(f"  equal results: {np.array_equal(theirs, ours)}; {ratio(peer, own)}")
+    apart = float(np.abs(theirs / ours - 1).max())
+    return Row(f"Agghoo over {EPOCHS} epochs, {fits} fits by hand", peer, own, asked, before, apart)
+
+
+def rows():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield triangle()
+        yield epochs()
 
 
 def main():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        triangle()
-        epochs()
+    show(rows())
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+from benchmarks.table import Row, show
 from truefit import Engine, assess
 
 #: truefit's name and scikit-learn's for the same metric.
@@ -47,13 +48,14 @@ def theirs(models, X, y, folds):
 
 
 def ours(models, X, y, folds):
-    result = assess(models, X, y, design=folds, engine=Engine(progress=False))
-    table = result.metrics(list(METRICS))
+    engine = Engine(progress=False)
+    result = assess(models, X, y, design=folds, engine=engine)
+    result.metrics(list(METRICS))  # the table with the intervals
     per_split = {metric: result.split_scores(metric) for metric in METRICS}
-    return table, {name: {metric: per_split[metric][name].mean() for metric in METRICS} for name in models}
+    return engine, {name: {metric: per_split[metric][name].mean() for metric in METRICS} for name in models}
 
 
-def main():
+def rows():
     X, y = load_breast_cancer(return_X_y=True)
     models, folds = candidates(), StratifiedKFold(10)
     seconds = {"scikit-learn": [], "truefit": []}
@@ -61,13 +63,17 @@ def main():
         start = time.perf_counter()
         expected = theirs(models, X, y, folds)
         middle = time.perf_counter()
-        _, found = ours(models, X, y, folds)
+        engine, found = ours(models, X, y, folds)
         seconds["scikit-learn"].append(middle - start)
         seconds["truefit"].append(time.perf_counter() - middle)
     apart = max(abs(found[name][metric] - expected[name][metric]) for name in models for metric in METRICS)
     peer, own = (float(np.median(each)) for each in seconds.values())
-    print(f"{len(models)} candidates, 10 folds, {len(METRICS)} metrics, with intervals and every fold's values")
-    print(f"  scikit-learn {peer:.2f} s, truefit {own:.2f} s, ratio {peer / own:.2f}; largest difference {apart:.1e}")
+    case = f"{len(models)} candidates, 10 folds, {len(METRICS)} metrics, intervals"
+    yield Row(case, peer, own, engine.stats.asked, engine.stats.run, apart)
+
+
+def main():
+    show(rows())
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from threadpoolctl import threadpool_limits
 
 from benchmarks.claimed_job import claimed_job
+from benchmarks.table import Row, show
 from truefit import Engine, assess
 from truefit.core.data import Data
 from truefit.core.key import Keys
@@ -103,28 +104,31 @@ def difference(outcomes, answers, data, rows):
 
 def compare(estimator, target, n=1000):
     data = table_for(estimator, n)
-    rows = np.arange(0, n, n // SAMPLE)
+    sample = np.arange(0, n, n // SAMPLE)
     few = 10 if isinstance(estimator, KernelRidge | GaussianProcessRegressor) else SAMPLE
-    rows = rows[:: SAMPLE // few]
-    times = n / len(rows)
-    answers, slow = least(lambda: refits(estimator, data, rows), 3)
+    sample = sample[:: SAMPLE // few]
+    times = n / len(sample)
+    answers, slow = least(lambda: refits(estimator, data, sample), 3)
     job, everything = job_for(estimator, data), np.arange(n)
     _, alone = least(lambda: job.solver.left_out(estimator, data.y, data, everything), 5)
     outcomes, fast = least(lambda: job.run(data), 5)
     plain = sum(outcome.solver == "plain" for outcome in outcomes)
-    splits = [(np.delete(everything, i), np.array([i])) for i in rows]
+    splits = [(np.delete(everything, i), np.array([i])) for i in sample]
     scoring = "accuracy" if data.task == "classification" else "neg_mean_squared_error"
     _, theirs = least(lambda: cross_validate(estimator, data.X, data.y, cv=splits, scoring=scoring), 3)
-    _, ours = least(lambda: assess(estimator, data.X, data.y, design="loo", engine=Engine(progress=False)).estimate, 3)
+    engine, ours = least(lambda: assessed(estimator, data), 3)
     name = type(estimator).__name__
-    wanted = "" if target is None else f"{target}x"
     slow, theirs = slow * times, theirs * times
-    print(
-        f"  {name:30s} {slow:8.2f} {alone * 1e3:9.2f} {slow / alone:7.0f}x {wanted:>6s} {fast * 1e3:8.1f} "
-        f"{slow / fast:6.0f}x {theirs:8.2f} {ours * 1e3:9.1f} {theirs / ours:5.0f}x {plain:8d} "
-        f"{difference(outcomes, answers, data, rows):10.1e}",
-        flush=True,
-    )
+    apart = difference(outcomes, answers, data, sample)
+    print(f"  {name}: as a job {1e3 * fast:.1f} ms, {slow / fast:.0f}x; rows that were refitted {plain}")
+    yield Row(f"{name}, the closed form alone", slow, alone, n, 1, apart, target)
+    yield Row(f"{name}, through assess", theirs, ours, engine.stats.asked, engine.stats.run, apart)
+
+
+def assessed(estimator, data):
+    engine = Engine(progress=False)
+    assess(estimator, data.X, data.y, design="loo", engine=engine).summary()
+    return engine
 
 
 def at_length(estimator, n=100_000, p=10):
@@ -140,18 +144,18 @@ def at_length(estimator, n=100_000, p=10):
     )
 
 
-def main():
+def rows():
     warnings.simplefilter("ignore")
     with threadpool_limits(1):  # as an engine has it
-        print(
-            f"  n=1000, p=10{'':18s} {'refits s':>8s} {'alone ms':>9s} {'ratio':>8s} {'target':>6s} {'job ms':>8s} "
-            f"{'ratio':>7s} {'cv s':>8s} {'assess ms':>9s} {'ratio':>6s} {'refitted':>8s} {'difference':>10s}"
-        )
         for estimator, target in CASES:
-            compare(estimator, target)
+            yield from compare(estimator, target)
         print("  n=100000, p=10, through assess, to take at most 30 s and 1024 MB")
         at_length(Ridge())
         at_length(GaussianNB())
+
+
+def main():
+    show(rows())
 
 
 if __name__ == "__main__":

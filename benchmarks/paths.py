@@ -1,14 +1,13 @@
 """Grids along a path, 20 values in 5 folds: candidates that one fit contains, against scikit-learn's grid search.
 
 Both sides have the same folds and give the same score of each candidate in each fold. Seconds are those of the
-processor, not of the clock, and the ratio is the median over rounds in which both sides are timed one after the other,
-so that a busy machine slows down both. "fits" are those that were asked for and those that were run. The last rows are
-solvers that have to be asked for by name, because they equal separate fits only nearly.
+processor, not of the clock, and of several rounds, in which both sides are timed one after the other, the one with
+the median ratio counts. The last rows are solvers that have to be asked for by name, because they equal separate fits
+only nearly.
 """
 
 from __future__ import annotations
 
-import statistics
 import time
 import warnings
 
@@ -26,6 +25,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
+from benchmarks.table import Row, show
 from truefit import Engine, assess
 
 FOLDS = KFold(5, shuffle=True, random_state=0)
@@ -69,77 +69,77 @@ def compare(name, estimator, grid, table, target, rounds=3, solvers="auto", **me
         seconds.append((slow, fast))
     ours = sign * np.array(list(scores.values()))
     difference = np.abs(ours - theirs).max() / np.abs(theirs).max()
-    slow, fast = (statistics.median(column) for column in zip(*seconds, strict=True))
-    ratio = statistics.median(slow / fast for slow, fast in seconds)
-    wanted = "" if target is None else f"{target}x"
-    fits = f"{stats.asked}, {stats.run}"
-    values = f"{slow:8.2f} {fast:8.3f} {ratio:6.1f}x {wanted:>6s} {fits:>12s} {difference:14.1e}"
-    print(f"  {name:44s} {values}", flush=True)
+    slow, fast = sorted(seconds, key=lambda pair: pair[0] / pair[1])[len(seconds) // 2]
+    return Row(name, slow, fast, stats.asked, stats.run, difference, target)
 
 
 def _with(estimator, values):
     return clone(estimator).set_params(**values)
 
 
-def main():
+def rows():
     warnings.simplefilter("ignore")
-    heads = f"{'grid s':>8s} {'ours s':>8s} {'ratio':>7s} {'target':>6s} {'fits':>12s} {'max difference':>14s}"
-    print(f"  {'':44s} {heads}")
     with threadpool_limits(1):  # as an engine has it
         k = list(range(1, 41, 2))
-        compare("KNeighborsClassifier, n=2000, p=10", KNeighborsClassifier(), {"n_neighbors": k}, classes(2000, 10), 10)
+        yield compare(
+            "KNeighborsClassifier, n=2000, p=10", KNeighborsClassifier(), {"n_neighbors": k}, classes(2000, 10), 10
+        )
         both = {"n_neighbors": k, "weights": ["uniform", "distance"]}
-        compare("KNeighborsClassifier, both weights", KNeighborsClassifier(), both, classes(2000, 10), 10)
-        compare("KNeighborsRegressor, n=2000, p=30", KNeighborsRegressor(), both, numbers(2000, 30), 10)
+        yield compare("KNeighborsClassifier, both weights", KNeighborsClassifier(), both, classes(2000, 10), 10)
+        yield compare("KNeighborsRegressor, n=2000, p=30", KNeighborsRegressor(), both, numbers(2000, 30), 10)
         alpha = {"alpha": list(np.logspace(-3, 4, 20))}
         for n, p in ((2000, 50), (10_000, 50), (10_000, 100)):
-            compare(f"Ridge, n={n}, p={p}", Ridge(), alpha, numbers(n, p), 10)
+            yield compare(f"Ridge, n={n}, p={p}", Ridge(), alpha, numbers(n, p), 10)
         weight = np.random.default_rng(0).random(10_000)
-        compare("Ridge, n=10000, p=50, weighted", Ridge(), alpha, numbers(10_000, 50), 10, sample_weight=weight)
-        compare("RidgeClassifier, n=10000, p=50", RidgeClassifier(), alpha, classes(10_000, 50), 10)
+        yield compare("Ridge, n=10000, p=50, weighted", Ridge(), alpha, numbers(10_000, 50), 10, sample_weight=weight)
+        yield compare("RidgeClassifier, n=10000, p=50", RidgeClassifier(), alpha, classes(10_000, 50), 10)
         size = {"n_estimators": list(range(5, 105, 5))}
         forest = RandomForestClassifier(random_state=0)
-        compare("RandomForestClassifier, n=500, p=10", forest, size, classes(500, 10), 5, rounds=1)
-        compare(
+        yield compare("RandomForestClassifier, n=500, p=10", forest, size, classes(500, 10), 5, rounds=1)
+        yield compare(
             "BaggingRegressor, n=300, p=10", BaggingRegressor(random_state=0), size, numbers(300, 10), None, rounds=1
         )
         stages = {"max_iter": list(range(5, 105, 5))}
         boosting = HistGradientBoostingClassifier(random_state=0)
-        compare("HistGradientBoosting, n=500, p=10", boosting, stages, classes(500, 10), 6, rounds=1)
+        yield compare("HistGradientBoosting, n=500, p=10", boosting, stages, classes(500, 10), 6, rounds=1)
         network = MLPClassifier(50, random_state=0)
-        compare("MLPClassifier, n=500, p=20", network, stages, classes(500, 20), 8, rounds=1)
+        yield compare("MLPClassifier, n=500, p=20", network, stages, classes(500, 20), 8, rounds=1)
         scaled = make_pipeline(StandardScaler(), MLPRegressor(50, random_state=0))
         epochs = {"mlpregressor__max_iter": stages["max_iter"]}
-        compare("scaler, MLPRegressor, n=500, p=20", scaled, epochs, numbers(500, 20), 8, rounds=1)
+        yield compare("scaler, MLPRegressor, n=500, p=20", scaled, epochs, numbers(500, 20), 8, rounds=1)
         kept = {"pca__n_components": list(range(3, 63, 3))}
         for last in (Ridge(), KNeighborsRegressor()):
             pipeline = make_pipeline(StandardScaler(), PCA(svd_solver="full"), last)
-            compare(
+            yield compare(
                 f"scaler, PCA, {type(last).__name__}, n=3000, p=100", pipeline, kept, numbers(3000, 100), 4, rounds=1
             )
         best = {"selectkbest__k": list(range(1, 21))}
         ranked = make_pipeline(SelectKBest(mutual_info_regression), Ridge())
-        compare("SelectKBest, Ridge, n=300, p=20", ranked, best, numbers(300, 20), None, rounds=1)
-        nearly()
+        yield compare("SelectKBest, Ridge, n=300, p=20", ranked, best, numbers(300, 20), None, rounds=1)
+        yield from nearly()
 
 
 def nearly():
     alpha, path = {"alpha": list(np.logspace(-2, 2, 20))}, ("lasso path", "auto")
     for n, p in ((2000, 50), (500, 200)):
-        compare(f"Lasso, n={n}, p={p}", Lasso(), alpha, numbers(n, p), None, solvers=path)
+        yield compare(f"Lasso, n={n}, p={p}", Lasso(), alpha, numbers(n, p), None, solvers=path)
         net = ElasticNet(l1_ratio=0.9, precompute=True)
-        compare(f"ElasticNet, Gram matrix, n={n}, p={p}", net, alpha, numbers(n, p), None, solvers=path)
+        yield compare(f"ElasticNet, Gram matrix, n={n}, p={p}", net, alpha, numbers(n, p), None, solvers=path)
     # Separate fits run out of max_iter at the smaller penalties, and the path does not: the difference is theirs.
-    compare("Lasso, n=300, p=500", Lasso(), alpha, numbers(300, 500), None, rounds=1, solvers=path)
+    yield compare("Lasso, n=300, p=500", Lasso(), alpha, numbers(300, 500), None, rounds=1, solvers=path)
     scaled = make_pipeline(StandardScaler(), Lasso())
     behind = {"lasso__alpha": alpha["alpha"]}
-    compare("scaler, Lasso, n=2000, p=50", scaled, behind, numbers(2000, 50), None, solvers=path)
+    yield compare("scaler, Lasso, n=2000, p=50", scaled, behind, numbers(2000, 50), None, solvers=path)
     epochs, run = {"max_iter": list(range(5, 105, 5))}, ("sgd epochs", "auto")
     descent = SGDClassifier(tol=None, random_state=0)
-    compare("SGDClassifier, n=1000, p=20", descent, epochs, classes(1000, 20), None, solvers=run)
+    yield compare("SGDClassifier, n=1000, p=20", descent, epochs, classes(1000, 20), None, solvers=run)
     X, y = numbers(1000, 20)
     descent = SGDRegressor(tol=None, random_state=0)
-    compare("SGDRegressor, n=1000, p=20", descent, epochs, (X, y / y.std()), None, solvers=run)
+    yield compare("SGDRegressor, n=1000, p=20", descent, epochs, (X, y / y.std()), None, solvers=run)
+
+
+def main():
+    show(rows())
 
 
 if __name__ == "__main__":

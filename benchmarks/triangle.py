@@ -13,6 +13,7 @@ from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import GridSearchCV, PredefinedSplit, StratifiedKFold
 
+from benchmarks.table import Row, show
 from truefit import Engine, HonestSearchCV
 
 K, JOBS = 5, 2
@@ -33,7 +34,7 @@ def by_scikit_learn(X, y, cv):
     return search, np.array(scores)
 
 
-def main():
+def rows():
     X, y = load_digits(return_X_y=True)
     cv = StratifiedKFold(K, shuffle=True, random_state=0)
     n = len(GRID["max_features"]) * len(GRID["min_samples_leaf"])
@@ -43,20 +44,20 @@ def main():
     peer = time.perf_counter() - start
     with Engine(workers=JOBS) as engine:
         HonestSearchCV(FOREST, {"max_depth": [1]}, cv=2, engine=engine).fit(X[::9], y[::9])  # and so are ours
-        before = engine.stats.run
+        before, asked = engine.stats.run, engine.stats.asked
         start = time.perf_counter()
         ours = HonestSearchCV(FOREST, GRID, cv=cv, engine=engine).fit(X, y)
         own = time.perf_counter() - start
-        fits = engine.stats.run - before
-    print(f"Honest tuned assessment, K={K}, N={n} candidates, {JOBS} processes, digits ({len(X)} rows)")
-    for who, count, seconds, best, nested in (
-        ("scikit-learn", 25 * n + 6, peer, theirs.best_params_, their_scores.mean()),
-        ("truefit", fits, own, ours.best_params_, ours.assessment_.estimate),
-    ):
-        print(f"  {who:<12} {count:4d} fits {seconds:6.1f} s, best {best}, nested {nested:.6f}")
-    equal = ours.best_params_ == theirs.best_params_ and np.array_equal(ours.assessment_.fold_scores, their_scores)
-    print(f"  equal selections and outer scores: {equal}; at most 15N+1 = {15 * n + 1} fits: {fits <= 15 * n + 1}")
-    print(f"  ratio {peer / own:.2f}")
+        fits, asked = engine.stats.run - before, engine.stats.asked - asked
+    same_choice = ours.best_params_ == theirs.best_params_
+    print(f"  equal choices: {same_choice}; at most 15N+1 = {15 * n + 1} fits: {fits <= 15 * n + 1}")
+    apart = float(np.abs(ours.assessment_.fold_scores - their_scores).max())
+    case = f"search and nested estimate, K={K}, N={n} forests, {25 * n + 6} fits by hand"
+    yield Row(case, peer, own, asked, fits, apart)
+
+
+def main():
+    show(rows())
 
 
 if __name__ == "__main__":

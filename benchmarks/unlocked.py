@@ -15,6 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC, NuSVC
 
+from benchmarks.table import Row, show
 from truefit import Engine, assess
 from truefit.executors.thread_pool import ThreadExecutor
 
@@ -35,12 +36,9 @@ def timed(estimator, X, y, engine):
     return time.perf_counter() - start, found.estimate
 
 
-def main():
+def rows():
     warnings.simplefilter("ignore")
     X, y = make_classification(2000, 20, n_informative=10, random_state=0)
-    print(
-        f"  10 fits on 1,800 x 20{'':14s} {'alone s':>8s} {'threads s':>9s} {'ratio':>6s} {'processes s':>11s}  equal"
-    )
     for estimator in LEARNERS:
         alone, expected = min(timed(estimator, X, y, Engine(progress=False)) for _ in range(2))
         both = Engine(progress=False)
@@ -48,9 +46,14 @@ def main():
         threads, in_threads = timed(estimator, X, y, both)
         with Engine(progress=False, workers=2, timeout=600) as engine:  # with a limit it takes processes
             processes, in_processes = timed(estimator, X, y, engine)
-        equal = expected == in_threads == in_processes
-        name = type(estimator).__name__
-        print(f"  {name:35s} {alone:8.2f} {threads:9.2f} {alone / threads:6.2f} {processes:11.2f}  {equal}", flush=True)
+        name, stats = type(estimator).__name__, both.stats
+        apart = max(abs(expected - in_threads), abs(expected - in_processes))
+        print(f"  {name}: {processes:.2f} s in two processes, their start included")
+        yield Row(f"{name}, alone against two threads", alone, threads, stats.asked, stats.run, apart)
+
+
+def main():
+    show(rows())
 
 
 if __name__ == "__main__":

@@ -7,10 +7,11 @@ import time
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 
+from benchmarks.table import Row, show
 from truefit import Engine, assess
 
 
-def main():
+def rows():
     X, y = make_classification(2000, 20, n_informative=10, random_state=0)
     forest = RandomForestClassifier(60)
     seconds, estimates = {}, []
@@ -20,10 +21,12 @@ def main():
             start = time.perf_counter()
             estimates.append(assess(forest, X, y, k=10, repeats=5, engine=engine).estimate)
             seconds[workers] = time.perf_counter() - start
-    print("50 fits of a forest of 60 trees on 1,800 x 20")
-    equal = estimates[0] == estimates[1]
-    print(f"  one worker {seconds[1]:.1f} s, two workers {seconds[2]:.1f} s, equal results: {equal}")
-    print(f"  ratio {seconds[1] / seconds[2]:.2f}")
+    stats, apart = engine.stats, abs(estimates[0] - estimates[1])
+    yield Row("50 fits of a forest, one worker against two", seconds[1], seconds[2], stats.asked, stats.run, apart)
+
+
+def main():
+    show(rows())
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections import Counter
 from fnmatch import fnmatch
@@ -25,9 +26,18 @@ def parsed(arguments):
     parser.add_argument("--of-many-fits", type=int, default=OF_MANY_FITS, help="repetitions of methods with many fits")
     parser.add_argument("--only", nargs="+", metavar="SETTING", help="patterns such as 'moons/*' or '*/100'")
     parser.add_argument("--methods", nargs="+", metavar="METHOD", help="patterns such as 'triangle_*'")
-    parser.add_argument("--table", type=Path, help="write the page of what is in the store")
+    parser.add_argument("--table", type=Path, help="write the page of what the store holds of these methods")
     parser.add_argument("--list", action="store_true", help="name the settings and methods, and do nothing")
     return parser.parse_args(arguments)
+
+
+def command_line(arguments):
+    """Return the command as one would type it, the store without its folder."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if "--store" in given:
+        at = given.index("--store") + 1
+        given[at] = Path(given[at]).name
+    return shlex.join(["python", "-m", "benchmarks.coverage", *given])
 
 
 def chosen(each, patterns):
@@ -61,7 +71,9 @@ def main(arguments=None):
             tell(f"no interval in {count:,} lines: {reason}")
         if options.table is not None:
             options.table.parent.mkdir(parents=True, exist_ok=True)
-            options.table.write_text(page(lines, results.made_with()))
+            wanted = {method.name for method in methods}
+            of_these = {(setting, method): those for (setting, method), those in lines.items() if method in wanted}
+            options.table.write_text(page(of_these, results.made_with(), command_line(arguments)))
             tell(f"wrote {options.table}")
 
 

@@ -11,8 +11,6 @@ from benchmarks.coverage.settings import CANDIDATES, SETTINGS, SIZES
 from benchmarks.coverage.summary import cells, truth_of
 from benchmarks.coverage.targets import WORST, verdicts
 
-COMMAND = "python -m benchmarks.coverage --store coverage.db --workers 16 --table docs/coverage.md"
-
 _INTRODUCTION = """\
 # How often the intervals hold what they are for
 
@@ -38,8 +36,8 @@ repetitions in which a method gave an interval; *none* counts those in which it 
 """
 
 
-def page(lines, made_with):
-    """Write up what is in a store."""
+def page(lines, made_with, command):
+    """Write up these lines of a store, and the command that made them."""
     found = cells(lines)
     error, selection, ranking = (
         [cell for cell in found if cell.setting.kind == kind] for kind in ("error", "selection", "ranking")
@@ -47,7 +45,7 @@ def page(lines, made_with):
     unstable = [cell for cell in error if cell.setting.unstable]
     parts = [
         _INTRODUCTION.format(test_rows=TEST_ROWS),
-        _provenance(found, made_with),
+        _provenance(found, made_with, command),
         _targets(found),
         _misses(error),
         _summary("Stable settings", [cell for cell in error if not cell.setting.unstable]),
@@ -60,8 +58,8 @@ def page(lines, made_with):
     return "\n".join(part for part in parts if part)
 
 
-def _provenance(found, made_with):
-    text = [f"## How it was made\n\n    {COMMAND}\n"]
+def _provenance(found, made_with, command):
+    text = [f"## How it was made\n\n    {command}\n"]
     for what, many in ((f"methods with fewer than {MANY_FITS} fits", False), ("the others", True)):
         counts = {cell.repetitions for cell in found if (cell.method.fits_for(cell.setting.n) >= MANY_FITS) is many}
         if counts:

@@ -245,4 +245,17 @@ def test_the_page_has_a_table_for_every_setting(tmp_path, capsys):
     assert "> one partition cannot show how much the learner itself varies" in text
     assert made_with()["scikit-learn"] in text
     with Results(store) as results:
-        assert page(results.lines(), results.made_with()) == text
+        (command,) = [line.strip() for line in text.splitlines() if "-m benchmarks.coverage" in line]
+        assert "--store coverage.db" in command
+        assert str(tmp_path) not in command.replace(str(table), "")
+        assert page(results.lines(), results.made_with(), command) == text
+
+
+def test_the_page_is_of_the_methods_that_were_named(tmp_path):
+    store, table = tmp_path / "coverage.db", tmp_path / "coverage.md"
+    options = ["--store", str(store), "--repetitions", "2", "--only", "friedman/ridge/100"]
+    main([*options, "--methods", *FEW])
+    main([*options, "--methods", "bayle_10", "--table", str(table)])
+    text = table.read_text()
+    assert "pooled Wald (Bayle), K=10" in text
+    assert "one partition's default" not in text

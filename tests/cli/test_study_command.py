@@ -1,6 +1,11 @@
 import json
+import shutil
+import subprocess
+import sys
+from unittest import mock
 
-from sklearn.datasets import load_diabetes
+import pytest
+from sklearn.datasets import load_diabetes, load_iris
 from tests.cli.command import truefit
 
 
@@ -15,12 +20,56 @@ def test_json_is_the_study_in_plain_types(tmp_path):
     assert found["fits"]["run"] > 0
 
 
-def test_a_finished_study_is_read_from_its_store(tmp_path):
-    command = ("study", "iris", "--model", "linear", "--model", "dummy", "--store", tmp_path / "s.db", "--workers", 1)
-    first, second = truefit(*command).stdout, truefit(*command).stdout
-    assert " 0 restored" in first
-    assert ": 0 run, 0 shared" in second
-    assert first.splitlines()[:-1] == second.splitlines()[:-1]
+STUDY = ("study", "rows.csv", "--target", "target", "--models", "linear,dummy", "--workers", 1, "--store", "s.db")
+
+
+@pytest.fixture(scope="module")
+def studied(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("studied")
+    load_iris(as_frame=True).frame[::2].to_csv(folder / "rows.csv", index=False)
+    first = truefit(*STUDY, "--out", "first.html", cwd=folder)
+    assert " 0 restored" in first.stdout, first.stderr
+    return folder, first.stdout
+
+
+def test_a_finished_study_is_answered_from_its_store_without_an_engine(studied):
+    folder, first = studied
+    with mock.patch("truefit.api.engine.Engine", side_effect=AssertionError("An engine was made.")):
+        again = truefit(*STUDY, "--out", "again.html", cwd=folder).stdout
+        found = json.loads(truefit(*STUDY, "--json", cwd=folder).stdout)
+    assert again.splitlines()[:-2] == first.splitlines()[:-2]
+    assert "no fits were needed" in again
+    assert found["best"] == "linear"
+    pages = [(folder / name).read_text() for name in ("first.html", "again.html")]
+    assert len({page[: page.index('id="made"')] for page in pages}) == 1
+    assert "s.db holds 1 report" in truefit("runs", "s.db", cwd=folder).stdout
+
+
+@pytest.mark.parametrize("option", [("--budget", "1h"), ("--save", "model.skops")])
+def test_what_may_have_more_to_say_is_asked_anew(studied, tmp_path, option):
+    folder = shutil.copytree(studied[0], tmp_path / "copy")
+    assert " fits asked for: " in truefit(*STUDY, *option, cwd=folder).stdout
+
+
+def test_a_study_with_fits_that_failed_tries_them_again(tmp_path):
+    load_iris(as_frame=True).frame[::2].to_csv(tmp_path / "rows.csv", index=False)
+    with mock.patch("sklearn.dummy.DummyClassifier.fit", side_effect=ValueError("out of luck")):
+        assert "dummy: it could not be fitted" in truefit(*STUDY, cwd=tmp_path).stdout
+    again = truefit(*STUDY, cwd=tmp_path).stdout
+    assert " fits asked for: " in again
+    assert "could not be fitted" not in again
+
+
+def test_a_store_is_read_without_loading_scikit_learn(studied):
+    folder, _ = studied
+    script = (
+        "import sys; from truefit.cli.__main__ import app; sys.argv[1:] = {}; app(standalone_mode=False); "
+        "sys.exit(', '.join({{'sklearn', 'scipy.stats', 'matplotlib'}} & set(sys.modules)) or 0)"
+    )
+    for words in (["runs", "s.db"], ["show", "s.db", "--out", "shown.html"], [str(word) for word in STUDY]):
+        command = [sys.executable, "-c", script.format(words)]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
 
 
 def test_a_budget_that_is_too_short_for_anything_is_exit_code_1():

@@ -1,12 +1,14 @@
 """Cases of leave-one-out, and tables on which a solver for it is compared with plain fitting."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 from tests.solvers.label_case import numbers
 
 from truefit.core.data import Data
 from truefit.core.key import Keys
+from truefit.core.left_out import LeftOutOutcomes
 from truefit.core.rows import Rows
 from truefit.core.task import Ask, FitTask
 from truefit.solvers.plain import fit_plain
@@ -32,16 +34,33 @@ def loo_fits(data, estimator, responses=BOTH, labels=None, rows=None):
     return fits
 
 
+def all_left_out(data, estimator, responses=BOTH, labels=None):
+    """The same fits as one: each row asked about is left out in turn."""
+    rows = Rows.all(data.n)
+    asks = tuple(Ask(rows, response) for response in responses)
+    return Keys(data).fit(FitTask(estimator, rows, asks, labels, each_left_out=True))
+
+
 def assert_equals_plain(solver, data, estimator, responses=BOTH, labels=None):
-    """Compare all rows; return how many were answered in closed form. What is not claimed is not compared."""
+    """Compare all rows; return how many were answered in closed form. What is not claimed is not compared.
+
+    Asked for as one fit they say the same as one by one, or nothing.
+    """
     fits = loo_fits(data, estimator, responses, labels)
     answered = 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of collinear columns, of numbers beyond bounds
-        for job in solver.claim(fits, data):
+        jobs = solver.claim(fits, data)
+        for job in jobs:
             for fit, outcome in zip(job.fits, job.run(data), strict=True):
                 assert_equal_answers(outcome, fit_plain(fit, data), fit, data)
                 answered += outcome.solver == solver.name
+        together = solver.claim([all_left_out(data, estimator, responses, labels)], data)
+        assert len(together) == len(jobs)
+        for job in together:
+            (outcome,) = job.run(data)
+            for fit, alone in zip(fits if outcome.answers else (), LeftOutOutcomes(outcome, data), strict=False):
+                assert_equal_answers(replace(alone, key=fit.key), fit_plain(fit, data), fit, data)
     return answered
 
 

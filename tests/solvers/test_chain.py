@@ -15,20 +15,19 @@ TREE = DecisionTreeClassifier()
 
 
 def test_steps_are_known_by_content():
-    chain = chain_of(
-        Pipeline([("a", "passthrough"), ("b", StandardScaler()), ("c", None), ("d", SelectKBest()), ("e", TREE)])
-    )
+    steps = [("a", "passthrough"), ("b", StandardScaler()), ("c", None), ("d", SelectKBest()), ("e", TREE)]
+    chain = chain_of(Pipeline(steps), b"its key")
     assert [(link.place, link.blind) for link in chain.links] == [(1, True), (3, False)]
-    same, other = (chain_of(make_pipeline(StandardScaler(with_std=flag), TREE)) for flag in (True, False))
+    same, other = (chain_of(make_pipeline(StandardScaler(with_std=flag), TREE), b"") for flag in (True, False))
     assert same.links[0].key == chain.links[0].key != other.links[0].key
     assert same.last == chain.last
 
 
 def test_nothing_is_shared_behind_a_step_that_cannot_be_known():
     unknown = FunctionTransformer(np.abs, kw_args={"out": threading.Lock()})
-    chain = chain_of(make_pipeline(StandardScaler(), unknown, PCA(), TREE))
+    chain = chain_of(make_pipeline(StandardScaler(), unknown, PCA(), TREE), b"")
     assert ([link.place for link in chain.links], chain.last) == ([0], None)
-    assert chain_of(make_pipeline(unknown, StandardScaler(), TREE)) is None
+    assert chain_of(make_pipeline(unknown, StandardScaler(), TREE), b"") is None
 
 
 def test_pipelines_that_are_left_as_they_are():
@@ -38,8 +37,19 @@ def test_pipelines_that_are_left_as_they_are():
         TREE, make_pipeline(TREE), make_pipeline("passthrough", TREE), Pipeline(steps, memory="x"),
         Pipeline(steps, verbose=True), Pipeline(steps, transform_input=["sample_weight"]), watched,
     ):  # fmt: skip
-        assert chain_of(estimator) is None
-    assert chain_of(Pipeline(steps)) is not None
+        assert chain_of(estimator, b"") is None
+    assert chain_of(Pipeline(steps), b"") is not None
+
+
+def test_a_chain_is_worked_out_again_where_the_pipeline_has_become_another():
+    pipeline = make_pipeline(StandardScaler(), TREE)
+    before = chain_of(pipeline, b"before")
+    assert chain_of(pipeline, b"before") is before
+    pipeline.set_params(standardscaler__with_std=False)
+    after = chain_of(pipeline, b"after")
+    assert after.links[0].key != before.links[0].key
+    pipeline.verbose = True
+    assert chain_of(pipeline, b"after") is None
 
 
 def test_the_rest_keeps_its_seeds():

@@ -1,9 +1,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import config_context
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from truefit.core.data import Data
@@ -82,6 +85,23 @@ def test_labels_are_stored_as_small_codes():
     assert answer.coded
     assert answer.values.dtype == np.uint8
     assert set(fit_plain(fit, data).answer(data, Rows.all(30))) <= {0, 1000, 2000}
+
+
+@pytest.mark.parametrize("routed", [False, True])
+def test_rows_go_through_the_first_steps_once_for_all_responses(routed):
+    calls = []
+    counted = FunctionTransformer(lambda rows: calls.append(len(rows)) or rows)
+    inner = make_pipeline("passthrough", StandardScaler(), LogisticRegression())
+    data = Data(X, np.arange(30) % 2, task="classification")
+    four = Rows.of(range(4))
+    asks = tuple(Ask(four, response) for response in ("predict", "predict_proba"))
+    fit = Keys(data).fit(FitTask(make_pipeline(counted, inner), Rows.all(30), asks))
+    with config_context(enable_metadata_routing=routed):
+        outcome = fit_plain(fit, data)
+    assert calls == ([30, 4, 4] if routed else [30, 4])
+    expected = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, data.y)
+    np.testing.assert_array_equal(outcome.answer(data, four), expected.predict(X[:4]))
+    np.testing.assert_array_equal(outcome.answer(data, four, "predict_proba"), expected.predict_proba(X[:4]))
 
 
 def test_no_rows_no_answer():

@@ -317,17 +317,61 @@ def test_fits_may_ask_for_different_things():
 
 
 def test_rows_are_transformed_in_blocks_and_kept_while_there_is_room(monkeypatch):
-    data = usual_data()
-    fits = pipeline_fits(data, [make_pipeline(Counting(), PCA(3), tree(k)) for k in (1, 2)], BOTH)
-    monkeypatch.setattr("truefit.solvers.plain.BLOCK_BYTES", 20 * data.row_bytes)
     for room, transformed in ((1 << 20, 3), (0, 6)):  # three blocks, for one candidate or for each of them
-        monkeypatch.setattr("truefit.solvers.transformed.KEPT_BYTES", room)
+        data = usual_data()
+        fits = pipeline_fits(data, [make_pipeline(Counting(), PCA(3), tree(k)) for k in (1, 2)], BOTH)
+        monkeypatch.setattr("truefit.solvers.plain.BLOCK_BYTES", 20 * data.row_bytes)
+        monkeypatch.setattr("truefit.solvers.fitted_steps.KEPT_BYTES", room)
         [job] = solver().claim(fits, data)
         Counting.asked = 0
         outcomes = job.run(data)
         assert Counting.asked == 1 + transformed
         for fit, outcome in zip(job.fits, outcomes, strict=True):
             assert_equal_answers(outcome, fit_plain(fit, data), fit, data)
+
+
+def test_steps_are_fitted_once_for_all_parts_of_a_group():
+    data = usual_data()
+    pipelines = [make_pipeline(Counting(), tree(k + 1)) for k in range(2 * MOST)]
+    jobs = solver().claim(pipeline_fits(data, pipelines, BOTH), data)
+    assert len(jobs) == 2
+    Counting.fitted, Counting.asked = 0, 0
+    outcomes = [outcome for job in jobs for outcome in job.run(data)]
+    assert (Counting.fitted, Counting.asked) == (1, 2)  # asked once for the rows it was fitted on, once for the others
+    fits = [fit for job in jobs for fit in job.fits]
+    for fit, outcome in zip(fits, outcomes, strict=True):
+        assert_equal_answers(outcome, fit_plain(fit, data), fit, data)
+    assert jobs[0].run(usual_data())  # a table of its own, whose rows are nowhere yet
+    assert Counting.fitted > 1
+
+
+def test_steps_that_look_at_labels_are_fitted_for_each_of_them():
+    data = usual_data()
+    pipelines = [make_pipeline(Unlike(), tree(k)) for k in (1, 2)]
+    for y in (data.y, np.roll(data.y, 7)):
+        [job] = solver().claim(pipeline_fits(data, pipelines, y=y), data)
+        for fit, outcome in zip(job.fits, job.run(data), strict=True):
+            assert_equal_answers(outcome, fit_plain(fit, data), fit, data)
+
+
+def test_steps_are_let_go_with_their_table_and_where_there_is_no_room(monkeypatch):
+    from truefit.solvers import prefixes
+
+    data, others = usual_data(), usual_data()
+    pipelines = [make_pipeline(Counting(), tree(k + 1)) for k in range(2)]
+    trains = [Rows.of(range(30)), Rows.of(range(35))]
+    jobs = [job for rows in trains for job in solver().claim(pipeline_fits(data, pipelines, train=rows), data)]
+    for room, fitted in ((1 << 20, 2), (0, 4)):
+        monkeypatch.setattr("truefit.solvers.fitted_steps.HELD_BYTES", room)
+        prefixes._recent._tables.clear()
+        Counting.fitted = 0
+        for job in (*jobs, *jobs):
+            job.run(data)
+        assert Counting.fitted == fitted
+    jobs[0].run(others)
+    before = len(prefixes._recent._tables)
+    del others
+    assert len(prefixes._recent._tables) == before - 1
 
 
 def test_time_adds_up_to_what_was_spent(monkeypatch):

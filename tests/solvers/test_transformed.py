@@ -7,6 +7,7 @@ from sklearn.preprocessing import MinMaxScaler
 
 from truefit.core.data import Data
 from truefit.core.rows import Rows
+from truefit.solvers.fitted_steps import FittedSteps
 from truefit.solvers.transformed import TransformedData
 
 X = np.arange(20.0).reshape(10, 2)
@@ -18,7 +19,7 @@ def transformed(**options):
     data = Data(X, np.arange(10) % 2, task="classification", **options)
     step = MinMaxScaler()
     fitted = step.fit_transform(X[TRAIN]) + 100  # so that it can be told from what transform does
-    return TransformedData(data, TRAIN, fitted, [step], ASKED), step
+    return TransformedData(data, TRAIN, FittedSteps([step], fitted), ASKED), step
 
 
 def test_training_rows_come_first_then_those_asked_about():
@@ -48,7 +49,7 @@ def test_what_is_taken_is_a_copy():
 def test_the_layout_stays():
     data = Data(X, np.arange(10) % 2, task="classification")
     fitted = np.asfortranarray(X[TRAIN])
-    table = TransformedData(data, TRAIN, fitted, [], ASKED)
+    table = TransformedData(data, TRAIN, FittedSteps([], fitted), ASKED)
     assert table.take(table.train.index).flags.f_contiguous
 
 
@@ -58,9 +59,9 @@ def test_rows_are_kept_while_there_is_room(monkeypatch):
     transform = step.transform
     step.transform = lambda rows: calls.append(len(rows)) or transform(rows)
     for room, expected in ((1000, [3, 2]), (50, [3, 2, 3, 2])):
-        monkeypatch.setattr("truefit.solvers.transformed.KEPT_BYTES", room)
-        table._kept.clear()
-        table._kept_bytes = 0
+        monkeypatch.setattr("truefit.solvers.fitted_steps.KEPT_BYTES", room)
+        table.steps._kept.clear()
+        table.steps._kept_bytes = 0
         calls.clear()
         for _ in range(2):
             table.take(np.arange(4, 7))
@@ -71,10 +72,10 @@ def test_rows_are_kept_while_there_is_room(monkeypatch):
 @pytest.mark.parametrize("kind", [pd.DataFrame, sparse.csr_array, pl.DataFrame, np.asarray])
 def test_tables_of_all_kinds(kind):
     data = Data(kind(X), np.arange(10) % 2, task="classification")
-    table = TransformedData(data, TRAIN, data.take(TRAIN), [], ASKED)
+    table = TransformedData(data, TRAIN, FittedSteps([], data.take(TRAIN)), ASKED)
     for index in (table.train.index, np.arange(4, 7)):
         for _ in range(2):
             got, expected = table.take(index), data.take(table.origin[index])
             assert type(got) is type(expected)
             assert got.shape == expected.shape
-    assert table._kept_bytes >= 3 * 2 * 8
+    assert table.steps.nbytes >= 3 * 2 * 8

@@ -13,17 +13,12 @@ from truefit.core.data import Data
 from truefit.core.errors import InvalidInput
 from truefit.core.row_source import RowSource
 from truefit.methods.candidates import Candidates
-from truefit.methods.curves.learning_curve import (
-    CurveTerms,
-    LearningCurve,
-    Sampled,
-    curve_terms,
-    learning_curve_plan,
-    sampled_source,
-    sampled_table,
-)
+from truefit.methods.curves.learning_curve import LearningCurve
 from truefit.methods.curves.learning_curves import LearningCurves
+from truefit.methods.curves.measuring import learning_curve_plan
+from truefit.methods.curves.sampled import Sampled, sampled_source, sampled_table
 from truefit.methods.curves.schedule import rows_to_begin
+from truefit.methods.curves.terms import CurveTerms, curve_terms
 from truefit.methods.perturbation.terms import Mode
 
 

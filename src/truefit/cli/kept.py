@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import closing
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
@@ -61,6 +62,22 @@ def kept_content(
     return next((report.content for report in store.reports() if report.id == name), None)
 
 
+def answered(place: Path, question: str) -> KeptReport | None:
+    """Return the report that answers a question, where the store at a place has it.
+
+    Parameters
+    ----------
+    place : Path
+        Of a store that may not be there yet.
+    question : str
+        As ``question_of`` returns it.
+    """
+    if not place.is_file():
+        return None
+    with closing(open_store(place)) as store:
+        return next((report for report in store.reports() if report.content.get("question") == question), None)
+
+
 def keep_result(engine: Engine, result: Result, made: Mapping[str, Any]) -> str | None:
     """Keep what a method returned: its summary, its table and its plain data."""
     if getattr(engine.store, "path", None) is None:
@@ -86,6 +103,11 @@ def open_store(place: Path) -> SqliteStore:
     if not place.is_file():
         raise InvalidInput(f"There is no store {str(place)!r}. Check the path; --store of any command makes one.")
     return SqliteStore(place)
+
+
+def spoken_time(report: KeptReport) -> str:
+    """Return when a report was made."""
+    return f"{report.made_at[:16].replace('T', ' ')} UTC"
 
 
 def find_report(reports: list[KeptReport], name: str | None, place: Path) -> KeptReport:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from truefit.cli.app import app, in_plain_words
-from truefit.cli.kept import find_report, open_store
+from truefit.cli.kept import find_report, open_store, spoken_time
 from truefit.cli.options import JsonOption
 from truefit.cli.outputs import check_report, write_text
 from truefit.core.kept_report import KeptReport
@@ -39,7 +39,7 @@ def show(
         typer.echo(json.dumps(report.content["result"], indent=2))
     elif out is None:
         typer.echo(report.content["summary"])
-        typer.echo(f"\nMade {report.made_at[:16].replace('T', ' ')} UTC by: {report.made.get('command', '')}")
+        typer.echo(f"\nMade {spoken_time(report)} by: {report.made.get('command', '')}")
     if out is not None:
         write_text(out, page_of_kept(report))
         typer.echo(f"The report is in {out}.", err=as_json)
@@ -47,7 +47,7 @@ def show(
 
 def page_of_kept(report: KeptReport) -> str:
     """Render a report that was kept, as it was rendered then."""
-    made = {**report.made, "made": f"{report.made_at[:16].replace('T', ' ')} UTC"}
+    made = {**report.made, "made": spoken_time(report)}
     if report.content["kind"] == "study":
         from truefit.cli.study_report import page_of
 

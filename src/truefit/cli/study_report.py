@@ -93,7 +93,8 @@ def _pictures(study: Any) -> Iterator[_Picture]:
     if assessment is not None:
         yield from _mistakes(assessment, best)
     if study.perturbation is not None:
-        caption = "What becomes of each model as more and more labels are disturbed: it should fall with the noise."
+        targets = "labels" if study.perturbation.task == "classification" else "targets"
+        caption = f"What becomes of each model as more and more {targets} are disturbed: it should fall with the noise."
         yield _Picture("fit", caption, study.perturbation.plot, study.perturbation.summary())
     if study.bias_variance is not None:
         caption = "What the expected loss is made of."

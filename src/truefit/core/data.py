@@ -12,8 +12,6 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn.exceptions import DataConversionWarning
-from sklearn.utils.multiclass import type_of_target
 
 from truefit.core.errors import InvalidInput
 from truefit.core.rows import Rows, add_tokens
@@ -100,6 +98,10 @@ class Data:
     def rowset(self) -> bytes:
         """Identity of all rows in their order."""
         return rowset_id(self.tokens)
+
+    def rowset_of(self, rows: Rows) -> bytes:
+        """Identity of some rows in ascending order of position."""
+        return self.rowset if rows.whole else rows.rowset(self.tokens)
 
     def locate(self, tokens: Tokens) -> npt.NDArray[np.intp]:
         """Positions of tokens in this table; -1 where a row is not in it."""
@@ -202,6 +204,8 @@ def _checked_column(values: Any, n: int, name: str) -> Array:
 def _checked_target(y: Any, n: int, task: Task) -> Array:
     target = _checked_column(y, n, "y")
     if getattr(y, "ndim", 1) == 2 and target.ndim == 1:
+        from sklearn.exceptions import DataConversionWarning
+
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected. Pass y.ravel(), or the column itself.",
             DataConversionWarning,
@@ -230,6 +234,9 @@ def _checked_target(y: Any, n: int, task: Task) -> Array:
         return target.astype(np.float64) if target.dtype.kind in "biu" else target
     if target.ndim != 1:
         raise InvalidInput(f"The target y of a classification must be one column of labels. Got shape {target.shape}.")
+    # Here, since a command that only names this module must not wait for scikit-learn to be loaded.
+    from sklearn.utils.multiclass import type_of_target
+
     kind = type_of_target(target, input_name="y")
     if kind not in ("binary", "multiclass"):
         raise InvalidInput(

@@ -50,6 +50,8 @@ class Solver(Protocol):
     - The answers equal those of plain fitting, within 1e-8 relative; labels are equal. One that equals them only nearly
       says ``exact = False``, and is used only where it is named.
     - A solver is pickled with its jobs: it holds options, never data or models.
+    - One that answers fits which leave out each row in turn (``FitTask.each_left_out``), a job each, says
+      ``leaves_out_each = True``. Such fits are offered to nobody else.
     """
 
     name: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -14,21 +13,14 @@ from sklearn import get_config
 from truefit.core.data import Data
 from truefit.core.fingerprint import IDENTITY_VERSION, Fingerprint, Unkeyable
 from truefit.core.metadata import wants_groups
+from truefit.core.private_key import private_key
 from truefit.core.rows import Rows
 from truefit.core.seeds import OpenSeed, open_seeds, seeds_for
 from truefit.core.stages import AtStage
 from truefit.core.task import Ask, Fit, FitTask
 
-_PRIVATE = "private-"
-
 #: Settings of scikit-learn that change what a fit does.
 _SETTINGS = ("transform_output", "enable_metadata_routing", "array_api_dispatch")
-_private_numbers = itertools.count()
-
-
-def is_private(key: str) -> bool:
-    """Whether the fit cannot be known by content: never shared, never stored."""
-    return key.startswith(_PRIVATE)
 
 
 class Keys:
@@ -51,14 +43,17 @@ class Keys:
             train_key += b"|labels %016x%016x" % self._label_digest(task.train, task.y)
         if grouped and self.data.groups is not None:
             train_key += b"|groups %016x%016x" % self._label_digest(task.train, self.data.groups)
+        if task.each_left_out:
+            train_key += b"|each left out"
         if estimator_key is None:
-            key = f"{_PRIVATE}{next(_private_numbers)}"
+            key = private_key()
         else:
             content = b"%d|%b|%b|%b" % (IDENTITY_VERSION, self._schema, estimator_key, train_key)
             key = blake2b(content, digest_size=16).hexdigest()
         return Fit(
             key, estimator_key or key.encode(), train_key, task.estimator, task.train, task.asks, seeds, task.y,
             task.keep is not None, keep=task.keep if isinstance(task.estimator, AtStage) else None,
+            each_left_out=task.each_left_out,
         )  # fmt: skip
 
     def _estimator(self, estimator: Any) -> tuple[bytes | None, tuple[OpenSeed, ...], bool]:
@@ -87,19 +82,41 @@ class Keys:
         return known[2]
 
 
-def union_of_asks(asks: Sequence[Ask]) -> tuple[Ask, ...]:
-    """Return the asks of several tasks as one per response, each row once."""
-    if len(asks) <= 1:
-        return tuple(asks)
-    by_response: dict[str, list[Ask]] = {}
-    for ask in asks:
-        by_response.setdefault(ask.response, []).append(ask)
-    union = []
-    for group in by_response.values():
-        distinct = list({id(ask.rows): ask for ask in group}.values())
-        if len(distinct) == 1 or all(ask.rows == distinct[0].rows for ask in distinct[1:]):
-            union.append(distinct[0])
-        else:
-            rows = np.unique(np.concatenate([ask.rows.index for ask in distinct]))
-            union.append(Ask(Rows.of(rows), distinct[0].response))
-    return tuple(union)
+class Unions:
+    """Puts the asks of several tasks together: one per response, each row once.
+
+    Rows that are wanted of many fits are put together once, and are then the same object for all of them and for all
+    responses: they are gathered and named once.
+
+    Examples
+    --------
+    >>> one, other = Ask(Rows.of([0, 1])), Ask(Rows.of([1, 2]))
+    >>> unions = Unions()
+    >>> unions.of([one, other])
+    (Ask(rows=Rows.of([0, 1, 2]), response='predict'),)
+    >>> unions.of([one, other])[0].rows is unions.of([other, one])[0].rows
+    True
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[frozenset[tuple[int | None, str, bytes]], Rows] = {}
+
+    def of(self, asks: Sequence[Ask]) -> tuple[Ask, ...]:
+        """Return the asks of several tasks as one per response."""
+        if len(asks) <= 1:
+            return tuple(asks)
+        by_response: dict[str, list[Ask]] = {}
+        for ask in asks:
+            by_response.setdefault(ask.response, []).append(ask)
+        return tuple(Ask(self._rows([ask.rows for ask in group]), group[0].response) for group in by_response.values())
+
+    def _rows(self, wanted: Sequence[Rows]) -> Rows:
+        name = frozenset((rows.total, rows.listed.dtype.str, rows.listed.tobytes()) for rows in wanted)
+        known = self._known.get(name)
+        if known is None:
+            if all(rows == wanted[0] for rows in wanted[1:]):
+                known = wanted[0]
+            else:
+                known = Rows.of(np.unique(np.concatenate([rows.index for rows in wanted])))
+            self._known[name] = known
+        return known

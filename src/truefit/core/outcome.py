@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,9 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from truefit.core.data import Data
+from truefit.core.placement import Placements
 from truefit.core.rows import Rows
 from truefit.core.task import Response
 from truefit.core.tokens import Tokens, rowset_id
+
+_NO_ROWS = rowset_id(np.empty((0, 2), dtype=np.uint64))
 
 FailureKind = Literal["raised", "timeout", "died", "wrong answer", "not fitted"]
 
@@ -89,39 +92,45 @@ class Outcome:
         KeyError
             If the fit was never asked for this.
         """
-        wanted = data.tokens_of(rows)
-        found = lookup(self.answers, response, wanted, data.rowset if rows.whole else None)
+        found = _found(self.answers, response, data.rowset_of(rows), lambda: data.tokens_of(rows))
         if found is None:
-            raise KeyError(f"The fit has no {response} for all of the {len(wanted)} rows.")
-        values, coded = found
+            raise KeyError(f"The fit has no {response} for all of the {len(rows)} rows.")
+        values, coded = _values(*found)
         return self.classes[values] if coded and self.classes is not None else values
 
+    def has(self, data: Data, rows: Rows, response: Response) -> bool:
+        """Whether all these rows of a table are answered."""
+        return _found(self.answers, response, data.rowset_of(rows), lambda: data.tokens_of(rows)) is not None
+
     def covers(self, response: Response, tokens: Tokens) -> bool:
-        """Whether all these rows are answered."""
-        return lookup(self.answers, response, tokens) is not None
+        """Whether all rows of these tokens are answered."""
+        return _found(self.answers, response, rowset_id(tokens), lambda: tokens) is not None
 
 
-def lookup(
-    answers: Iterable[Answer], response: Response, tokens: Tokens, rowset: bytes | None = None
-) -> tuple[npt.NDArray[Any], bool] | None:
-    """Values of ``response`` in the order of ``tokens`` and whether they are codes; None where a row lacks one.
+def lookup(answers: Iterable[Answer], response: Response, tokens: Tokens) -> tuple[npt.NDArray[Any], bool] | None:
+    """Values of ``response`` in the order of ``tokens`` and whether they are codes; None where a row lacks one."""
+    found = _found(answers, response, rowset_id(tokens), lambda: tokens)
+    return None if found is None else _values(*found)
 
-    ``rowset`` is the identity of the tokens, where it is known.
-    """
+
+_placements = Placements()
+
+
+def _found(
+    answers: Iterable[Answer], response: Response, rowset: bytes, tokens: Callable[[], Tokens]
+) -> tuple[list[Answer], npt.NDArray[np.intp] | None] | None:
+    """Return the answers that hold some rows, and the places of these in them; no places where they are all of one."""
     parts = [answer for answer in answers if answer.response == response]
-    rowset = rowset_id(tokens) if rowset is None else rowset
-    for part in parts:
-        if part.rowset == rowset:  # a stored answer knows it without reading its tokens
-            return part.values, part.coded
-    if not parts or len(tokens) == 0:
+    rowsets = [part.rowset for part in parts]  # a stored answer knows it without reading its tokens
+    if rowset in rowsets:
+        return [parts[rowsets.index(rowset)]], None
+    if not parts or rowset == _NO_ROWS:
         return None
     # The rows stand in another order, or in several parts.
-    known = np.concatenate([part.tokens for part in parts])
-    order = np.lexsort((known[:, 1], known[:, 0]))
-    known = np.ascontiguousarray(known[order]).view([("a", np.uint64), ("b", np.uint64)]).reshape(-1)
-    wanted = np.ascontiguousarray(tokens).view(known.dtype).reshape(-1)
-    place = np.searchsorted(known, wanted)
-    if (place >= len(known)).any() or (known[place] != wanted).any():
-        return None
-    values = np.concatenate([part.values for part in parts])
-    return values[order[place]], parts[0].coded
+    places = _placements.find(rowset, tokens, rowsets, lambda: [part.tokens for part in parts])
+    return None if places is None else (parts, places)
+
+
+def _values(parts: list[Answer], places: npt.NDArray[np.intp] | None) -> tuple[npt.NDArray[Any], bool]:
+    values = parts[0].values if len(parts) == 1 else np.concatenate([part.values for part in parts])
+    return values if places is None else values[places], parts[0].coded

@@ -7,6 +7,11 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
+from truefit.core.tokens import rowset_id
+
+#: The identity of so few rows is worked out as fast as it is found: leave-one-out has as many of them as rows.
+_FEW = 16
+
 IntArray = npt.NDArray[np.integer]
 
 
@@ -33,12 +38,13 @@ class Rows:
     (3, False)
     """
 
-    __slots__ = ("_digest", "listed", "total")
+    __slots__ = ("_digest", "_rowset", "listed", "total")
 
     def __init__(self, listed: IntArray, total: int | None) -> None:
         self.listed = listed  # sorted; the rows themselves, or those left out of range(total)
         self.total = total  # None: `listed` are the rows; else the table's length
         self._digest: tuple[object, tuple[int, int]] | None = None
+        self._rowset: tuple[object, bytes] | None = None
 
     @classmethod
     def all(cls, n: int) -> Rows:
@@ -115,6 +121,15 @@ class Rows:
         self._digest = tokens, (first, second)
         return first, second
 
+    def rowset(self, tokens: npt.NDArray[np.uint64]) -> bytes:
+        """Identity of the rows in ascending order of position."""
+        if self._rowset is not None and self._rowset[0] is tokens:
+            return self._rowset[1]
+        rowset = rowset_id(tokens[self.index])
+        if len(self) > _FEW:
+            self._rowset = tokens, rowset
+        return rowset
+
     def __len__(self) -> int:
         return len(self.listed) if self.total is None else self.total - len(self.listed)
 
@@ -138,7 +153,7 @@ class Rows:
 
     def __setstate__(self, state: tuple[IntArray, int | None]) -> None:
         self.listed, self.total = state
-        self._digest = None
+        self._digest = self._rowset = None
 
     def __repr__(self) -> str:
         if self.total is None:

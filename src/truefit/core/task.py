@@ -47,6 +47,10 @@ class FitTask:
 
     ``y`` are labels for the whole table in the place of the data's own; ``repeat`` tells apart fits that differ
     by their random numbers only.
+
+    With ``each_left_out`` it stands for as many fits as rows are asked about: what is said of a row is said by the fit
+    on the training rows without it. Only a closed form answers that. Where none does the outcome has no answers, and
+    the fits are to be asked for one by one.
     """
 
     estimator: Any
@@ -55,6 +59,7 @@ class FitTask:
     y: npt.NDArray[Any] | None = None
     repeat: int = 0
     keep: Keep | None = None
+    each_left_out: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -77,3 +82,9 @@ class Fit:
     keep_model: bool = False
     model: Any = None
     keep: Keep | None = None
+    each_left_out: bool = False
+
+    @property
+    def count(self) -> int:
+        """How many fits it stands for."""
+        return len(self.asks[0].rows) if self.each_left_out else 1

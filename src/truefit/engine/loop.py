@@ -11,9 +11,10 @@ from typing import Any, Literal, TypeVar
 from truefit.core.data import Data
 from truefit.core.errors import BudgetSpent, ExecutorError, Interrupted
 from truefit.core.job import Executor, Job, Plan, Solver, Store
-from truefit.core.key import Keys, is_private
+from truefit.core.key import Keys
 from truefit.core.outcome import Outcome
 from truefit.core.outcomes import StoredAnswers
+from truefit.core.private_key import is_private
 from truefit.core.progress import Progress
 from truefit.core.task import Fit
 from truefit.engine.fingerprints import Fingerprints
@@ -136,13 +137,17 @@ class Loop:
             self._models.popitem(last=False)
 
     def _claim(self, fits: Sequence[Fit], data: Data) -> list[Job]:
+        """Return the jobs that answer fits: all of them, but for those that leave out each row, of which some may."""
         jobs: list[Job] = []
-        left = list(fits)
+        left = [fit for fit in fits if not fit.each_left_out]
+        together = [fit for fit in fits if fit.each_left_out]
         for solver in self._solvers:
-            claimed = solver.claim(left, data) if left else []
+            offered = left + together if together and getattr(solver, "leaves_out_each", False) else left
+            claimed = solver.claim(offered, data) if offered else []
             jobs.extend(claimed)
             taken = {fit.key for job in claimed for fit in job.fits}
-            left = [fit for fit in left if fit.key not in taken] if taken else left
+            if taken:
+                left, together = ([fit for fit in some if fit.key not in taken] for some in (left, together))
         assert not left, "the last solver takes all"
         return jobs
 
@@ -206,7 +211,7 @@ class _Course:
                 want.fit = replace(want.fit, asks=missing, model=self.loop._models.get(key))
                 open_wants.append(want)
                 continue
-            seats = len(want.seats)
+            seats = want.count
             self.done += seats
             if key in self.loop._fitted_here:
                 self.loop.stats.shared += seats
@@ -219,6 +224,9 @@ class _Course:
 
     def _execute(self, fits: Sequence[Fit], batch: Batch) -> None:
         jobs = {job.fits[0].key: job for job in self.loop._claim(fits, batch.data)}
+        for fit in fits:
+            if fit.each_left_out and fit.key not in jobs:
+                self._leave_open(batch.wants[fit.key])
         # What a budget is spent on is for the plan to say: its order is kept.
         queue = iter(jobs.values()) if self.deadline is not None else Queue(jobs.values(), self.loop._pace)
         executor = self.loop._executor_for(list(jobs.values()))
@@ -227,7 +235,10 @@ class _Course:
             for outcomes in results:
                 job = jobs[outcomes[0].key]
                 self.loop._pace.learn(job, outcomes)
-                self._take(outcomes, job, batch)
+                if job.fits[0].each_left_out and not outcomes[0].answers:
+                    self._leave_open(batch.wants[outcomes[0].key])
+                else:
+                    self._take(outcomes, job, batch)
                 if self._late() or not any(run.doomed is None for run in batch.runs):
                     break
         finally:
@@ -241,6 +252,12 @@ class _Course:
             if any(batch.wants[fit.key].wanted() for fit in job.fits):
                 yield job
 
+    def _leave_open(self, want: Want) -> None:
+        """Say of fits that no closed form answers that they are to be asked for one by one: then they are counted."""
+        self.total -= want.count
+        self.loop.stats.asked -= want.count
+        want.deliver(Outcome(want.fit.key))
+
     def _take(self, outcomes: Sequence[Outcome], job: Job, batch: Batch) -> None:
         loop = self.loop
         self._keep(outcomes)
@@ -248,7 +265,7 @@ class _Course:
         refits = 0
         for outcome in outcomes:
             want = batch.wants[outcome.key]
-            seats += len(want.seats)
+            seats += want.count
             refits += want.known
             if outcome.error is not None:
                 loop.stats.failed += 1

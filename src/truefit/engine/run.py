@@ -9,7 +9,7 @@ from typing import Any, cast
 from truefit.core.data import Data
 from truefit.core.errors import FitError
 from truefit.core.job import Plan
-from truefit.core.key import Keys, union_of_asks
+from truefit.core.key import Keys, Unions
 from truefit.core.outcome import Failure, Outcome, grouped_failures
 from truefit.core.outcomes import Outcomes
 from truefit.core.task import Ask, Fit, FitTask
@@ -73,6 +73,11 @@ class Want:
     seats: list[tuple[Run, int]]
     known: bool = False  # the store has it, but not all that is asked
 
+    @property
+    def count(self) -> int:
+        """How many fits are waited for, each as often as it was asked for."""
+        return len(self.seats) * self.fit.count
+
     def needs_model(self) -> bool:
         """Whether somebody may keep the model."""
         return any(run.tasks[i].keep is not None for run, i in self.seats)
@@ -113,14 +118,14 @@ class Batch:
                 else:
                     want.seats.append((run, i))
                     asks.setdefault(fit.key, list(want.fit.asks)).extend(fit.asks)
-                self.asked += 1
+                self.asked += fit.count
+        unions = Unions()
         for key, together in asks.items():
             want = self.wants[key]
-            want.fit = replace(want.fit, asks=union_of_asks(together), keep_model=want.needs_model())
+            want.fit = replace(want.fit, asks=unions.of(together), keep_model=want.needs_model())
 
     def missing_asks(self, want: Want, outcome: Outcome) -> tuple[Ask, ...]:
         """Asks that a stored outcome cannot answer."""
-        tokens = self.data.tokens
         return tuple(
-            ask for ask in want.fit.asks if len(ask.rows) and not outcome.covers(ask.response, tokens[ask.rows.index])
+            ask for ask in want.fit.asks if len(ask.rows) and not outcome.has(self.data, ask.rows, ask.response)
         )

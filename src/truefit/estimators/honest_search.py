@@ -313,6 +313,9 @@ class _Judge:
         self._by_name = getattr(scorers, "_scorers", {"score": scorers})
         #: A scorer of the user's own may look at X itself.
         self._needs_X = not all(_is_scikit_learn(scorer) for scorer in self._by_name.values())
+        metrics = {name: metric_of_scorer(name, scorer, data.task) for name, scorer in self._by_name.items()}
+        #: Shares of right or wrong rows are counted, which comes to the same and takes a tenth of the time.
+        self._shares = metrics if all(m.zero_one for m in metrics.values()) and data.weight is None else None
 
     def responses(self, estimator: Any) -> tuple[Response, ...]:
         if self._needs_X:
@@ -322,6 +325,8 @@ class _Judge:
         return tuple(dict.fromkeys(wanted))
 
     def __call__(self, outcome: Outcome, rows: Rows) -> Mapping[str, float]:
+        if self._shares is not None:
+            return {name: metric.value(outcome, self._data, rows) for name, metric in self._shares.items()}
         data, index = self._data, rows.index
         X = data.take(index) if self._needs_X else index
         metadata = {name: np.asarray(values)[index] for name, values in self._metadata.items()}

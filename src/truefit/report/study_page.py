@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from truefit.report.study_sections import guessing, notes_of, tables_of
+from truefit.report.study_sections import guessing, notes_of, tables_of, targets_of
 
 #: Pictures by the section they belong to: the caption of each, its markup, and that for a phone.
 Pictures = Mapping[str, Sequence[Sequence[str]]]
@@ -17,8 +17,8 @@ _LEADS: Final = {
         "chosen then was judged on that fold."
     ),
     "fit": (
-        "Labels are disturbed on purpose: a model that follows the disturbance memorises, one that hardly follows "
-        "the true labels is too simple. Bias and variance say the same from another side."
+        "Some {targets} are disturbed on purpose: a model that follows the disturbance memorises, one that hardly "
+        "follows the true {targets} is too simple. Bias and variance say the same from another side."
     ),
     "more_data": "The model was fitted on growing samples of the rows: where the curve still falls, more rows help.",
 }
@@ -94,7 +94,7 @@ def _section(answer: Mapping[str, Any], study: Mapping[str, Any], pictures: Sequ
 def _lead(name: str, study: Mapping[str, Any]) -> str:
     if name == "how_good" and "honest" not in study["parts"]:
         return "The best of several estimates flatters its owner; what is said above allows for that."
-    return _LEADS[name]
+    return _LEADS[name].format(targets=targets_of(study))
 
 
 def _lists(study: Mapping[str, Any]) -> list[dict[str, Any]]:

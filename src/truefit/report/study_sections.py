@@ -64,9 +64,10 @@ def _candidates(study: Part) -> Table | None:
     }
     if against:
         columns += ["difference", "p", "against the best"]
+        adjusted = f", adjusted for {len(against)} comparisons" if len(against) > 1 else ""
         meanings |= {
             "difference": f"How much larger the {metric} is than that of {best}, on the same folds.",
-            "p": f"How often chance alone would show such a difference, adjusted for {len(against)} comparisons.",
+            "p": f"How often chance alone would show such a difference{adjusted}.",
             "against the best": "A tie: these rows cannot tell it apart from the best.",
         }
     rows = []
@@ -144,6 +145,11 @@ def _folds(study: Part) -> Table | None:
     }
 
 
+def targets_of(study: Part) -> str:
+    """Return what the target's values are called."""
+    return "labels" if study["task"] == "classification" else "targets"
+
+
 def _perturbed(study: Part) -> Table | None:
     found = study["parts"].get("perturbation")
     if found is None:
@@ -151,10 +157,10 @@ def _perturbed(study: Part) -> Table | None:
     interval = f"{found['level']:.0%} interval"
     # What it was judged by on rows left out has the metric's name.
     judged = next((key for key in found["estimators"][0] if key.startswith("cv_")), None)
-    columns = ["candidate", "verdict", "noise followed", interval, "rate", "trained on"]
+    columns, targets = ["candidate", "verdict", "noise followed", interval, "rate", "trained on"], targets_of(study)
     meanings = {
-        "noise followed": "The share of the disturbed labels that the model takes over: 0 learns none, 1 all.",
-        "rate": "How fast its agreement with the disturbed labels falls as the noise grows; 1 is ideal.",
+        "noise followed": f"The share of the disturbed {targets} that the model takes over: 0 learns none, 1 all.",
+        "rate": f"How fast its agreement with the disturbed {targets} falls as the noise grows; 1 is ideal.",
         "trained on": "How well it does on the rows that it was trained on, undisturbed.",
     }
     if judged is not None:
@@ -169,7 +175,7 @@ def _perturbed(study: Part) -> Table | None:
     return {
         "columns": columns,
         "rows": rows,
-        "caption": "What each learns when labels are disturbed on purpose",
+        "caption": f"What each learns when {targets} are disturbed on purpose",
         "drawn": {"value": "noise followed", "interval": interval, "ends": [0, 1]},
         "highlight": [i for i, row in enumerate(rows) if row[0] == study["best"]],
         "meanings": meanings,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from sklearn.pipeline import Pipeline
 
@@ -34,10 +35,20 @@ class Chain:
     last: bytes | None
 
 
-def chain_of(estimator: Any) -> Chain | None:
+#: Chains of pipelines that are still there, with the pipeline's own key: jobs come back to the same few of them.
+_chains: WeakKeyDictionary[Any, tuple[bytes, Chain | None]] = WeakKeyDictionary()
+
+
+def chain_of(estimator: Any, key: bytes) -> Chain | None:
     """Return the steps of a pipeline whose first ones can be shared with others; None if there is no such.
 
     A pipeline with a cache of its own, one that talks, or one that others listen to is left as it is.
+
+    Parameters
+    ----------
+    estimator : estimator
+    key : bytes
+        What the estimator is known by: the same as long as its parameters are.
     """
     if type(estimator) is not Pipeline or len(estimator.steps) < 2:
         return None
@@ -45,14 +56,21 @@ def chain_of(estimator: Any) -> Chain | None:
         return None
     if any(hasattr(one, "_skl_callbacks") for one in (estimator, *(step for _, step in estimator.steps))):
         return None
+    known = _chains.get(estimator)
+    if known is None or known[0] != key:
+        known = _chains[estimator] = key, _linked(estimator)
+    return known[1]
+
+
+def _linked(pipeline: Pipeline) -> Chain | None:
     links: list[Link] = []
-    for place, (_, step) in enumerate(estimator.steps[:-1]):
+    for place, (_, step) in enumerate(pipeline.steps[:-1]):
         if not idle(step):
             key = _key(step)
             if key is None:
                 return Chain(tuple(links), None) if links else None
             links.append(Link(place, key, is_blind(step)))
-    return Chain(tuple(links), _key(estimator.steps[-1][1])) if links else None
+    return Chain(tuple(links), _key(pipeline.steps[-1][1])) if links else None
 
 
 def idle(step: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
@@ -16,8 +17,11 @@ from sklearn import get_config
 from truefit.core.data import Data
 from truefit.core.job import Job
 from truefit.core.outcome import Answer, Outcome
-from truefit.core.task import Fit, Response
+from truefit.core.rows import Rows
+from truefit.core.task import Ask, Fit, Response
 from truefit.solvers.plain import fit_plain, or_plain
+
+logger = logging.getLogger("truefit")
 
 Index = npt.NDArray[np.intp]
 
@@ -49,14 +53,21 @@ class LeftOutSolver(ABC):
     name: str
     kinds: tuple[type, ...] = ()
     responses: frozenset[Response] = frozenset({"predict"})
+    leaves_out_each = True
 
     def claim(self, fits: Sequence[Fit], data: Data) -> list[Job]:
         """One job for each estimator and labels with enough rows left out."""
         groups: dict[tuple[bytes, int], list[Fit]] = defaultdict(list)
+        together = []
         for fit in fits:
-            if type(fit.estimator) in self.kinds and leaves_out_what_it_asks(fit, data.n, self.responses):
+            if type(fit.estimator) not in self.kinds:
+                continue
+            if fit.each_left_out:
+                if asks_of_the_same_rows(fit, data.n, self.responses):
+                    together.append([fit])
+            elif leaves_out_what_it_asks(fit, data.n, self.responses):
                 groups[fit.estimator_key, id(fit.y)].append(fit)
-        enough = [group for group in groups.values() if len(group) >= SMALLEST_GROUP]
+        enough = [group for group in (*together, *groups.values()) if sum(fit.count for fit in group) >= SMALLEST_GROUP]
         if not enough or data.weight is not None or get_config()["enable_metadata_routing"]:
             return []
         return [Job(self, tuple(group)) for group in self.served(enough, data)]
@@ -71,16 +82,43 @@ class LeftOutSolver(ABC):
 
     def solve(self, job: Job, data: Data) -> list[Outcome]:
         """Answer all rows together."""
+        if job.fits[0].each_left_out:
+            return [self._solve_together(job.fits[0], data)]
         return or_plain(self._solve, job, data)
 
-    def _solve(self, job: Job, data: Data) -> list[Outcome]:
-        first = job.fits[0]
+    def _solve_together(self, fit: Fit, data: Data) -> Outcome:
+        """Answer a fit that leaves out each row in turn; without answers where that cannot be done for every row."""
         start = time.perf_counter()
-        rows = np.array([fit.train.listed[0] for fit in job.fits], dtype=np.intp)
-        given = self.left_out(first.estimator, labels_of(first, data), data, rows)
-        seconds = (time.perf_counter() - start) / len(job.fits)
+        rows = fit.asks[0].rows.index
+        try:
+            given = self._left_out(fit, rows, data)
+        except Exception as error:
+            logger.info("%s gave up on %d rows: %r", self.name, len(rows), error)
+            return Outcome(fit.key, solver=self.name)
+        for place in np.flatnonzero(~given.trusted):
+            one = Rows.of(rows[[place]])
+            asks = tuple(Ask(one, ask.response) for ask in fit.asks)
+            alone = fit_plain(replace(fit, train=Rows(one.listed, data.n), asks=asks, each_left_out=False), data)
+            if alone.error is not None or not _same_classes(alone.classes, given.classes):
+                return Outcome(fit.key, solver=self.name)
+            for answer in alone.answers:
+                given.values[answer.response][place] = answer.values[0]
+        tokens = data.tokens[rows]
+        coded = None if given.classes is None else "predict"
+        answers = [Answer(a.response, tokens, given.values[a.response], a.response == coded) for a in fit.asks]
+        return Outcome(fit.key, tuple(answers), time.perf_counter() - start, self.name, given.classes)
+
+    def _left_out(self, fit: Fit, rows: Index, data: Data) -> LeftOut:
+        given = self.left_out(fit.estimator, labels_of(fit, data), data, rows)
         if data.release is not None:
             data.release()
+        return given
+
+    def _solve(self, job: Job, data: Data) -> list[Outcome]:
+        start = time.perf_counter()
+        rows = np.array([fit.train.listed[0] for fit in job.fits], dtype=np.intp)
+        given = self._left_out(job.fits[0], rows, data)
+        seconds = (time.perf_counter() - start) / len(job.fits)
         said = {response: list(values[:, None]) for response, values in given.values.items()}  # one row each, as a view
         coded = None if given.classes is None else "predict"
         name, classes, trusted, tokens = self.name, given.classes, given.trusted.tolist(), data.tokens
@@ -96,6 +134,16 @@ class LeftOutSolver(ABC):
                 outcome = fit_plain(fit, data)
                 outcomes.append(replace(outcome, fit_seconds=outcome.fit_seconds + seconds))
         return outcomes
+
+
+def asks_of_the_same_rows(fit: Fit, n: int, responses: frozenset[Response]) -> bool:
+    """Whether a fit leaves out each row of a whole table in turn, and all its asks are about the same of them."""
+    rows = fit.asks[0].rows
+    return (
+        fit.train.total == n
+        and fit.train.whole
+        and all(ask.response in responses and (ask.rows is rows or ask.rows == rows) for ask in fit.asks)
+    )
 
 
 def leaves_out_what_it_asks(fit: Fit, n: int, responses: frozenset[Response]) -> bool:
@@ -116,6 +164,12 @@ def leaves_out_what_it_asks(fit: Fit, n: int, responses: frozenset[Response]) ->
                 return False
             known = ask.rows
     return True
+
+
+def _same_classes(some: npt.NDArray[Any] | None, others: npt.NDArray[Any] | None) -> bool:
+    if some is None or others is None:
+        return some is others
+    return np.array_equal(some, others)
 
 
 def labels_of(fit: Fit, data: Data) -> npt.NDArray[Any]:

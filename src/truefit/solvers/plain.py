@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn import get_config
+from sklearn.pipeline import Pipeline
 
 from truefit.core.data import Data
 from truefit.core.job import Job
@@ -98,14 +100,27 @@ def respond(model: Any, asks: Sequence[Ask], data: Data, classes: npt.NDArray[An
             continue
         parts: list[list[Any]] = [[] for _ in group]
         for block in row_blocks(index, data):
-            X = data.take(block)
+            last, X = last_step(model, data.take(block)) if len(group) > 1 else (model, data.take(block))
             for ask, values in zip(group, parts, strict=True):
-                values.append(checked(getattr(model, ask.response)(X), len(block), ask.response))
+                values.append(checked(getattr(last, ask.response)(X), len(block), ask.response))
         tokens = data.tokens[index]
         for ask, values in zip(group, parts, strict=True):
             whole = values[0] if len(values) == 1 else np.concatenate(values)
             answers.append(as_answer(ask.response, tokens, whole, classes))
     return tuple(answers)
+
+
+def last_step(model: Any, X: Any) -> tuple[Any, Any]:
+    """Return who answers for a model, and on what: of a pipeline the last step, on rows that went through the others.
+
+    Every response of a pipeline takes the rows through its first steps anew; here they go once for all of them.
+    """
+    while type(model) is Pipeline and not get_config()["enable_metadata_routing"]:
+        for _, step in model.steps[:-1]:
+            if step is not None and not isinstance(step, str):
+                X = step.transform(X)
+        model = model.steps[-1][1]
+    return model, X
 
 
 def row_blocks(index: npt.NDArray[np.intp], data: Data) -> Iterator[npt.NDArray[np.intp]]:

@@ -17,6 +17,7 @@ from truefit.core.outcome import Outcome
 from truefit.core.seeds import seeded
 from truefit.core.task import Ask, Fit
 from truefit.solvers.chain import Chain, chain_of, last_of, put_together, rest_of, seeds_of
+from truefit.solvers.fitted_steps import FittedSteps, RecentSteps
 from truefit.solvers.plain import or_plain
 from truefit.solvers.questions import questions, rows_key
 from truefit.solvers.transformed import TransformedData
@@ -48,8 +49,10 @@ class PrefixSolver:
     Bayes behind a scaler is still answered for all labels at once, or plainly. Steps get the same seeds as in plain
     fitting, and rows are transformed in the same blocks.
 
-    The time that the shared steps take is charged to all fits in equal parts. The outcome says this solver's name, but
-    where what follows was answered by one that is exact only nearly (``exact = False``) it says that one's.
+    A group that is too large for one job finds the steps fitted where an earlier part of it was answered by the same
+    worker. The time that they take is charged to the fits of the job that had them fitted, in equal parts. The outcome
+    says this solver's name, but where what follows was answered by one that is exact only nearly (``exact = False``) it
+    says that one's.
 
     Parameters
     ----------
@@ -97,7 +100,7 @@ class PrefixSolver:
             groups: dict[Any, list[Fit]] = defaultdict(list)
             for fit in same_rows if len(same_rows) > 1 else ():
                 if fit.estimator_key not in chains:
-                    chains[fit.estimator_key] = chain_of(fit.estimator)
+                    chains[fit.estimator_key] = chain_of(fit.estimator, fit.estimator_key)
                 chain = chains[fit.estimator_key]
                 if chain is not None:
                     groups[fit.keep_model, *_identity(fit, chain, 0)].append(fit)
@@ -127,7 +130,8 @@ class PrefixSolver:
 
     def _solve(self, job: Job, data: Data) -> list[Outcome]:
         shared = _shared(job.fits)
-        steps, table, rests, seconds = _transformed(shared, data)
+        steps, seconds = _recent.of(data, _name(shared, data), lambda: _fitted(shared, data))
+        table, rests = followed(shared, data, steps)
         answered = {outcome.key: outcome for outcome in self.answer(rests, table)}
         outcomes = []
         for i, fit in enumerate(job.fits):
@@ -137,7 +141,7 @@ class PrefixSolver:
                 if fit.keep_model:
                     places = [link.place for link in shared.chains[i].links[: shared.depth]]
                     # A copy: whoever fits one of the models again must not change the others.
-                    fitted = list(zip(places, deepcopy(steps), strict=True))
+                    fitted = list(zip(places, deepcopy(steps.steps), strict=True))
                     model = put_together(seeded(fit.estimator, fit.seeds), fitted, shared.used(i), outcome.model)
                 spent = outcome.fit_seconds + seconds / len(job.fits)
                 outcome = replace(outcome, solver=self.maker(outcome, self.name), fit_seconds=spent, model=model)
@@ -181,7 +185,7 @@ def _shared(fits: Sequence[Fit]) -> SharedSteps:
     known: dict[bytes, Chain] = {}
     for fit in fits:
         if fit.estimator_key not in known:
-            chain = chain_of(fit.estimator)
+            chain = chain_of(fit.estimator, fit.estimator_key)
             assert chain is not None  # or it would not have been claimed
             known[fit.estimator_key] = chain
     chains = [known[fit.estimator_key] for fit in fits]
@@ -193,8 +197,18 @@ def _shared(fits: Sequence[Fit]) -> SharedSteps:
     return SharedSteps(fits, chains, depth)
 
 
-def _transformed(shared: SharedSteps, data: Data) -> tuple[list[Any], TransformedData, list[Fit], float]:
-    """Fit the shared steps: these, the table that they make, the fits that follow on it, and the seconds it took."""
+_recent = RecentSteps()
+
+
+def _name(shared: SharedSteps, data: Data) -> tuple[Any, ...]:
+    """Return all that the shared steps depend on, the table aside."""
+    first, chain = shared.fits[0], shared.chains[0]
+    steps = tuple(_identity(first, chain, i) for i in range(shared.depth))
+    return data.digest(first.train), len(first.train), get_config()["transform_output"], steps
+
+
+def _fitted(shared: SharedSteps, data: Data) -> FittedSteps:
+    """Fit the shared steps."""
     first, links = shared.fits[0], shared.chains[0].links[: shared.depth]
     index = first.train.index
     X, y = data.take(index), (data.y if first.y is None else first.y)[index]
@@ -205,15 +219,14 @@ def _transformed(shared: SharedSteps, data: Data) -> tuple[list[Any], Transforme
         step = seeded(step, seeds_of(name, first.seeds))
         X = step.fit_transform(X, y) if hasattr(step, "fit_transform") else step.fit(X, y).transform(X)
         steps.append(step)
-    seconds = time.perf_counter() - start
-    return steps, *followed(shared, data, steps, X), seconds
+    return FittedSteps(steps, X, time.perf_counter() - start)
 
 
-def followed(shared: SharedSteps, data: Data, steps: Sequence[Any], fitted: Any) -> tuple[TransformedData, list[Fit]]:
-    """Return what the steps make of the table, ``fitted`` being the training rows, and the fits that follow on it."""
+def followed(shared: SharedSteps, data: Data, steps: FittedSteps) -> tuple[TransformedData, list[Fit]]:
+    """Return what the steps make of the table, and the fits that follow on it."""
     index = shared.fits[0].train.index
     asked = [question.rows for question in questions(shared.fits)]
-    table = TransformedData(data, index, fitted, steps, asked)
+    table = TransformedData(data, index, steps, asked)
     places = dict(zip(map(rows_key, asked), table.asked(asked), strict=True))
     train = table.train
     rests = []

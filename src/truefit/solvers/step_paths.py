@@ -22,6 +22,7 @@ from truefit.core.outcome import Outcome
 from truefit.core.seeds import seeded
 from truefit.core.task import Fit
 from truefit.solvers.chain import Chain, chain_of, idle, seeds_of
+from truefit.solvers.fitted_steps import FittedSteps
 from truefit.solvers.plain import or_plain
 from truefit.solvers.prefixes import PrefixSolver, SharedSteps, followed
 
@@ -81,7 +82,7 @@ class StepPathSolver:
             if not hasattr(fit.estimator, "steps") or fit.model is not None or fit.keep_model:
                 continue
             if fit.estimator_key not in chains:
-                chains[fit.estimator_key] = chain_of(fit.estimator)
+                chains[fit.estimator_key] = chain_of(fit.estimator, fit.estimator_key)
             chain = chains[fit.estimator_key]
             if chain is None:
                 continue
@@ -125,7 +126,8 @@ class StepPathSolver:
         found: dict[str, Outcome] = {}
         for size, fits in by_size.items():
             cut = _cut_to(step, size)
-            table, rests = followed(SharedSteps(fits, _chains(fits), 1), data, [cut], _cut_table(cut, whole, X))
+            steps = FittedSteps([cut], _cut_table(cut, whole, X))
+            table, rests = followed(SharedSteps(fits, _chains(fits), 1), data, steps)
             found |= {outcome.key: outcome for outcome in self.prefixes.answer(rests, table)}
         outcomes = []
         for fit in job.fits:
@@ -145,7 +147,7 @@ def _chains(fits: Sequence[Fit]) -> list[Chain]:
     known: dict[bytes, Chain | None] = {}
     for fit in fits:
         if fit.estimator_key not in known:
-            known[fit.estimator_key] = chain_of(fit.estimator)
+            known[fit.estimator_key] = chain_of(fit.estimator, fit.estimator_key)
     chains = [known[fit.estimator_key] for fit in fits]
     return [chain for chain in chains if chain is not None]  # all of them, or they would not have been claimed
 

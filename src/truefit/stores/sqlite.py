@@ -18,8 +18,8 @@ import numpy as np
 
 from truefit.core.errors import StoreUnusable
 from truefit.core.kept_report import KeptReport
-from truefit.core.key import is_private
 from truefit.core.outcome import Outcome
+from truefit.core.private_key import is_private
 from truefit.core.task import Response
 from truefit.core.tokens import Tokens
 from truefit.stores.answer import StoredAnswer

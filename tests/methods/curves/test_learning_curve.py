@@ -15,8 +15,10 @@ from sklearn.tree import DecisionTreeClassifier
 from truefit import Engine, assess, compare, learning_curve
 from truefit.core.data import Data
 from truefit.core.errors import BudgetSpent, FitError, InvalidInput
-from truefit.methods.curves.learning_curve import curve_terms, learning_curve_plan, sampled_table
 from truefit.methods.curves.learning_curves import LearningCurves
+from truefit.methods.curves.measuring import learning_curve_plan
+from truefit.methods.curves.sampled import sampled_table
+from truefit.methods.curves.terms import curve_terms
 from truefit.metrics.metric import get_metric
 
 CANCER = load_breast_cancer(return_X_y=True)

@@ -109,6 +109,15 @@ def test_the_first_round_of_all_races_takes_three_fits_per_candidate():
     assert engine.stats.run == 15 + 4
 
 
+def test_a_race_asks_its_fits_about_all_rows_that_any_race_may_come_to():
+    data = table()
+    engine = Engine(solvers="plain")
+    searched(FIELD, data, folds_of(data), engine=engine)
+    assert engine.stats.run < 15 * len(FIELD)
+    searched(FIELD, data, folds_of(data), race=None, engine=engine)
+    assert (engine.stats.run, engine.stats.refitted) == (15 * len(FIELD), 0)
+
+
 def test_rows_of_an_outer_fold_have_no_say_in_the_choice_without_it():
     found = searched(FIELD, table(), folds_of(table()))
     for fold in range(5):

@@ -1,15 +1,18 @@
 """The plan of a study, driven by hand: real fits, but the seconds that they are said to have taken are made up."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.datasets import load_breast_cancer, load_diabetes, make_classification
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, make_classification
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -123,9 +126,34 @@ def test_a_study_in_plain_types_has_everything_and_is_json(found):
 def test_where_the_search_takes_long_weak_candidates_are_dropped_with_the_reason_but_not_what_all_are_measured_by():
     found = Clock(terms_for(MODELS), dict.fromkeys(MODELS, 1.0)).run()
     assert {each.name for each in found.dropped} == {"bayes", "tree"}
-    assert all(0 < each.after < 5 and "chance" in each.reason for each in found.dropped)
+    assert all(0 < each.after < 5 for each in found.dropped)
+    chance = r"a chance (below 0\.1%|of \d\.\d%) to overtake it$"
+    assert all(re.search(chance, each.reason) for each in found.dropped)
+    assert "linear does best of 4 candidates, 2 of which were dropped on the way, in 5-fold" in found.verdict[1]
+    assert re.search(r"^dummy is worse beyond chance, by [\d.]+ points\.$", "\n".join(found.verdict), re.MULTILINE)
     assert set(found.table.index) == {"linear", "dummy"}
     assert set(found.honest.chosen) == {"linear"}
+
+
+def test_where_the_curve_is_steep_a_study_says_that_its_folds_train_on_fewer_rows(found):
+    assert "trained on 80% of the rows" not in " ".join(found.caveats)
+    digits, labels = load_digits(return_X_y=True)
+    models = {"knn": KNeighborsClassifier(3), "dummy": DummyClassifier()}
+    steep = Clock(terms_for(models, digits[:240], labels[:240])).run()
+    (text,) = [each for each in steep.caveats if "trained on 80% of the rows" in each]
+    now, then = (steep.curves["knn"].predict(size)[0] for size in (240, 300))
+    assert f"does about {steep.spoken.change(now - then)} better" in text
+
+
+def test_without_a_budget_what_takes_little_is_not_left_out_to_save_time(monkeypatch):
+    models = {"linear": MODELS["linear"], "dummy": MODELS["dummy"], "quick": LinearDiscriminantAnalysis()}
+    seconds = {"linear": 5.0, "dummy": 0.01, "quick": 0.01}
+    found = Clock(terms_for(models), seconds).run()
+    assert (found.best, found.curves.names) == ("linear", ["linear", "quick"])
+    monkeypatch.setattr("truefit.methods.study.plan._LITTLE", 0.0)
+    saving = Clock(terms_for(models), seconds).run()
+    assert saving.curves.names == ["linear"]
+    assert any("curve of quick: left out to save time; it would take some" in each for each in saving.not_done)
 
 
 def test_a_candidate_that_would_eat_the_budget_is_left_out_after_one_fold_and_named():

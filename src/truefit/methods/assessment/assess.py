@@ -16,10 +16,12 @@ import numpy.typing as npt
 from truefit.core.data import Data, Task
 from truefit.core.errors import BudgetSpent, FitError, InvalidInput
 from truefit.core.job import Plan
+from truefit.core.left_out import LeftOutOutcomes
 from truefit.core.metadata import check_takes_weights
 from truefit.core.outcome import Outcome, grouped_failures
 from truefit.core.outcomes import Outcomes
-from truefit.core.task import Ask, FitTask
+from truefit.core.rows import Rows
+from truefit.core.task import Ask, FitTask, Response
 from truefit.methods.assessment.displays import draw
 from truefit.methods.assessment.estimate import Estimate
 from truefit.methods.assessment.estimates import estimate
@@ -28,7 +30,7 @@ from truefit.methods.assessment.winner import winner_estimate
 from truefit.methods.candidates import Candidates, default_responses
 from truefit.methods.result import Result
 from truefit.methods.splitting.designs import Design
-from truefit.methods.splitting.portions import portions
+from truefit.methods.splitting.portions import one_row_portions, portions
 from truefit.methods.splitting.splits import Split
 from truefit.metrics.metric import Metric, get_metric, metric_names
 from truefit.metrics.ranking import positive_class, ranked
@@ -58,10 +60,12 @@ def assess_plan(
             check_takes_weights(estimator)
         wanted = (*default_responses(estimator, data.task), *metric.responses(estimator))
         responses[name] = tuple(dict.fromkeys(wanted))
+    together = yield from _left_out_together(candidates, responses, data, design)
+    others = [(name, estimator) for name, estimator in candidates if name not in together]
     tasks = (
         FitTask(estimator, split.train, tuple([Ask(split.test, response) for response in responses[name]]))
-        for split in chain(design.splits, design.extra)
-        for name, estimator in candidates
+        for split in (chain(design.splits, design.extra) if others else ())
+        for name, estimator in others
     )
     outcomes = Outcomes()
     for portion in portions(tasks):
@@ -69,14 +73,44 @@ def assess_plan(
             outcomes.extend((yield portion))
         except BudgetSpent as spent:
             outcomes.extend(spent.outcomes)
-            if outcomes.ready == 0:
+            if outcomes.ready == 0 and not together:
                 raise
             break
         del portion  # or it would be held while the next is made
-    width = len(candidates.names)
+    width = len(others)
     outcomes.extend([None] * ((len(design.splits) + len(design.extra)) * width - len(outcomes)))
-    by_name = {name: outcomes[place::width] for place, name in enumerate(candidates.names)}
+    one_by_one = {name: outcomes[place::width] for place, (name, _) in enumerate(others)}
+    by_name = {name: together[name] if name in together else one_by_one[name] for name in candidates.names}
     return Assessment(candidates, data, design, metric, by_name, level)
+
+
+def _left_out_together(
+    candidates: Candidates, responses: Mapping[str, Sequence[Response]], data: Data, design: Design
+) -> Plan[dict[str, LeftOutOutcomes]]:
+    """Ask for all fits of leave-one-out at once; return what there is of those candidates that have a closed form."""
+    if not design.splits.leave_one_out or design.extra:
+        return {}
+    found: dict[str, Outcome] = {}
+    for rows in one_row_portions(data.n):
+        tasks = {
+            name: FitTask(
+                estimator,
+                Rows.all(data.n),
+                tuple([Ask(rows, response) for response in responses[name]]),
+                each_left_out=True,
+            )
+            for name, estimator in candidates
+            if name in found or rows.listed[0] == 0
+        }
+        try:
+            outcomes = yield list(tasks.values())
+        except BudgetSpent:
+            return {}
+        found = {name: each for name, each in zip(tasks, outcomes, strict=True) if each.error is None and each.answers}
+        if not found:
+            break
+    rest = data.without_table()
+    return {name: LeftOutOutcomes(outcome, rest) for name, outcome in found.items()}
 
 
 class Assessment(Result):
@@ -112,7 +146,7 @@ class Assessment(Result):
         self._report_failures()
 
     def _report_failures(self) -> None:
-        failures = [o.error for outcomes in self._all.values() for o in outcomes if o and o.error]
+        failures = [o.error for name in self.names for o in self._uncertain(name) if o and o.error]
         if not failures:
             return
         total = sum(len(outcomes) for outcomes in self._all.values())
@@ -123,11 +157,16 @@ class Assessment(Result):
 
     def failed(self, name: str) -> int:
         """Return how many fits of an estimator have no answers."""
-        return sum(o is not None and o.error is not None for o in self._all[name])
+        return sum(o is not None and o.error is not None for o in self._uncertain(name))
 
     def missing(self, name: str) -> int:
         """Return how many fits of an estimator were not run for lack of time."""
-        return sum(o is None for o in self._all[name])
+        return sum(o is None for o in self._uncertain(name))
+
+    def _uncertain(self, name: str) -> Sequence[Outcome | None]:
+        """Return the outcomes among which some may have failed, or be missing: a closed form answers all or none."""
+        found = self._all[name]
+        return () if isinstance(found, LeftOutOutcomes) else found
 
     def split_scores(self, metric: str | Metric | None = None, *, pos_label: Any = None) -> dict[str, Scores]:
         """Value of a metric on each test set, by estimator; NaN where the fit failed or was not run."""

@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from truefit.core.data import Data
+from truefit.core.left_out import LeftOutOutcomes
 from truefit.core.outcome import Outcome
+from truefit.core.rows import Rows
 from truefit.methods.splitting.designs import Design
 from truefit.methods.splitting.splits import Split
 from truefit.metrics.metric import Metric
@@ -71,6 +73,9 @@ class Evidence:
         """Score of each test set."""
         if not np.isnan(self._scores).any():
             return self._scores
+        if isinstance(self._outcomes, LeftOutOutcomes) and self.metric.row_loss is not None:
+            self._scores[:] = self._of(self._everything, self._outcomes.together)
+            return self._scores
         if self.one_row_tests and self.metric.row_loss is not None and self.data.weight is None:
             tested = ((outcome, split.test) for split, outcome in self._tested())
             for start in range(0, len(self._scores), _ROWS_AT_ONCE):
@@ -88,8 +93,14 @@ class Evidence:
 
     def rows(self) -> Iterator[Array]:
         """Values of the test rows of each split; with several columns where the metric is made of several means."""
+        if isinstance(self._outcomes, LeftOutOutcomes):
+            whole = self._of(self._everything, self._outcomes.together)
+            if self.metric.smooth is None:
+                self._scores[:] = whole
+            yield from (whole[row : row + 1] for row in range(len(whole)))
+            return
         for place, (split, outcome) in enumerate(self._tested()):
-            each = self._of(split, outcome)
+            each = self._of(split.test, outcome)
             if self.data.weight is None:  # the score, for nothing
                 smooth = self.metric.smooth
                 self._scores[place] = each.mean() if smooth is None else smooth.value(each.mean(axis=0))
@@ -98,13 +109,17 @@ class Evidence:
     def extra_rows(self) -> Iterator[Array]:
         """Values of the test rows of each further fit."""
         for split, outcome in zip(self.design.extra, self.extra_outcomes, strict=True):
-            yield self._of(split, outcome)
+            yield self._of(split.test, outcome)
 
-    def _of(self, split: Split, outcome: Outcome) -> Array:
+    @property
+    def _everything(self) -> Rows:
+        return Rows.all(self.data.n)
+
+    def _of(self, rows: Rows, outcome: Outcome) -> Array:
         made_of = self.metric.smooth
         if made_of is not None:
-            return made_of.rows(outcome, self.data, split.test)
-        each = self.metric.rows(outcome, self.data, split.test)
+            return made_of.rows(outcome, self.data, rows)
+        each = self.metric.rows(outcome, self.data, rows)
         assert each is not None
         return each
 

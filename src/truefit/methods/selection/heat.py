@@ -185,4 +185,5 @@ class Heat:
 
 
 def _chance(behind: PairedDifference) -> str:
-    return f"a chance of {chance_left(behind):.2g}"
+    chance = chance_left(behind)
+    return "a chance below 0.1%" if chance < 0.001 else f"a chance of {chance:.1%}"

@@ -110,8 +110,8 @@ def search_plan(
     at those rows, may win there and is then fitted on that outer training set; who leads in the search may be dropped
     there. No decision of one race is seen by another: they only share fits.
     """
-    entrants = _Entrants(estimators, responses, judge)
     heats = _heats(data, splits, inner, len(estimators), race, metric)
+    entrants = _Entrants(estimators, responses, judge, data, {} if race is None else _tested(data, heats))
     without_nesting = None
     while not all(heat.finished for heat in heats):
         try:
@@ -180,16 +180,34 @@ def _heats(
     ]
 
 
+def _tested(data: Data, heats: Sequence[Heat]) -> dict[tuple[int, int], list[Rows]]:
+    """For each training set the rows that any of the races judges its fits on."""
+    found: dict[tuple[int, int], list[Rows]] = {}
+    for heat in heats:
+        for split in heat.splits:
+            rows = found.setdefault(data.digest(split.train), [])
+            if split.test not in rows:
+                rows.append(split.test)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class _Entrants:
-    """The candidates with what they are asked for, and who judges the answers."""
+    """The candidates with what they are asked for, and who judges the answers.
+
+    ``tested`` are the rows to ask a fit about, by its training rows, where those of its own split are not all: one race
+    may come to a fit long after another, and the model that could still answer is gone by then.
+    """
 
     estimators: Sequence[Any]
     responses: Sequence[tuple[Response, ...]]
     judge: Judge
+    data: Data
+    tested: Mapping[tuple[int, int], Sequence[Rows]]
 
     def task(self, candidate: int, split: Split) -> FitTask:
-        asks = tuple(Ask(split.test, response) for response in self.responses[candidate])
+        tested = self.tested.get(self.data.digest(split.train), (split.test,)) if self.tested else (split.test,)
+        asks = tuple(Ask(rows, response) for rows in tested for response in self.responses[candidate])
         return FitTask(self.estimators[candidate], split.train, asks)
 
     def tasks(self, heats: Sequence[Heat]) -> list[FitTask]:

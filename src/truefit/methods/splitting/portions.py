@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+import numpy as np
+
+from truefit.core.rows import Rows
 from truefit.core.task import FitTask
 
 #: What fills a portion: so many tasks, or so many bytes in their lists of rows.
@@ -11,6 +14,12 @@ _TASKS = 2_000
 _ROW_BYTES = 8 << 20
 #: Leave-one-out may have larger ones: closed forms answer a portion with one factorisation.
 _ONE_ROW_TASKS = 21_000
+
+
+def one_row_portions(n: int) -> Iterator[Rows]:
+    """Rows of a table in portions that closed forms of leave-one-out answer at once."""
+    for start in range(0, n, _ONE_ROW_TASKS):
+        yield Rows.of(np.arange(start, min(start + _ONE_ROW_TASKS, n)))
 
 
 def portions(tasks: Iterable[FitTask]) -> Iterator[list[FitTask]]:

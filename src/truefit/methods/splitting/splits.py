@@ -43,7 +43,7 @@ _WANTED = (
 )
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, unsafe_hash=True)
 class Split:
     """Rows to train on and rows to test on."""
 
@@ -105,6 +105,11 @@ class Splits(Sequence[Split]):
 
     def __len__(self) -> int:
         return len(self._pairs)
+
+    @property
+    def leave_one_out(self) -> bool:
+        """Whether each row of the table is left out once."""
+        return isinstance(self._pairs, LeaveOneOutPairs)
 
     @property
     def mean_train_rows(self) -> float:

@@ -11,6 +11,8 @@ from truefit.methods.study.words import counted, percent
 _FEW_ROWS, _LARGE_CLASS = 500, 0.8
 #: Of classes with fewer rows than this nothing much can be told.
 _RARE = 30
+#: What all rows would bring is said where it is more than this share of the way to the interval's end.
+_WORTH_SAYING = 0.25
 
 
 def caveats_of(found: Findings) -> list[str]:
@@ -18,6 +20,7 @@ def caveats_of(found: Findings) -> list[str]:
     return [
         *(suspect.text for suspect in found.suspects),
         *_few_rows(found),
+        *_trained_on_fewer(found),
         *_unequal_classes(found),
         *_samples(found),
         *_always(found),
@@ -32,6 +35,24 @@ def _few_rows(found: Findings) -> list[str]:
         return [f"{text}another table of this size may well say otherwise."]
     width = abs(found.interval[1] - found.interval[0]) / 2
     return [f"{text}the {found.spoken.name} is known to about ±{found.spoken.change(width)} only."]
+
+
+def _trained_on_fewer(found: Findings) -> list[str]:
+    """Say how much better the model trained on all rows should be than those of the folds, where that is much."""
+    curve, interval = found.curve, found.interval
+    if curve is None or curve.refused is not None or interval is None or curve.metric != found.metric.name:
+        return []
+    rows, share = found.data.n, found.assessment.splits.mean_train_rows / found.data.n
+    # A size of the curve counts the rows of the test fold too: as many are trained on as there are here with more rows.
+    with_folds, with_all = (float(curve.predict(size)[0]) for size in (float(rows), rows / share))
+    gain = with_folds - with_all
+    if gain <= _WORTH_SAYING * (found.estimate - interval[0]):
+        return []
+    spoken = found.spoken
+    return [
+        f"The {spoken.name} to expect was seen on models trained on {share:.0%} of the rows. By the learning curve the "
+        f"model trained on all of them does about {spoken.change(gain)} better, for which the interval does not allow."
+    ]
 
 
 def _unequal_classes(found: Findings) -> list[str]:

@@ -20,9 +20,12 @@ from truefit.methods.assessment.estimate import Estimate
 from truefit.methods.capacity.bias_variance import bias_variance_plan, make_setup
 from truefit.methods.comparison.compare import Comparison
 from truefit.methods.comparison.terms import Terms, TestChoice, told_by_rows
-from truefit.methods.curves.learning_curve import LearningCurve, curve_terms, learning_curve_plan, sampled_table
+from truefit.methods.curves.learning_curve import LearningCurve
 from truefit.methods.curves.learning_curves import LearningCurves
+from truefit.methods.curves.measuring import learning_curve_plan
+from truefit.methods.curves.sampled import sampled_table
 from truefit.methods.curves.schedule import least_size
+from truefit.methods.curves.terms import curve_terms
 from truefit.methods.perturbation.perturb import perturb_plan
 from truefit.methods.perturbation.terms import make_terms
 from truefit.methods.selection.nested import NestedAssessment
@@ -45,6 +48,8 @@ _FOR_NOISE, _FOR_BOOTSTRAP = 0.35, 0.25
 _TRAINED, _DISTURBED, _GROWN = 5, 3, 3
 #: What has at most this share of the chosen one's gap between training rows and others is called less flexible.
 _LESS_FLEXIBLE = 0.5
+#: Where there is no budget, what takes less than this share of the time so far is not worth saving.
+_LITTLE = 0.05
 #: A gain of less than this share of the error does not matter for where a learning curve ends.
 _MATTERS = 0.05
 
@@ -323,11 +328,11 @@ class _Course:
             # The last point of a curve has the folds of the search, and costs nothing more.
             known = found.seconds[name] * terms.folds
             allowed = self._left / (len(names) - place)
-            if place == 0 and terms.allowance.budget is None:
+            if terms.allowance.budget is None and (place == 0 or known <= _LITTLE * self.meter.seconds):
                 allowed = max(allowed, known)
             if place and allowed < known / 2:
                 found.not_done.append(
-                    f"{what} of {name}: left out to save time; a larger budget has room for its {seconds(known)}."
+                    f"{what} of {name}: left out to save time; it would take some {seconds(known)} of fitting or more."
                 )
                 continue
             plan = self._growing(name, metric, allowed, known, found.value(found.best))

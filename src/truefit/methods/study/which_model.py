@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from truefit.methods.study.answer import Answer
 from truefit.methods.study.findings import Findings
-from truefit.methods.study.words import counted, listed
+from truefit.methods.study.words import listed
 
 #: So many differences are spelled out in a sentence; the table has them all.
 _SPELLED_OUT = 3
@@ -28,7 +28,9 @@ def _lead(found: Findings) -> str:
     if count == 1:
         alone = "is the only candidate" if found.asked == 1 else f"is the one left of {found.asked:,} candidates"
         return f"{found.best} {alone}: {spoken.of_value(value)} in {where}."
-    text = f"{found.best} does best of {counted(count, 'candidate')} in {where}: {spoken.of_value(value)}"
+    gone = found.asked - count
+    dropped = f", {gone:,} of which {'was' if gone == 1 else 'were'} dropped on the way," if gone else ""
+    text = f"{found.best} does best of {found.asked:,} candidates{dropped} in {where}: {spoken.of_value(value)}"
     guess = found.guess
     if guess is not None and found.best not in found.dummies:
         text += f"; without looking at any feature it would be {spoken.value(guess)}"
@@ -67,10 +69,9 @@ def _worse(found: Findings) -> list[str]:
     if not worse:
         return []
     shown = listed(worse) if len(worse) <= _SPELLED_OUT else f"{len(worse)} others ({listed(worse)})"
-    verb = "is" if len(worse) == 1 else "are"
-    return [
-        f"{shown} {verb} worse beyond chance, by {found.spoken.change(found.behind(worse[0], found.best))} or more."
-    ]
+    verb, more = ("is", "") if len(worse) == 1 else ("are", " or more")
+    least = found.spoken.change(found.behind(worse[0], found.best))
+    return [f"{shown} {verb} worse beyond chance, by {least}{more}."]
 
 
 def _steadiness(found: Findings) -> list[str]:

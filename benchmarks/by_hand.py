@@ -1,0 +1,313 @@
+"""One study against the same questions answered by hand with scikit-learn: fits and seconds, in one run.
+
+    python -m benchmarks by_hand
+
+With TRUEFIT_DATA=FOLDER, where FOLDER holds ``german_credit.parquet``, a table with categories is looked at too.
+
+The study runs first, as by default. What it really asked for is then asked by hand, one process each: the candidates,
+its folds, the noise levels and repeats, the bootstrap samples, the sizes of its learning curves. By hand that is
+GridSearchCV, GridSearchCV inside cross_validate, learning_curve, and loops for Agghoo, noise, and bias and variance.
+
+Where the questions differ:
+
+- By hand there are numbers only. The study has intervals, tests, an extrapolated curve and the words for them as well.
+- The folds of the search are the same. Inside them the choice is made on 4 folds that GridSearchCV draws anew, where
+  the study takes the other 4 of its own: training sets of the same sizes.
+- A point of the study's curve is 5-fold cross-validation in a sample of that size. learning_curve trains on as many
+  rows and judges on the folds of the whole table; it scores training rows as well, for which the study has no use here.
+- Where its search would take more than 30 s of fitting, the study lets candidates go that are too far behind, and
+  cross-tests only those that it has all fits of; the loop by hand is over these. GridSearchCV fits all.
+- The noise is drawn by another generator, and so are the bootstrap samples.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import (
+    GridSearchCV,
+    ParameterGrid,
+    StratifiedKFold,
+    cross_validate,
+    learning_curve,
+)
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC
+
+from benchmarks.table import Row, show
+from truefit import Engine, study
+from truefit.core.data import Data
+from truefit.methods.selection.default_candidates import default_candidates
+from truefit.methods.splitting.splits import make_splits
+
+K, TARGET = 5, 3.0
+
+#: What somebody would search who uses GridSearchCV.
+GRIDS = (
+    ("linear", LogisticRegression(max_iter=1000), {"C": [0.01, 0.1, 1.0, 10.0]}),
+    ("knn", KNeighborsClassifier(), {"n_neighbors": [1, 3, 5, 10, 20, 40]}),
+    ("forest", RandomForestClassifier(), {"n_estimators": [25, 50, 100], "min_samples_leaf": [1, 5]}),
+    ("boosting", GradientBoostingClassifier(), {"n_estimators": [25, 50, 100], "max_depth": [2, 3]}),
+    ("svm", SVC(), {"C": [0.1, 1.0, 10.0], "gamma": ["scale", 0.001]}),
+)
+
+
+def grid_candidates(X):
+    """Every point of the grids, behind scaling and, where the table has categories, one-hot encoding."""
+    columns = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore", sparse_output=False), make_column_selector(dtype_exclude="number")),
+        remainder=StandardScaler(),
+    )
+    prepared = columns if isinstance(X, pd.DataFrame) else StandardScaler()
+    return {
+        f"{name} {', '.join(f'{key}={value}' for key, value in point.items())}": Pipeline(
+            [("prepared", clone(prepared)), ("model", clone(learner).set_params(**point))]
+        )
+        for name, learner, grid in GRIDS
+        for point in ParameterGrid(grid)
+    }
+
+
+def tables():
+    """Tables at hand: name, X and y."""
+    yield "breast_cancer", *load_breast_cancer(return_X_y=True)
+    folder = os.environ.get("TRUEFIT_DATA")
+    if folder is not None and (Path(folder) / "german_credit.parquet").is_file():
+        frame = pd.read_parquet(Path(folder) / "german_credit.parquet")
+        y = frame.pop(frame.columns[-1]).astype(str).to_numpy()
+        yield "german_credit", frame, y
+    else:
+        print("german_credit is left out: TRUEFIT_DATA names no folder with german_credit.parquet")
+
+
+class Counted(Pipeline):
+    """A pipeline of one candidate that counts how often any of them was fitted."""
+
+    fits = 0
+
+    def fit(self, X, y=None, **params):
+        Counted.fits += 1
+        return super().fit(X, y, **params)
+
+
+class ByHand:
+    """The questions of a study, answered with scikit-learn on the same table."""
+
+    def __init__(self, X, y, candidates, asked):
+        self.X, self.y = X, np.asarray(y)
+        self.models = {name: Counted([("candidate", each)]) for name, each in candidates.items()}
+        self.asked = asked
+        self.random = np.random.default_rng(0)
+
+    def rows(self, index):
+        return self.X.iloc[index] if isinstance(self.X, pd.DataFrame) else self.X[index]
+
+    def fitted(self, name, rows, labels=None):
+        return clone(self.models[name]).fit(self.rows(rows), (self.y if labels is None else labels)[rows])
+
+    @cached_property
+    def folds(self):
+        """The folds of the study: they depend on the rows alone."""
+        splits = make_splits(Data(self.X, self.y, task="classification"), "kfold", k=K)
+        return [(split.train.index, split.test.index) for split in splits]
+
+    def grid(self, cv):
+        one = next(iter(self.models.values()))
+        every = {"candidate": [model.named_steps["candidate"] for model in self.models.values()]}
+        return GridSearchCV(clone(one), every, cv=cv, scoring="accuracy")
+
+    def which(self):
+        search = self.grid(self.folds).fit(self.X, self.y)
+        return list(self.models)[search.best_index_], 1 - search.best_score_
+
+    def how_good(self):
+        inner = StratifiedKFold(K - 1, shuffle=True, random_state=0)
+        found = cross_validate(self.grid(inner), self.X, self.y, cv=self.folds, scoring="accuracy")
+        return 1 - found["test_score"].mean()
+
+    def agghoo(self):
+        """Without each fold: the best on each of 4 inner folds, and the error of their average."""
+        errors = []
+        for train, test in self.folds:
+            votes = []
+            for fit, validate in StratifiedKFold(K - 1, shuffle=True, random_state=0).split(train, self.y[train]):
+                rows, others = train[fit], train[validate]
+                best, least = None, np.inf
+                for name in self.asked.cross_test.candidates:
+                    model = self.fitted(name, rows)
+                    error = np.mean(model.predict(self.rows(others)) != self.y[others])
+                    if error < least:
+                        best, least = model, error
+                votes.append(self._voted(best, test))
+            labels = np.unique(self.y)[np.mean(votes, axis=0).argmax(axis=1)]
+            errors.append(np.mean(labels != self.y[test]))
+        return np.mean(errors)
+
+    def _voted(self, model, rows):
+        if self.asked.cross_test.aggregate == "soft":
+            return model.predict_proba(self.rows(rows))
+        return (model.predict(self.rows(rows))[:, None] == np.unique(self.y)).astype(float)
+
+    def trained(self):
+        everything = np.arange(len(self.y))
+        return {name: self._error(self.fitted(name, everything), everything) for name in self.asked.training}
+
+    def _error(self, model, rows):
+        return float(np.mean(model.predict(self.rows(rows)) != self.y[rows]))
+
+    def noise(self):
+        """Train on flipped labels, and return how fast the agreement with them falls."""
+        rates = {}
+        for name, rated in self.asked.perturbation.rated.items():
+            rows = self._sampled(self.asked.perturbation.rows)
+            slopes = []
+            for _ in range(rated.repeats):
+                agreement = []
+                for level in rated.levels:
+                    labels = self._flipped(level)
+                    model = self.fitted(name, rows, labels)
+                    agreement.append(np.mean(model.predict(self.rows(rows)) == labels[rows]))
+                slopes.append(-np.polyfit(rated.levels, agreement, 1)[0])
+            rates[name] = float(np.mean(slopes))
+        return rates
+
+    def _sampled(self, count):
+        """The rows themselves where a question was put to all of them, else as many."""
+        if count >= len(self.y):
+            return np.arange(len(self.y))
+        return np.sort(self.random.choice(len(self.y), count, replace=False))
+
+    def _flipped(self, level):
+        labels, classes = self.y.copy(), np.unique(self.y)
+        for each in classes:
+            own = np.flatnonzero(self.y == each)
+            flipped = self.random.choice(own, round(level * len(own)), replace=False)
+            labels[flipped] = self.random.choice(classes[classes != each], len(flipped))
+        return labels
+
+    def bias_variance(self):
+        """Share of rows whose most frequent prediction is wrong, and what the expected error is beyond it."""
+        asked, classes = self.asked.bias_variance, np.unique(self.y)
+        samples = [self.random.integers(0, len(self.y), asked.rows) for _ in range(asked.rounds)]
+        found = {}
+        for name in asked.names:
+            votes = np.zeros((len(self.y), len(classes)))
+            for sample in samples:
+                others = np.setdiff1d(np.arange(len(self.y)), sample)
+                predicted = self.fitted(name, np.sort(sample)).predict(self.rows(others))
+                votes[others, np.searchsorted(classes, predicted)] += 1
+            seen = votes.sum(axis=1) > 1
+            votes, truth = votes[seen], np.searchsorted(classes, self.y[seen])
+            loss = 1 - (votes[np.arange(len(truth)), truth] / votes.sum(axis=1)).mean()
+            bias = np.mean(votes.argmax(axis=1) != truth)
+            found[name] = (float(bias), float(loss - bias))
+        return found
+
+    def curves(self):
+        found = {}
+        for name, curve in self.asked.curves.curves.items():
+            sizes = np.maximum(np.floor(np.asarray(curve.sizes) * (K - 1) / K), K).astype(int)
+            sizes = np.minimum(sizes, min(len(train) for train, _ in self.folds))
+            _, _, scores = learning_curve(
+                clone(self.models[name]), self.X, self.y, cv=self.folds, train_sizes=sizes, shuffle=True,
+                random_state=0, scoring="accuracy",
+            )  # fmt: skip
+            found[name] = float(1 - scores.mean(axis=1)[-1])
+        return found
+
+    def answers(self):
+        """Ask everything that the study asked; return by question what was found, with its fits and seconds."""
+        questions = {"which model": self.which, "how good": self.how_good, "training rows": self.trained}
+        further = {
+            "cross-tested Agghoo": (self.asked.cross_test, self.agghoo),
+            "noise": (self.asked.perturbation, self.noise),
+            "bias and variance": (self.asked.bias_variance, self.bias_variance),
+            "learning curves": (self.asked.curves, self.curves),
+        }
+        questions |= {name: ask for name, (done, ask) in further.items() if done is not None}
+        found = {}
+        for name, ask in questions.items():
+            before, start = Counted.fits, time.perf_counter()
+            answer = ask()
+            found[name] = answer, Counted.fits - before, time.perf_counter() - start
+        return found
+
+
+def said(answer):
+    """An answer in a few characters."""
+    if isinstance(answer, dict):
+        return "; ".join(f"{name} {said(each)}" for name, each in answer.items())
+    if isinstance(answer, tuple):
+        return ", ".join(map(said, answer))
+    return answer if isinstance(answer, str) else f"{answer:.3f}"
+
+
+def answers_of(result):
+    """What the study found, as the questions by hand are answered."""
+    found = {
+        "which model": (result.best, result.assessment.estimates[result.best].value),
+        "how good": result.estimate,
+        "training rows": result.training,
+    }
+    if result.cross_test is not None:
+        found["cross-tested Agghoo"] = float(result.cross_test.fold_risks.mean())
+    if result.perturbation is not None:
+        found["noise"] = {name: rated.rate for name, rated in result.perturbation.rated.items()}
+    if result.bias_variance is not None:
+        parts = result.bias_variance
+        found["bias and variance"] = {name: (parts.bias[name], parts.variance[name]) for name in parts.names}
+    if result.curves is not None:
+        found["learning curves"] = {name: curve.errors[-1] for name, curve in result.curves.curves.items()}
+    return found
+
+
+def compared(title, X, y, candidates):
+    """Study a table, then answer the same by hand; print both, and return the seconds of the processor."""
+    with Engine(on_error="record", progress=False) as engine:
+        start, busy = time.perf_counter(), time.process_time()
+        result = study(X, y, candidates, engine=engine)
+        own, own_cpu = time.perf_counter() - start, time.process_time() - busy
+        run, asked = engine.stats.run, engine.stats.asked
+    print(f"{title}: {len(y):,} rows, {len(candidates)} candidates; one process each")
+    print(f"  {'':<20} {'fits':>6} {'s':>7}  answer by hand | of the study")
+    busy = time.process_time()
+    theirs, ours = ByHand(X, y, candidates, result).answers(), answers_of(result)
+    peer_cpu = time.process_time() - busy
+    for name, (answer, fits, seconds) in theirs.items():
+        print(f"  {name:<20} {fits:6,d} {seconds:7.1f}  {said(answer)} | {said(ours[name])}")
+    fits, peer = (sum(each[place] for each in theirs.values()) for place in (1, 2))
+    print(f"  {'by hand, in all':<20} {fits:6,d} {peer:7.1f}  ({peer_cpu:.1f} s of CPU)")
+    print(f"  {'the study':<20} {run:6,d} {own:7.1f}  ({own_cpu:.1f} s of CPU; {asked:,} fits asked for)")
+    if result.dropped:
+        print(f"  the study let go on the way: {', '.join(each.name for each in result.dropped)}")
+    print(f"  ratio of fits {fits / run:.2f}, of seconds by the clock {peer / own:.2f}", flush=True)
+    return Row(f"{title}, {fits:,} fits by hand", peer_cpu, own_cpu, asked, run, None, TARGET)
+
+
+def rows():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, X, y in tables():
+            yield compared(f"{name}, default candidates", X, y, default_candidates(X, "classification"))
+            yield compared(f"{name}, a grid", X, y, grid_candidates(X))
+
+
+def main():
+    show(rows())
+
+
+if __name__ == "__main__":
+    main()
