@@ -88,6 +88,7 @@ class TestLinearSetsSolver(SolverContract):
         return [
             case("collinear", LinearRegression(), Ridge(0), X=np.c_[X, X[:, 0] + X[:, 1]]),
             case("all but collinear", Ridge(1e-10), X=np.c_[X, X[:, 0] + 1e-9 * X[:, 1]]),
+            case("columns of very large and other scales", LinearRegression(), X=X * [1e88, 1e94, 1e97]),
             case("nothing but zeros", Ridge(), X=np.zeros_like(X)),
             case("beyond all bounds", Ridge(), X=X * 1e200),
             case("a constant target", Ridge(), LinearRegression(), y=np.full(len(X), 1 / 3)),

@@ -194,9 +194,11 @@ class LinearSets:
         steady = (sums.n >= LEAST_ROWS * p) & (self._unit * self.norm < _STEADY)
         if problem.route == "cholesky":
             return np.asarray(steady)
-        # At most this large is the inverse of the smallest singular value, with its penalty, squared.
-        inverse = self.inverse / (self.scale[:, :, None] * self.scale[:, None, :])
-        smallest = 1 / np.sqrt(np.linalg.norm(inverse, axis=(1, 2)))
+        # Not larger than the smallest singular value with its penalty. Scales are taken out: squares have no room.
+        least = self.scale.min(axis=1)
+        relative = self.scale / least[:, None]
+        flat = self.inverse / (relative[:, :, None] * relative[:, None, :])
+        smallest = least / np.sqrt(np.linalg.norm(flat, axis=(1, 2)))
         steady &= self._svd_error < _STEADY * smallest
         # No singular value may come near to being dropped.
         return np.asarray(steady & (2 * problem.tol * self._largest < smallest))

@@ -120,13 +120,16 @@ class QuadraticModels:
         """
         p = covariance.shape[2]
         self.largest = np.trace(covariance, axis1=2, axis2=3)
-        plain = self.inverse / (self.deviation[:, :, :, None] * self.deviation[:, :, None, :])
-        least = 1 / np.linalg.norm(plain, axis=(2, 3))
+        # Scales are taken out: squares have no room.
+        unit = self.deviation.min(axis=2)
+        relative = self.deviation / unit[:, :, None]
+        plain = self.inverse / (relative[:, :, :, None] * relative[:, :, None, :])
+        least = unit**2 / np.linalg.norm(plain, axis=(2, 3))
         self.norm = np.linalg.norm(self.inverse, axis=(2, 3))
         traces = np.trace(self.inverse, axis1=2, axis2=3), np.trace(plain, axis1=2, axis2=3)
         by_svd = 8 * UNIT * math.sqrt(p)
         # What is off whichever row is asked about: the determinant.
-        self.constant = self.blur * traces[0] + by_svd * np.sqrt(p * self.largest * traces[1])
+        self.constant = self.blur * traces[0] + by_svd * np.sqrt(p * self.largest * traces[1]) / unit
         certain = least > 2 * tol + 16 * UNIT * math.sqrt(p) * self.largest
         return np.asarray(certain & (64 * self.blur * self.norm < 1))
 
