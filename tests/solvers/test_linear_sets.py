@@ -13,7 +13,7 @@ from tests.solvers.tables import troubled_tables
 
 from truefit.core.data import Data
 from truefit.solvers.linear_sets import MOST_COLUMNS, LinearSetsSolver
-from truefit.solvers.plain import PlainSolver
+from truefit.solvers.plain import PlainSolver, fit_plain
 from truefit.testing.solver_contract import SolverContract
 
 ALONE = ("predict",)
@@ -113,6 +113,21 @@ def test_a_prediction_near_0_is_fitted_plainly():
     [job] = LinearSetsSolver().claim(fits, data)
     # What is said of the row is rounding and nothing else.
     assert [outcome.solver == "plain" for outcome in job.run(data)] == [7 not in fit.train for fit in fits]
+
+
+def test_a_ridge_whose_prediction_is_near_0_is_worked_out_step_by_step():
+    X, _ = table()
+    y = X[:, 0] + X[:, 1] - X[7, 0] - X[7, 1]
+    data = Data(X, y, task="regression")
+    for ridge in (Ridge(1e-9), Ridge(1e-9, solver="svd")):
+        fits = sets_fits(data, [ridge], folds(data.n, np.random.default_rng(0)), ALONE)
+        [job] = LinearSetsSolver().claim(fits, data)
+        for fit, outcome in zip(fits, job.run(data), strict=True):
+            assert outcome.solver == "linear sets"
+            if 7 not in fit.train:
+                rows = fit.asks[0].rows
+                expected = fit_plain(fit, data).answer(data, rows)
+                assert outcome.answer(data, rows).tobytes() == expected.tobytes()
 
 
 @given(

@@ -20,6 +20,7 @@ from truefit.solvers.left_out import labels_of
 from truefit.solvers.linear_loo import plain_numbers, problem_of
 from truefit.solvers.questions import batches
 from truefit.solvers.replies import Reply
+from truefit.solvers.ridge import step_by_step
 from truefit.solvers.rounding import MARGIN, TOLERANCE, UNIT, column_growth, column_sizes
 from truefit.solvers.row_sets import Index, RowSets, RowSetsSolver
 from truefit.solvers.scored import weighted
@@ -40,7 +41,7 @@ class LinearSetsSolver(RowSetsSolver):
     With rows counted from the mean of all, the products XᵀX and Xᵀy of a set are sums over its rows, from which those
     of the set's own mean are taken: one matrix product gives them for all sets, and each set and penalty is left with a
     system of the size of the columns. Each prediction comes with a bound on how far plain fitting may be from it; where
-    that is too far the set is fitted plainly.
+    that is too far ridge is worked out as scikit-learn does it, step by step, and least squares are fitted plainly.
 
     Examples
     --------
@@ -90,6 +91,9 @@ class LinearSetsSolver(RowSetsSolver):
                     said = _say([fits[p] for p in here], [sets.of_fit[p] - part[0] for p in here], models, data)
                     for place, answers in zip(here, said, strict=True):
                         replies[place] = None if answers is None else Reply(None, answers)
+        for place, fit in enumerate(fits):
+            if replies[place] is None and type(fit.estimator) is Ridge:
+                replies[place] = step_by_step(fit, data)
         return replies
 
 

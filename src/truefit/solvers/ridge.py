@@ -199,6 +199,29 @@ class RidgeTable:
         return LinearModel(coef, intercept, classifier)
 
 
+def step_by_step(fit: Fit, data: Data) -> Reply | None:
+    """Reply for a single ridge regression, bit for bit as scikit-learn does, without all that it looks at before.
+
+    None where the matrix is close to singular.
+    """
+    index = fit.train.index
+    table = RidgeTable(as_floats(data.take(index)), fit.estimator)
+    labels = (data.y if fit.y is None else fit.y)[index]
+    try:
+        model = table.model(table.targets(labels.astype(np.float64), None), table.solver(float(fit.estimator.alpha)))
+    except NearlySingular:
+        return None
+    replies: list[Reply | None] = [Reply()]
+    for question in questions([fit]):
+
+        def voice(block: Index) -> Callable[[Response, int], npt.NDArray[Any]]:
+            X = as_floats(data.take(block))
+            return lambda response, _: model.answer(response, X)
+
+        reply_to(question, replies, data, voice)
+    return replies[0]
+
+
 def _by_cholesky(X: Floats) -> tuple[Solve, Callable[[float], Solve]]:
     gram = X.T @ X
 
