@@ -106,3 +106,11 @@ def test_too_large_a_table_is_fitted_plainly(data, rng, monkeypatch):
     [job] = NaiveBayesSetsSolver().claim(sets_fits(data, [GaussianNB()], folds(data.n, rng)), data)
     monkeypatch.setattr("truefit.solvers.row_sets.TABLE_BYTES", 100)
     assert {outcome.solver for outcome in job.run(data)} == {"plain"}
+
+
+def test_pages_of_a_mapped_table_are_let_go(data, rng):
+    [job] = NaiveBayesSetsSolver().claim(sets_fits(data, [GaussianNB()], folds(data.n, rng)), data)
+    released = []
+    data.release = lambda: released.append(1)
+    job.run(data)
+    assert released

@@ -81,6 +81,8 @@ class ReplySolver(ABC):
         start = time.perf_counter()
         replies = self.replies(job.fits, data)
         seconds = (time.perf_counter() - start) / len(job.fits)
+        if data.release is not None:
+            data.release()
         outcomes = []
         for fit, reply in zip(job.fits, replies, strict=True):
             if reply is not None and reply.trusted:
