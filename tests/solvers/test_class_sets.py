@@ -12,7 +12,7 @@ from sklearn.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, Gaussi
 from sklearn.neighbors import NearestCentroid
 from tests.solvers.label_case import numbers
 from tests.solvers.left_out_case import classed
-from tests.solvers.sets_case import DESIGNS, assert_sets_equal_plain, every_design, sets_case
+from tests.solvers.sets_case import DESIGNS, assert_sets_equal_plain, every_design, sets_case, sets_fits
 from tests.solvers.tables import troubled_tables
 
 from truefit.core.data import Data
@@ -22,6 +22,7 @@ from truefit.solvers.discriminant_sets import DiscriminantSetsSolver
 from truefit.solvers.naive_bayes_sets import NaiveBayesSetsSolver
 from truefit.solvers.plain import PlainSolver
 from truefit.solvers.quadratic_sets import QuadraticSetsSolver
+from truefit.solvers.scored_sets import WIDEST
 from truefit.testing.solver_contract import SolverContract
 
 
@@ -215,6 +216,21 @@ class TestCountBayesSetsSolver(SolverContract):
             counted("weights", *(kind() for kind in KINDS), weight=np.arange(1.0, 61.0)),
             counted("missing values", BernoulliNB(), X=np.where(X > 4, np.nan, X)),
         ]
+
+
+def test_tables_on_which_nothing_would_be_certain_are_left_alone():
+    X, y = load_digits(return_X_y=True)  # some pixels are never set
+    data = Data(X[:500], y[:500], task="classification")
+    splits = DESIGNS[0](500, np.random.default_rng(0))
+    for solver, estimator in ((NaiveBayesSetsSolver(), GaussianNB()), (CentroidSetsSolver(), NearestCentroid())):
+        assert solver.claim(sets_fits(data, [estimator], splits), data) == []
+
+
+def test_wide_tables_are_left_alone():
+    X, y = numbers(60, WIDEST + 1)
+    data = Data(X, y, task="classification")
+    splits = DESIGNS[0](60, np.random.default_rng(0))
+    assert NaiveBayesSetsSolver().claim(sets_fits(data, [GaussianNB()], splits), data) == []
 
 
 def test_counts_that_add_up_to_too_much_are_fitted_plainly():

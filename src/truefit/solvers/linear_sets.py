@@ -15,7 +15,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 from truefit.core.data import Data
 from truefit.core.outcome import Answer
 from truefit.core.task import Fit
-from truefit.solvers.leave_one_out import LinearProblem, accurate_mean, ordinary
+from truefit.solvers.leave_one_out import Conditioning, LinearProblem, accurate_mean, ordinary
 from truefit.solvers.left_out import labels_of
 from truefit.solvers.linear_loo import plain_numbers, problem_of
 from truefit.solvers.questions import batches
@@ -23,6 +23,7 @@ from truefit.solvers.replies import Reply
 from truefit.solvers.ridge import step_by_step
 from truefit.solvers.rounding import MARGIN, TOLERANCE, UNIT, column_growth, column_sizes
 from truefit.solvers.row_sets import Index, RowSets, RowSetsSolver
+from truefit.solvers.same_rows import as_floats
 from truefit.solvers.scored import weighted
 
 Floats = npt.NDArray[np.float64]
@@ -31,6 +32,8 @@ Floats = npt.NDArray[np.float64]
 MOST_COLUMNS = 64
 #: Sets must have so many times as many rows as columns: near that point hardly anything is certain.
 LEAST_ROWS = 2
+#: Rows by which it is judged whether most sets could be answered.
+TRIAL_ROWS = 1000
 #: Terms of second order are left out, so those of first order must be small themselves.
 _STEADY = 0.1
 
@@ -68,6 +71,14 @@ class LinearSetsSolver(RowSetsSolver):
         """Whether the solution is exact, not iterated, and the table is not wide."""
         usual = problem_of(fit.estimator) is not None and plain_numbers(labels_of(fit, data))
         return usual and len(data.X.shape) == 2 and LEAST_ROWS * data.X.shape[1] <= data.n and _narrow(data)
+
+    def promises(self, fit: Fit, data: Data) -> bool:
+        """Whether some of the rows are well conditioned; ridge is worked out step by step where they are not."""
+        problem = problem_of(fit.estimator)
+        if problem is None or type(fit.estimator) is Ridge:
+            return problem is not None
+        rows = np.arange(0, data.n, -(-data.n // max(TRIAL_ROWS, 8 * data.X.shape[1])))
+        return Conditioning(as_floats(data.take(rows)), problem.intercept).serves(problem)
 
     def replies(self, fits: Sequence[Fit], data: Data) -> Sequence[Reply | None]:
         """Add up the products of all sets, a part at a time, and solve for each penalty."""

@@ -14,7 +14,6 @@ from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from truefit.core.data import Data
 from truefit.core.task import Response
 from truefit.solvers.class_moments import ClassedSets
-from truefit.solvers.discriminant_sets import MOST_COLUMNS
 from truefit.solvers.quadratic_loo import is_usual_quadratic
 from truefit.solvers.rounding import MARGIN, TOLERANCE, UNIT, column_growth, column_sizes, growth
 from truefit.solvers.row_sets import RowSets
@@ -23,6 +22,9 @@ from truefit.solvers.scored import Features
 from truefit.solvers.scored_sets import ScoredSetsSolver
 
 Floats = npt.NDArray[np.float64]
+
+#: With more columns the inverses, one for each class, take as long as a fit of scikit-learn's does.
+MOST_COLUMNS = 32
 
 
 class QuadraticSetsSolver(ScoredSetsSolver):

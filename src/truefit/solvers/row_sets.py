@@ -67,9 +67,14 @@ class RowSetsSolver(ReplySolver):
         ]
         if not served or not self.takes(data):
             return []
+        served = [group for group in served if self.promises(group[0], data)]
         parts = [group[i : i + self.most] for group in served for i in range(0, len(group), self.most)]
         # Each set has a model of its own, however little it takes.
         return [Job(self, tuple(part), work=len(_distinct(part, data))) for part in parts]
+
+    def promises(self, fit: Fit, data: Data) -> bool:
+        """Whether most sets can be expected to need no fit of their own: else the work here would be in vain."""
+        return True
 
     def _enough(self, group: Sequence[Fit], least: int, data: Data) -> list[Fit]:
         if len(group) < least:

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -14,17 +14,27 @@ import numpy.typing as npt
 
 from truefit.core.data import Data
 from truefit.core.outcome import Answer
+from truefit.core.rows import Rows
 from truefit.core.task import Fit, Response
 from truefit.solvers.class_scores import ClassScores
 from truefit.solvers.label_sweep import classes_for, coded
 from truefit.solvers.left_out import labels_of
 from truefit.solvers.questions import batches
 from truefit.solvers.replies import Reply
+from truefit.solvers.rounding import TOLERANCE
 from truefit.solvers.row_sets import Index, RowSets, RowSetsSolver
 from truefit.solvers.scored import Features, weighted
 
 Floats = npt.NDArray[np.float64]
 Trusted = npt.NDArray[np.bool_]
+
+
+#: With more columns sums take as long as scikit-learn does.
+WIDEST = 256
+#: Rows by which it is judged whether most sets could be answered.
+TRIAL_ROWS = 1000
+#: Labels are certain where scores are as near as this, but for a few rows.
+LABEL_ERROR = 1e-4
 
 
 class SetModels(Protocol):
@@ -85,9 +95,29 @@ class ScoredSetsSolver(RowSetsSolver):
 
     def serves(self, fit: Fit, data: Data) -> bool:
         """Whether this is a classification with all its classes, and the parameters are such as scikit-learn takes."""
-        if data.classes is None or not self.suits(fit.estimator, data):
+        if data.classes is None or len(data.X.shape) != 2 or data.X.shape[1] > WIDEST:
+            return False
+        if not self.suits(fit.estimator, data):
             return False
         return bool(coded(labels_of(fit, data), data.classes)[1].all())
+
+    def promises(self, fit: Fit, data: Data) -> bool:
+        """Whether a model of some of the rows is near enough to that of plain fitting, or would nearly be."""
+        known = data.classes
+        assert known is not None  # or it would not be served
+        codes = coded(labels_of(fit, data), known)[0]
+        rows = Rows.of(np.arange(0, data.n, -(-data.n // max(TRIAL_ROWS, 8 * data.X.shape[1] * len(known)))))
+        if len(np.unique(codes[rows.index])) < len(known):
+            rows = Rows.all(data.n)
+        labels_only = all(ask.response == "predict" for ask in fit.asks)
+        with np.errstate(all="ignore"):
+            try:
+                table = self.table(RowSets([replace(fit, train=rows, asks=())], data, codes), fit.estimator)
+            except ValueError:  # the table is not such as can be worked with
+                return False
+            [models] = table.models([0], [fit.estimator])
+            error = models["predict" if labels_only else "predict_proba"].error(table.features)
+        return bool((error <= (LABEL_ERROR if labels_only else 10 * TOLERANCE)).all())
 
     @abstractmethod
     def suits(self, estimator: Any, data: Data) -> bool:
