@@ -12,6 +12,7 @@ from sklearn import get_config
 
 from truefit.core.data import Data
 from truefit.core.fingerprint import IDENTITY_VERSION, Fingerprint, Unkeyable
+from truefit.core.labelled_rows import LabelledRows
 from truefit.core.metadata import wants_groups
 from truefit.core.private_key import private_key
 from truefit.core.rows import Rows
@@ -31,6 +32,7 @@ class Keys:
         settings = {name: get_config()[name] for name in _SETTINGS}
         self._schema = blake2b(f"{data.schema} {settings}".encode(), digest_size=16).digest()
         self._estimators: dict[int, tuple[Any, tuple[bytes | None, tuple[OpenSeed, ...], bool]]] = {}
+        self._labelled = LabelledRows(data)
         self._labels: dict[tuple[int, int], tuple[Any, Rows, tuple[int, int]]] = {}
 
     def fit(self, task: FitTask) -> Fit:
@@ -77,7 +79,7 @@ class Keys:
         place = (id(rows), id(labels))
         known = self._labels.get(place)
         if known is None or known[0] is not labels or known[1] is not rows:
-            known = (labels, rows, self.data.label_digest(rows, labels))
+            known = (labels, rows, self._labelled.digest(rows, labels))
             self._labels = {place: known}  # tasks come in runs of the same labels: one is enough
         return known[2]
 

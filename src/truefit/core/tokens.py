@@ -95,7 +95,7 @@ def _scramble(x: Tokens) -> Tokens:
 
 def value_tokens(values: npt.NDArray[Any]) -> Tokens:
     """Token of each value of a one-dimensional array (labels, groups)."""
-    few = _few_values(values)
+    few = few_values(values)
     if few is None:
         distinct, places = _distinct_rows(values)
     else:
@@ -109,7 +109,7 @@ def value_tokens(values: npt.NDArray[Any]) -> Tokens:
     return table.take(places, axis=0)
 
 
-def _few_values(values: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
+def few_values(values: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
     """Return the values that occur, where they are few; None where not, or where equal ones may have other bytes."""
     if values.ndim != 1 or values.dtype.kind not in "biuU":
         return None

@@ -9,6 +9,7 @@ same rate on average, but it varied up to 1.8 times as much from repeat to repea
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Protocol
 
@@ -136,15 +137,19 @@ class FlippedLabels:
         assert data.classes is not None
         hashed = _hashed(data.tokens, f"flips {attempt}" if attempt else "flips", self.random_state, repeat, level)
         keys = self._keys(uniform(hashed[:, 0]))
-        codes: npt.NDArray[np.intp] = data.codes.astype(np.intp)
+        flipped: npt.NDArray[np.intp] = data.codes.astype(np.intp)
         others = len(data.classes) - 1
-        elsewhere = (codes + 1 + (hashed[:, 1] % np.uint64(others)).astype(np.intp)) % (others + 1)
-        parts = [np.flatnonzero(data.codes == code) for code in range(others + 1)]
-        flipped = codes.copy()
-        for rows in parts if self.within_classes else [np.arange(data.n)]:
+        for rows in self._parts if self.within_classes else [np.arange(data.n)]:
             first = rows[_least(keys[rows], count(level, len(rows)))]
-            flipped[first] = elsewhere[first]
+            further = (hashed[first, 1] % np.uint64(others)).astype(np.intp)
+            flipped[first] = (flipped[first] + 1 + further) % (others + 1)
         return flipped
+
+    @cached_property
+    def _parts(self) -> list[npt.NDArray[np.intp]]:
+        """The rows of each class."""
+        assert self.data.classes is not None
+        return [np.flatnonzero(self.data.codes == code) for code in range(len(self.data.classes))]
 
     def _keys(self, drawn: Floats) -> Floats:
         """What rows are ordered by: those with the least keys are flipped."""
