@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression, Ridge
 
-from truefit.solvers.leave_one_out import Conditioning, LeaveOneOut, accurate_mean, ordinary
+from truefit.solvers.leave_one_out import Conditioning, Elements, LeaveOneOut, Norms, accurate_mean, ordinary
 from truefit.solvers.linear_loo import problem_of
 from truefit.solvers.rounding import TOLERANCE
 
@@ -148,7 +148,9 @@ def test_the_bound_holds_where_it_is_too_large_to_be_trusted():
     loo = LeaveOneOut(X, y, problem_of(Ridge(1e-8)))
     assert not loo.trusted.any()
     distance = np.abs(loo.predictions - refitted(X, y, Ridge(1e-8), range(30)))
-    assert (distance <= loo.error).all()
+    by_elements, by_norms = loo.error(Elements(loo)), loo.error(Norms(loo))
+    assert (distance <= by_elements).all()
+    assert (by_elements <= by_norms).all()
 
 
 @pytest.mark.parametrize("estimator", [LinearRegression(), Ridge(0), Ridge(0, solver="svd")])

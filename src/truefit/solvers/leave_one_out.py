@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -131,16 +131,19 @@ class LeaveOneOut:
     def trusted(self) -> npt.NDArray[np.bool_]:
         """Rows where the prediction equals that of plain fitting up to ``TOLERANCE``."""
         with np.errstate(all="ignore"):
-            small = self.error * MARGIN <= TOLERANCE * np.abs(self.predictions)
-            return np.asarray(small & self._steady & np.isfinite(self.predictions))
+            rough = self._trusted(Norms(self))
+            return rough if rough.all() else self._trusted(Elements(self))
 
-    @property
-    def error(self) -> Floats:
+    def _trusted(self, sizes: Sizes) -> npt.NDArray[np.bool_]:
+        small = self.error(sizes) * MARGIN <= TOLERANCE * np.abs(self.predictions)
+        return np.asarray(small & self._steady(sizes) & np.isfinite(self.predictions))
+
+    def error(self, sizes: Sizes) -> Floats:
         """Bound on the distance of each prediction from that of plain fitting."""
         with np.errstate(all="ignore"):
-            error = self._error_of_means() + self._error_of_svd() + self._error_of_evaluation()
+            error = self._error_of_means(sizes) + self._error_of_svd() + self._error_of_evaluation(sizes)
             if self.problem.route == "cholesky":
-                error = error + (self._error_of_dual() if self.wide else self._error_of_cholesky())
+                error = error + (self._error_of_dual() if self.wide else self._error_of_cholesky(sizes))
         return np.asarray(error)
 
     # The bounds below are in terms of the fit without row i: how its prediction of row i moves with the right-hand
@@ -148,13 +151,14 @@ class LeaveOneOut:
     # Its coefficients are w - A⁻¹xᵢ e₍ᵢ₎ and its residuals eₖ + hᵢₖ e₍ᵢ₎, where e₍ᵢ₎ is the leave-one-out residual.
 
     @cached_property
-    def _pull(self) -> Floats:
-        """The sizes of the elements of gᵢ, one row each."""
-        return np.asarray(np.abs((self.scores / self.scale) @ self.Vt) / self.left[:, None])
+    def pull_norm(self) -> Floats:
+        """The norm of gᵢ."""
+        return np.asarray(_norms(self.scores / self.scale) / self.left)
 
     @cached_property
-    def _pull_norm(self) -> Floats:
-        return np.asarray(np.linalg.norm(self.scores / self.scale, axis=1) / self.left)
+    def row_norm(self) -> Floats:
+        """How far each row is from the mean."""
+        return _norms(self.Xc)
 
     @cached_property
     def _label_pull(self) -> Floats:
@@ -165,36 +169,35 @@ class LeaveOneOut:
         return np.asarray(np.sqrt(others) / self.left)
 
     @cached_property
-    def _coef_norm(self) -> Floats:
-        return np.asarray(np.linalg.norm(self.coef) + self._pull_norm * self.left * self.residual)
+    def coef_norm(self) -> Floats:
+        """The norm of the coefficients without row i."""
+        return np.asarray(np.linalg.norm(self.coef) + self.pull_norm * self.left * self.residual)
 
     @cached_property
     def _residual_norm(self) -> Floats:
         others = self._label_pull * self.left * self.residual
         return np.asarray(np.linalg.norm(self.fit_residual) + others)
 
-    def _error_of_means(self) -> Floats:
+    def _error_of_means(self, sizes: Sizes) -> Floats:
         """Columns with a large mean: plain fitting adds them up row by row, and predicts at their full size."""
-        mean = np.abs(self.mean)
-        coef = np.abs(self.coef) + self._pull * (self.left * self.residual)[:, None]
-        error = 4 * UNIT * math.sqrt(self.p) * np.einsum("ij,ij->i", coef, np.abs(self.X) + mean)
+        error = 4 * UNIT * math.sqrt(self.p) * sizes.coef_on_rows
         if not self.problem.intercept:
             return np.asarray(error)
         # Each addition rounds the sum so far. Labels are added pairwise: numpy does so along a single axis.
         sums = UNIT * (np.abs(np.cumsum(self.X, axis=0)).mean(axis=0) + np.abs(self.X).max(axis=0))
         labels = UNIT * self.y_size * min(self.n, 16 + np.log2(self.n))
-        error += (coef @ sums + labels) * (1 + self.n * (self._pull @ sums))
-        own = (coef @ self._mean_error + 4 * UNIT * abs(self.y_mean)) / self.left
-        return np.asarray(error + own * (1 + self.n * (self._pull @ self._mean_error)))
+        error = error + (sizes.coef(sums) + labels) * (1 + self.n * sizes.pull(sums))
+        own = (sizes.coef(self._mean_error) + 4 * UNIT * abs(self.y_mean)) / self.left
+        return np.asarray(error + own * (1 + self.n * sizes.pull(self._mean_error)))
 
-    @property
+    @cached_property
     def _mean_error(self) -> Floats:
         """How far the means that are used here may be off."""
         return np.asarray(4 * UNIT * (np.abs(self.mean) + self.s[0] / math.sqrt(self.n)))
 
     def _error_of_svd(self) -> Floats:
         """An SVD is that of a matrix nearby; here, and on two routes of plain fitting."""
-        moved = self._pull_norm * self._residual_norm + self._label_pull * self._coef_norm
+        moved = self.pull_norm * self._residual_norm + self._label_pull * self.coef_norm
         labels = self.problem.svd_unit(self.p) * np.linalg.norm(self.yc) * self._label_pull
         return np.asarray(self._svd_error * moved + labels)
 
@@ -206,42 +209,41 @@ class LeaveOneOut:
         # they may all be: that is the SVD of a matrix which is as far off.
         return error + 1e-15 if self.problem.route == "svd" else error
 
-    def _error_of_evaluation(self) -> Floats:
+    def _error_of_evaluation(self, sizes: Sizes) -> Floats:
         """Rounding where the row's own values come in; grows as its leverage goes to 1."""
         unit, coef = self.problem.svd_unit(self.p), np.linalg.norm(self.coef)
-        error = self.residual * self._leverage_error
+        error = self.residual * self._leverage_error(sizes)
         if self.wide:
             error += self._orthogonality * (np.linalg.norm(self.fit_residual) + self.taken * np.linalg.norm(self.yc))
-            return np.asarray(error / self.left + unit * self.s[0] * self._coef_norm + 4 * UNIT * np.abs(self.yc))
-        error += unit * (np.linalg.norm(self.Xc, axis=1) * self._coef_norm + self.s[0] * self._reach * coef)
+            return np.asarray(error / self.left + unit * self.s[0] * self.coef_norm + 4 * UNIT * np.abs(self.yc))
+        error += unit * (self.row_norm * self.coef_norm + self.s[0] * self._reach * coef)
         sums = np.abs(self.yc - self.fit_residual) + self.leverage * np.abs(self.yc)
         return np.asarray((error + 4 * UNIT * math.sqrt(self.p) * sums) / self.left)
 
-    @cached_property
-    def _leverage_error(self) -> Floats:
+    def _leverage_error(self, sizes: Sizes) -> Floats:
         if self.wide:
             return np.asarray(self._orthogonality * (2 * self.taken + self._intercept_share))
-        size = np.linalg.norm(self.Xc, axis=1)
-        moved = np.sqrt(self.leverage) * size / self.scale[-1] + self.s[0] * self._reach * self._pull_norm * self.left
+        far = np.sqrt(self.leverage) * self.row_norm / self.scale[-1]
+        moved = far + self.s[0] * self._reach * self.pull_norm * self.left
         error = 2 * self.problem.svd_unit(self.p) * moved + 4 * UNIT * math.sqrt(self.p) * self.leverage
         if self.problem.intercept:
-            error += 2 * self.left * (self._pull @ self._mean_error)
+            error += 2 * self.left * sizes.pull(self._mean_error)
         return np.asarray(error)
 
-    @property
+    @cached_property
     def _reach(self) -> Floats:
-        return np.asarray(np.linalg.norm(self.scores * (self.s / self.scale), axis=1))
+        return _norms(self.scores * (self.s / self.scale))
 
     @property
     def _orthogonality(self) -> float:
         """How far U may be from orthogonal."""
         return 8 * UNIT * math.sqrt(self.n)
 
-    def _error_of_cholesky(self) -> Floats:
+    def _error_of_cholesky(self, sizes: Sizes) -> Floats:
         """Normal equations; their error goes with the diagonal, so badly scaled columns do no harm."""
         unit = self.problem.cholesky_unit(self.n, self.p)
         diagonal = self._diagonal
-        pull = np.sqrt(self._pull**2 @ diagonal)
+        pull = sizes.scaled_pull(diagonal)
         coef = np.sqrt(self.coef**2 @ diagonal) + pull * self.left * self.residual
         return np.asarray(unit * pull * (coef + np.linalg.norm(self.yc)))
 
@@ -261,12 +263,11 @@ class LeaveOneOut:
     def _dual_diagonal(self) -> Floats:
         return np.asarray(np.einsum("ij,ij->i", self.Xc, self.Xc) + self.problem.alpha)
 
-    @property
-    def _steady(self) -> npt.NDArray[np.bool_]:
+    def _steady(self, sizes: Sizes) -> npt.NDArray[np.bool_]:
         """Rows without which the problem is so well conditioned that first order is all that matters."""
         problem, root = self.problem, np.sqrt(self.left)
         smallest = self.scale[-1] * root
-        steady = (self._svd_error < _STEADY * smallest) & (self._leverage_error < _STEADY * self.left)
+        steady = (self._svd_error < _STEADY * smallest) & (self._leverage_error(sizes) < _STEADY * self.left)
         if problem.route == "lstsq":
             # No singular value may come near to being dropped, whichever row goes.
             steady &= 2 * problem.tol * self.s[0] < smallest
@@ -278,6 +279,77 @@ class LeaveOneOut:
             worst = 1 / smallest_scaled_eigenvalue(gram)
             steady &= problem.cholesky_unit(self.n, self.p) * worst < _STEADY * self.left
         return np.asarray(steady & (self.left > 0))
+
+
+class Sizes(Protocol):
+    """How large the elements of gᵢ and of the coefficients without row i are, a value for each row i."""
+
+    def pull(self, values: Floats) -> Floats:
+        """Bound what gᵢ makes of errors of these sizes in the columns."""
+        ...
+
+    def coef(self, values: Floats) -> Floats:
+        """Bound what the coefficients make of errors of these sizes in the columns."""
+        ...
+
+    @property
+    def coef_on_rows(self) -> Floats:
+        """Bound the sum of the terms of a prediction and of its intercept, whatever their signs."""
+        ...
+
+    def scaled_pull(self, diagonal: Floats) -> Floats:
+        """Bound the norm of gᵢ in columns that are scaled by the root of these."""
+        ...
+
+
+class Norms:
+    """Sizes by norms alone: little work, and mostly enough."""
+
+    def __init__(self, loo: LeaveOneOut) -> None:
+        self.loo = loo
+
+    def pull(self, values: Floats) -> Floats:
+        """Bound by the inequality of Cauchy and Schwarz."""
+        return np.asarray(self.loo.pull_norm * np.linalg.norm(values))
+
+    def coef(self, values: Floats) -> Floats:
+        """Bound by the inequality of Cauchy and Schwarz."""
+        return np.asarray(self.loo.coef_norm * np.linalg.norm(values))
+
+    @property
+    def coef_on_rows(self) -> Floats:
+        """Bound by how far rows are from the mean, and that from zero."""
+        return np.asarray(self.loo.coef_norm * (self.loo.row_norm + 2 * np.linalg.norm(self.loo.mean)))
+
+    def scaled_pull(self, diagonal: Floats) -> Floats:
+        """Bound by the largest."""
+        return np.asarray(self.loo.pull_norm * math.sqrt(diagonal.max()))
+
+
+class Elements:
+    """Sizes of every element: where columns are of very different scale norms say little."""
+
+    def __init__(self, loo: LeaveOneOut) -> None:
+        self.loo = loo
+        self._pull = np.abs((loo.scores / loo.scale) @ loo.Vt) / loo.left[:, None]
+        self._coef = np.abs(loo.coef) + self._pull * (loo.left * loo.residual)[:, None]
+
+    def pull(self, values: Floats) -> Floats:
+        """Add up column by column."""
+        return np.asarray(self._pull @ values)
+
+    def coef(self, values: Floats) -> Floats:
+        """Add up column by column."""
+        return np.asarray(self._coef @ values)
+
+    @property
+    def coef_on_rows(self) -> Floats:
+        """Add up column by column."""
+        return np.asarray(np.einsum("ij,ij->i", self._coef, np.abs(self.loo.X) + np.abs(self.loo.mean)))
+
+    def scaled_pull(self, diagonal: Floats) -> Floats:
+        """Add up column by column."""
+        return np.asarray(np.sqrt(self._pull**2 @ diagonal))
 
 
 class Conditioning:
@@ -318,6 +390,10 @@ class Conditioning:
             worst = 1 / smallest_scaled_eigenvalue(self.gram + alpha * np.eye(p))
             error += problem.cholesky_unit(n, p) * (worst**0.5 + worst / n**0.5)
         return float(error)
+
+
+def _norms(rows: Floats) -> Floats:
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)))
 
 
 def ordinary(values: npt.NDArray[Any]) -> bool:
