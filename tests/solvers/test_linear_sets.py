@@ -107,6 +107,14 @@ def test_diabetes_needs_no_refit(design):
         assert assert_sets_equal_plain(LinearSetsSolver(), data, candidates, splits, ALONE) == 3 * len(splits)
 
 
+@pytest.mark.parametrize(("penalties", "claimed"), [(5, True), (6, False)])
+def test_more_penalties_than_sets_are_left_to_their_path(penalties, claimed):
+    X, y = table()
+    data = Data(X, y, task="regression")
+    fits = sets_fits(data, [Ridge(alpha=1.0 + i) for i in range(penalties)], folds(60, np.random.default_rng(0)), ALONE)
+    assert bool(LinearSetsSolver().claim(fits, data)) is claimed
+
+
 def test_a_prediction_near_0_is_fitted_plainly():
     X, _ = table()
     data = Data(X, X[:, 0] + X[:, 1] - X[7, 0] - X[7, 1], task="regression")

@@ -63,7 +63,7 @@ class RowSetsSolver(ReplySolver):
             some
             for by_labels in groups.values()
             for group in by_labels.values()
-            if (some := self._enough(group, max(SMALLEST_GROUP, len(by_labels)), data))
+            if (some := self._enough(group, max(SMALLEST_GROUP, len(by_labels), self.along_a_set(group)), data))
         ]
         if not served or not self.takes(data):
             return []
@@ -71,6 +71,10 @@ class RowSetsSolver(ReplySolver):
         parts = [group[i : i + self.most] for group in served for i in range(0, len(group), self.most)]
         # Each set has a model of its own, however little it takes.
         return [Job(self, tuple(part), work=len(_distinct(part, data))) for part in parts]
+
+    def along_a_set(self, group: Sequence[Fit]) -> int:
+        """Return how many estimators another solver would answer together on one set of rows."""
+        return 1
 
     def promises(self, fit: Fit, data: Data) -> bool:
         """Whether most sets can be expected to need no fit of their own: else the work here would be in vain."""
