@@ -14,7 +14,8 @@ from benchmarks.coverage.targets import WORST, verdicts
 _INTRODUCTION = """\
 # How often the intervals hold what they are for
 
-Every interval that truefit offers, at its nominal 95%, on samples from known distributions. A setting is a generator
+Intervals that truefit offers, at their nominal 95%, on samples from known distributions: those that take few fits on
+[one page](coverage.md), those that take a hundred or more on [another](coverage-many-fits.md). A setting is a generator
 of rows, a learner and a number of rows n. In each repetition a sample of n rows is drawn, `truefit.assess` or
 `HonestSearchCV` makes the intervals from it as it does for a user, and the truth is measured apart.
 
