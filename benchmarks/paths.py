@@ -102,9 +102,9 @@ def rows():
         stages = {"max_iter": list(range(5, 105, 5))}
         boosting = HistGradientBoostingClassifier(random_state=0)
         yield compare("HistGradientBoosting, n=500, p=10", boosting, stages, classes(500, 10), 6, rounds=1)
-        network = MLPClassifier(50, random_state=0)
+        network = MLPClassifier(hidden_layer_sizes=50, random_state=0)
         yield compare("MLPClassifier, n=500, p=20", network, stages, classes(500, 20), 8, rounds=1)
-        scaled = make_pipeline(StandardScaler(), MLPRegressor(50, random_state=0))
+        scaled = make_pipeline(StandardScaler(), MLPRegressor(hidden_layer_sizes=50, random_state=0))
         epochs = {"mlpregressor__max_iter": stages["max_iter"]}
         yield compare("scaler, MLPRegressor, n=500, p=20", scaled, epochs, numbers(500, 20), 8, rounds=1)
         kept = {"pca__n_components": list(range(3, 63, 3))}

@@ -7,29 +7,15 @@ from collections.abc import Iterable
 from truefit.core.job import Job
 
 #: Learners of which two fits in two threads take little more than half as long as one after the other
-#: (``python -m benchmarks unlocked``), by module and class: nothing is imported to look one up.
-_LEARNERS = frozenset(
-    f"sklearn.{module}.{name}{kind}"
-    for module, names, kinds in (
-        ("ensemble._forest", ("RandomForest", "ExtraTrees"), ("Classifier", "Regressor")),
-        (
-            "ensemble._hist_gradient_boosting.gradient_boosting",
-            ("HistGradientBoosting",),
-            ("Classifier", "Regressor"),
-        ),
-        ("svm._classes", ("SV", "NuSV"), ("C", "R")),
-    )
-    for name in names
-    for kind in kinds
-)
-#: Solvers that fit such a learner once and do little else.
-_SOLVERS = frozenset({"plain", "forest sizes", "boosting stages"})
+#: (``python -m benchmarks unlocked``), by module and class: nothing is imported to look one up. Forests and histogram
+#: boosting are not among them: they take the lock back for every tree.
+_LEARNERS = frozenset(f"sklearn.svm._classes.{name}" for name in ("SVC", "SVR", "NuSVC", "NuSVR"))
 
 
 def all_unlocked(jobs: Iterable[Job]) -> bool:
     """Whether all these jobs are of learners that leave Python's lock free while they work."""
     return all(
-        job.solver.name in _SOLVERS and all(_name(type(fit.estimator)) in _LEARNERS for fit in job.fits) for job in jobs
+        job.solver.name == "plain" and all(_name(type(fit.estimator)) in _LEARNERS for fit in job.fits) for job in jobs
     )
 
 
