@@ -112,7 +112,7 @@ def compare(estimator, target, n=1000):
     times = n / len(sample)
     answers, slow = least(lambda: refits(estimator, data, sample), 3)
     job, everything = job_for(estimator, data), np.arange(n)
-    _, alone = least(lambda: job.solver.left_out(estimator, data.y, data, everything), 5)
+    _, alone = least(lambda: job.solver.left_out(estimator, data.y, data, everything), 25)
     outcomes, fast = least(lambda: job.run(data), 5)
     plain = sum(outcome.solver == "plain" for outcome in outcomes)
     splits = [(np.delete(everything, i), np.array([i])) for i in sample]
