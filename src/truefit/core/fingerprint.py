@@ -27,6 +27,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
+from truefit.core.params import params_of
+
 #: Raised by this much whenever what a fingerprint or a key is made of changes.
 IDENTITY_VERSION = 1
 
@@ -155,7 +157,7 @@ class Fingerprint:
             # What is fitted is a clone, so whatever else the object carries takes no part.
             self._text("estimator")
             self._add(type(thing))
-            self._add_unordered("params", thing.get_params(deep=False).items())
+            self._add_unordered("params", params_of(thing).items())
             # Set by set_fit_request and set_output; a clone has them too.
             for name in ("_metadata_request", "_sklearn_output_config"):
                 self._add(vars(thing).get(name) if hasattr(thing, "__dict__") else None)

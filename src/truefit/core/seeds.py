@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from truefit.core.errors import InvalidEstimator
 from truefit.core.fingerprint import installed
+from truefit.core.params import params_of
 
 #: Path of a ``random_state`` parameter left at None, and its owner's class.
 OpenSeed = tuple[str, str]
@@ -17,7 +18,7 @@ OpenSeed = tuple[str, str]
 
 def open_seeds(estimator: Any) -> tuple[OpenSeed, ...]:
     """Paths of the ``random_state`` parameters left at None, each with its owner's class."""
-    params = estimator.get_params(deep=True)
+    params = params_of(estimator, deep=True)
     found = []
     for path, value in params.items():
         owner_path, _, name = path.rpartition("__")
@@ -55,7 +56,7 @@ def settled(estimator: Any) -> Any:
     """
     try:
         copy = clone(estimator)
-        params = copy.get_params(deep=True)
+        params = params_of(copy, deep=True)
     except Exception as error:
         raise InvalidEstimator(
             "An estimator must be cloneable: its parameters must be set unchanged in __init__. Got "

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from truefit.core.data import Data
+from truefit.core.params import params_of
 from truefit.core.task import Fit, Response
 from truefit.solvers.class_scores import ClassScores
 from truefit.solvers.label_sweep import LabelSweep
@@ -69,7 +70,7 @@ class DiscriminantSolver(ScoredSolver):
 
     def serves(self, fit: Fit, data: Data) -> bool:
         """Whether an SVD is asked for, with parameters such as scikit-learn takes, of more rows than columns."""
-        params = fit.estimator.get_params(deep=False)
+        params = params_of(fit.estimator)
         usual = all(params[name] is None for name in ("shrinkage", "covariance_estimator", "n_components"))
         by_svd = isinstance(params["solver"], str) and params["solver"] == "svd"
         valid = is_switch(params["store_covariance"]) and is_size(params["tol"])

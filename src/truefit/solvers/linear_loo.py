@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sklearn.linear_model import LinearRegression, Ridge
 
 from truefit.core.data import Data
+from truefit.core.params import params_of
 from truefit.core.task import Fit
 from truefit.solvers.leave_one_out import Conditioning, LeaveOneOut, LinearProblem, ordinary
 from truefit.solvers.left_out import Index, LeftOut, LeftOutSolver, labels_of
@@ -69,7 +70,7 @@ class LinearLooSolver(LeftOutSolver):
 
 def problem_of(estimator: Any) -> LinearProblem | None:
     """Return the problem that an estimator solves; None where a parameter asks for something else, or is wrong."""
-    params = estimator.get_params(deep=False)
+    params = params_of(estimator)
     intercept, tol = params["fit_intercept"], params["tol"]
     if not (is_switch(intercept) and is_switch(params["copy_X"]) and is_size(tol)) or params["positive"] is not False:
         return None

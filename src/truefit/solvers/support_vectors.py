@@ -13,6 +13,7 @@ from sklearn.svm import SVC
 
 from truefit.core.data import Data
 from truefit.core.job import Job
+from truefit.core.params import params_of
 from truefit.core.task import Fit, Response
 from truefit.solvers.kernel_matrix import Kernel, kernel_of, norms
 from truefit.solvers.label_sweep import classes_for, label_sweeps
@@ -58,7 +59,7 @@ class SupportVectorsSolver(SameRowsSolver):
 
     def serves(self, fit: Fit, data: Data) -> bool:
         """Whether the kernel is one of those known, and the matrix fits in memory."""
-        params = fit.estimator.get_params(deep=False)
+        params = params_of(fit.estimator)
         kernel, gamma, probability = params["kernel"], params["gamma"], params["probability"]
         known = isinstance(kernel, str) and kernel in ("linear", "poly", "rbf")
         scaled = isinstance(gamma, str | int | float)
@@ -123,7 +124,7 @@ class Machine:
     def model(self) -> Any:
         """Return the model that plain fitting would give."""
         model = clone(self.estimator)
-        params = model.get_params(deep=False)
+        params = params_of(model)
         vars(model).update({name: value for name, value in vars(self.trained).items() if name not in params})
         model.support_vectors_ = self.X[self.trained.support_]
         model.shape_fit_, model.n_features_in_ = self.X.shape, self.X.shape[1]

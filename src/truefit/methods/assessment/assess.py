@@ -171,13 +171,13 @@ class Assessment(Result):
     def split_scores(self, metric: str | Metric | None = None, *, pos_label: Any = None) -> dict[str, Scores]:
         """Value of a metric on each test set, by estimator; NaN where the fit failed or was not run."""
         wanted = self._metric if metric is None else get_metric(metric, self._data.task, pos_label=pos_label)
-        return {name: self._scores_of(name, wanted) for name in self.names}
-
-    def _scores_of(self, name: str, metric: Metric) -> Scores:
-        scores = np.full(len(self.splits), np.nan)
-        for i, (split, outcome) in enumerate(zip(self.splits, self._outcomes[name], strict=True)):
-            if outcome is not None and outcome.error is None:
-                scores[i] = metric.value(outcome, self._data, split.test)
+        scores = {name: np.full(len(self.splits), np.nan) for name in self.names}
+        # Split by split: its rows are looked up once for all estimators.
+        by_split = zip(*(self._outcomes[name] for name in self.names), strict=True)
+        for i, (split, outcomes) in enumerate(zip(self.splits, by_split, strict=True)):
+            for own, outcome in zip(scores.values(), outcomes, strict=True):
+                if outcome is not None and outcome.error is None:
+                    own[i] = wanted.value(outcome, self._data, split.test)
         return scores
 
     def row_losses(self, name: str) -> list[npt.NDArray[Any]] | None:
@@ -460,7 +460,7 @@ class Assessment(Result):
         if kind is not None:
             return draw(self, kind, pos_label=pos_label, ax=ax)
         if self._single:
-            return fold_scores(self.names, [self._scores_of(self.names[0], self._metric)], xlabel=self.metric, ax=ax)
+            return fold_scores(self.names, list(self.split_scores().values()), xlabel=self.metric, ax=ax)
         intervals = [self.estimates[name].interval or (np.nan, np.nan) for name in self.names]
         lows, highs = zip(*intervals, strict=True)
         values = [self.estimates[name].value for name in self.names]
