@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from truefit.core.tokens import value_tokens
+from truefit.core.rows import add_tokens
+from truefit.core.tokens import row_tokens, value_tokens
 
 MANY = np.arange(200)
 
@@ -36,7 +37,50 @@ def test_equal_values_and_no_others_have_the_same_token():
     assert value_tokens(np.array([1]))[0, 0] != value_tokens(np.array([1], dtype=np.int8))[0, 0]
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32, np.float64, np.int64])
+def test_rows_of_few_values_are_told_apart_by_each_half_of_a_lane(dtype):
+    # Small whole numbers as floats differ in a few high bits only.
+    grid = np.array(np.meshgrid(*[[0, 1, 2, 3]] * 7)).reshape(7, -1).T.astype(dtype)
+    tokens = row_tokens([np.ascontiguousarray(grid)])
+    halves = np.ascontiguousarray(tokens).view(np.uint32)
+    for half in halves.T:
+        # Of 16,384 random numbers of 32 bits three pairs or more are the same once in 200,000 times.
+        assert len(np.unique(half)) > len(grid) - 3
+
+
+def test_a_set_of_rows_is_told_from_one_whose_rows_swapped_a_value():
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 3, size=(50, 6)).astype(float)
+    whole = add_tokens(row_tokens([rows]))
+    for _ in range(200):
+        a, b = rng.choice(50, 2, replace=False)
+        column = rng.integers(6)
+        if rows[a, column] == rows[b, column] or (np.delete(rows[a], column) == np.delete(rows[b], column)).all():
+            continue
+        swapped = rows.copy()
+        swapped[[a, b], column] = swapped[[b, a], column]
+        assert add_tokens(row_tokens([swapped])) != whole
+    assert add_tokens(row_tokens([rows[rng.permutation(50)]])) == whole
+
+
+def test_a_row_has_the_same_token_in_any_company_and_however_its_columns_are_held():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(9_000, 7))
+    labels = np.arange(9_000, dtype=np.int8).reshape(-1, 1)
+    tokens = row_tokens([rows, labels])
+    assert (row_tokens([rows[5_000:5_010], labels[5_000:5_010]]) == tokens[5_000:5_010]).all()
+    assert (row_tokens([np.asfortranarray(rows), labels]) == tokens).all()
+    assert (row_tokens([*np.split(rows, 7, axis=1), labels]) == tokens).all()
+    assert (row_tokens([rows[:, :6], rows[:, 6:], labels]) == tokens).all()
+
+
 def test_tokens_stay_as_stores_have_them():
+    rows = row_tokens([np.array([[0.5, -1.0], [0.5, -1.0], [2.0, 0.0]]), np.array([[1], [1], [0]], dtype=np.int8)])
+    assert [[hex(lane) for lane in row] for row in rows] == [
+        ["0xef93ba905d101fe", "0xc28633d305e6bf01"],
+        ["0xc4584064e5f39b36", "0x60458e38bafaadae"],
+        ["0x67f09639cf9b2d2a", "0x76e513d89aa1765d"],
+    ]
     assert [hex(token) for token in value_tokens(np.array([0, 1]))[:, 0]] == [
         "0xd58fa5541d1f7cec",
         "0xc2254ec87a6195c3",

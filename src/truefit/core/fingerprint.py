@@ -30,7 +30,7 @@ from sklearn.base import BaseEstimator
 from truefit.core.params import params_of
 
 #: Raised by this much whenever what a fingerprint or a key is made of changes.
-IDENTITY_VERSION = 1
+IDENTITY_VERSION = 2
 
 _ALWAYS = ("sklearn", "numpy", "scipy")
 _PLAIN = (
