@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from truefit.methods.splitting.designs import Design
 from truefit.methods.splitting.splits import Splits
 from truefit.metrics.metric import Metric
 from truefit.plots.folds import fold_scores
+from truefit.stats.fold_gain import change_to_all_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,4 +126,24 @@ def _estimate(
     design = Design("splits", splits, "auto")
     evidence = Evidence(nested.outcomes, (), data, design, metric, pooled_rates=False, scores=scores)
     # One partition's nested estimate varies more than its losses show: the factor was found by simulation.
-    return estimate(evidence, level=level, factor=WINNER)
+    found = estimate(evidence, level=level, factor=WINNER)
+    return _reaching(found, _gain(nested, splits, metric, scores), metric)
+
+
+def _gain(nested: Nested, splits: Splits, metric: Metric, scores: npt.NDArray[np.float64]) -> float:
+    """How much better the choice may become by the rows that its folds were held out of."""
+    fewer = nested.fewer.get(metric.name)
+    if fewer is None or np.isnan(fewer).all():
+        return 0.0
+    both = ~np.isnan(fewer)
+    change = change_to_all_rows(scores[both].mean(), fewer[both].mean(), len(splits) // splits.repeats)
+    return max(change if metric.greater_is_better else -change, 0.0)
+
+
+def _reaching(found: Estimate, gain: float, metric: Metric) -> Estimate:
+    """Let the better end of an interval reach further."""
+    if found.interval is None or gain == 0:
+        return found
+    low, high = found.interval
+    wider = (low, high + gain) if metric.greater_is_better else (low - gain, high)
+    return replace(found, interval=metric.clipped(wider), method=f"{found.method}, reaching to all rows")

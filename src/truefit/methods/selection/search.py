@@ -26,7 +26,7 @@ from truefit.methods.selection.rounds import inner_rounds, one_round, rounds_of
 from truefit.methods.selection.umpire import Umpire, tested_once
 from truefit.methods.splitting.part import Part
 from truefit.methods.splitting.splits import Split, Splits, is_whole, shared_partition, splits_of
-from truefit.methods.splitting.triangle import has_triangle, pair_splits
+from truefit.methods.splitting.triangle import has_triangle, pair_splits, seen_from_the_other
 from truefit.metrics.metric import Metric
 
 Scores = npt.NDArray[np.float64]
@@ -77,12 +77,17 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Nested:
-    """For each outer split: the candidate chosen without its test rows, and the scores of that one on them."""
+    """For each outer split: the candidate chosen without its test rows, and the scores of that one on them.
+
+    ``fewer`` are its scores on the same rows when one more fold was left out of its training rows, the mean over these
+    folds; NaN where a race had dropped it, and empty without the triangle of fits.
+    """
 
     chosen: list[int]
     scores: dict[str, Scores]
     outcomes: list[Outcome]
     triangle: bool
+    fewer: dict[str, Scores]
 
 
 def search_plan(
@@ -136,7 +141,7 @@ def search_plan(
         chosen = [choose(heat.table(names)) for heat in heats[1:]]
         try:
             outer = yield from entrants.fitted(main, chosen)
-            nested = _nested(chosen, outer, splits, judge)
+            nested = _nested(chosen, outer, splits, judge, heats[1:], names)
         except FitError as error:
             without_nesting = str(error)
     model, refit_seconds = None, float("nan")
@@ -244,14 +249,39 @@ def _failures_short_of_all(heats: Sequence[Heat]) -> tuple[Failure, ...]:
     return failures
 
 
-def _nested(chosen: list[int], outer: list[Outcome], splits: Splits, judge: Judge) -> Nested:
+def _nested(
+    chosen: list[int],
+    outer: list[Outcome],
+    splits: Splits,
+    judge: Judge,
+    heats: Sequence[Heat],
+    names: Sequence[str],
+) -> Nested:
     scores: dict[str, list[float]] = {}
     for outcome, split in zip(outer, splits, strict=True):
         judged = {} if outcome.error is not None else judge(outcome, split.test)
         for name, value in judged.items():
             scores.setdefault(name, []).append(value)
     complete = {name: np.array(values) for name, values in scores.items() if len(values) == len(splits)}
-    return Nested(chosen, complete, outer, triangle=has_triangle(splits))
+    triangle = has_triangle(splits)
+    return Nested(chosen, complete, outer, triangle, _fewer(chosen, splits, heats, names) if triangle else {})
+
+
+def _fewer(chosen: list[int], splits: Splits, heats: Sequence[Heat], names: Sequence[str]) -> dict[str, Scores]:
+    tables = [heat.table(names) for heat in heats]
+    sides = seen_from_the_other(splits)
+    found = {}
+    for name in names:
+        pairs = np.array(
+            [
+                [tables[b][name][candidate, place] for b, place in side]
+                for candidate, side in zip(chosen, sides, strict=True)
+            ]
+        )
+        there = ~np.isnan(pairs)
+        counts = there.sum(axis=1)
+        found[name] = np.where(counts > 0, np.where(there, pairs, 0.0).sum(axis=1) / np.maximum(counts, 1), np.nan)
+    return found
 
 
 def inner_splits(

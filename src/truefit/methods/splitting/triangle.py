@@ -34,3 +34,14 @@ def pair_splits(n: int, splits: Splits) -> list[list[Split]]:
             group.append(Split(pairs[pair], tests[b], a // per_repeat))
         found.append(group)
     return found
+
+
+def seen_from_the_other(splits: Splits) -> list[list[tuple[int, int]]]:
+    """For each fold, where ``pair_splits`` has the pairs tested on it: the other fold, and the place among its own."""
+    per_repeat = len(splits) // splits.repeats
+    found = []
+    for a in range(len(splits)):
+        start = a - a % per_repeat
+        others = (b for b in range(start, start + per_repeat) if b != a)
+        found.append([(b, a - start - (a > b)) for b in others])
+    return found
