@@ -75,7 +75,7 @@ def compare(
     >>> models = {"dummy": DummyClassifier(), "bayes": GaussianNB(), "logistic": LogisticRegression(max_iter=500)}
     >>> result = compare(models, X, y)
     >>> result.best, result.ties
-    ('bayes', ['bayes', 'logistic'])
+    ('logistic', ['bayes', 'logistic'])
     """
     check_interval_choice("auto", level)
     candidates = Candidates(estimators, y)

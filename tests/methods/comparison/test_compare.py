@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 from truefit import Engine, assess, compare
 from truefit.core.errors import InvalidInput
 
-X, y = make_classification(150, 6, n_informative=4, flip_y=0.1, random_state=0)
+X, y = make_classification(150, 6, n_informative=4, flip_y=0.1, class_sep=1.5, random_state=0)
 XD, yd = load_diabetes(return_X_y=True)
 XC, yc = load_breast_cancer(return_X_y=True)
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, make_classification
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
@@ -30,6 +29,8 @@ from truefit.metrics.metric import get_metric
 
 X, y = load_breast_cancer(return_X_y=True)
 LINEAR = make_pipeline(StandardScaler(), LogisticRegression())
+#: About as good as the one above.
+QUICK = make_pipeline(StandardScaler(), LogisticRegression(C=0.3))
 MODELS = {"dummy": DummyClassifier(), "bayes": GaussianNB(), "tree": DecisionTreeClassifier(), "linear": LINEAR}
 
 
@@ -146,7 +147,7 @@ def test_where_the_curve_is_steep_a_study_says_that_its_folds_train_on_fewer_row
 
 
 def test_without_a_budget_what_takes_little_is_not_left_out_to_save_time(monkeypatch):
-    models = {"linear": MODELS["linear"], "dummy": MODELS["dummy"], "quick": LinearDiscriminantAnalysis()}
+    models = {"linear": MODELS["linear"], "dummy": MODELS["dummy"], "quick": QUICK}
     seconds = {"linear": 5.0, "dummy": 0.01, "quick": 0.01}
     found = Clock(terms_for(models), seconds).run()
     assert (found.best, found.curves.names) == ("linear", ["linear", "quick"])

@@ -137,7 +137,7 @@ def _gain(nested: Nested, splits: Splits, metric: Metric, scores: npt.NDArray[np
         return 0.0
     both = ~np.isnan(fewer)
     change = change_to_all_rows(scores[both].mean(), fewer[both].mean(), len(splits) // splits.repeats)
-    return max(change if metric.greater_is_better else -change, 0.0)
+    return max(float(change if metric.greater_is_better else -change), 0.0)
 
 
 def _reaching(found: Estimate, gain: float, metric: Metric) -> Estimate:
