@@ -12,6 +12,7 @@ from truefit.methods.selection.race import Dropped, chance_left
 from truefit.methods.selection.rounds import Rounds
 from truefit.methods.selection.umpire import Umpire
 from truefit.methods.splitting.splits import Split
+from truefit.methods.words import Spoken
 from truefit.stats.paired import PairedDifference
 
 Floats = npt.NDArray[np.float64]
@@ -134,6 +135,7 @@ class Heat:
         splits = [self.splits[place] for place in self._seen]
         leaders_rows = self._told(leader, self._seen, umpire)
         open_share = 1 - len(self._seen) / self._folds
+        spoken = Spoken.of(umpire.metric)
         gone = {}
         for candidate in self.running:
             if np.isnan(scores[candidate]).any():
@@ -145,7 +147,9 @@ class Heat:
             else:
                 behind = umpire.by_scores(scores[candidate], scores[leader], splits, open_share=open_share)
             if candidate != leader and behind is not None and umpire.race.drops(behind):
-                gone[candidate] = f"worse than the leader by {behind.mean:.3g}, {_chance(behind)} to overtake it"
+                gone[candidate] = (
+                    f"worse than the leader by {spoken.change(behind.mean)}, {_chance(behind)} to overtake it"
+                )
         self._let_go(gone)
 
     def _drop_by_sizes(self, rung: int, umpire: Umpire) -> None:

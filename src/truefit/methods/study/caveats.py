@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from truefit.methods.study.findings import Findings
-from truefit.methods.study.words import counted, percent
+from truefit.methods.words import counted, percent
 
 #: Fewer rows than this are few, and a largest class of more than this share hides the others.
 _FEW_ROWS, _LARGE_CLASS = 500, 0.8

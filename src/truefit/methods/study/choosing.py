@@ -19,8 +19,8 @@ from truefit.methods.selection.search import Nested, search_plan
 from truefit.methods.study.findings import Dropped
 from truefit.methods.study.sample import sample_rows
 from truefit.methods.study.terms import StudyTerms, looks_at_no_feature
-from truefit.methods.study.words import Spoken
-from truefit.methods.study.words import seconds as spoken_seconds
+from truefit.methods.words import Spoken
+from truefit.methods.words import seconds as spoken_seconds
 
 #: Where the search would take more seconds of fitting than this candidates race; else all numbers are worth more.
 _RACE_FROM = 30.0

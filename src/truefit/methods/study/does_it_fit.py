@@ -8,7 +8,7 @@ from typing import Literal
 from truefit.methods.perturbation.rated import Rated
 from truefit.methods.study.answer import Answer
 from truefit.methods.study.findings import Findings
-from truefit.methods.study.words import counted, listed, whole_percent
+from truefit.methods.words import counted, listed, whole_percent
 
 Kind = Literal["guessing", "overfits", "memorises", "underfits", "unsteady", "fits", "unknown"]
 

@@ -18,7 +18,7 @@ from truefit.methods.curves.learning_curve import LearningCurve
 from truefit.methods.curves.learning_curves import LearningCurves
 from truefit.methods.perturbation.perturbation import Perturbation
 from truefit.methods.selection.nested import NestedAssessment
-from truefit.methods.study.words import Spoken
+from truefit.methods.words import Spoken
 from truefit.metrics.metric import Metric
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from truefit.methods.study.answer import Answer
 from truefit.methods.study.findings import Findings
-from truefit.methods.study.words import counted
+from truefit.methods.words import counted
 
 
 def how_good(found: Findings) -> Answer:

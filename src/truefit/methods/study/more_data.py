@@ -7,7 +7,7 @@ from typing import Literal
 
 from truefit.methods.study.answer import Answer
 from truefit.methods.study.findings import Findings
-from truefit.methods.study.words import Spoken
+from truefit.methods.words import Spoken
 from truefit.metrics.metric import get_metric
 
 Outlook = Literal["yes", "perhaps", "hardly", "unclear", "unknown"]

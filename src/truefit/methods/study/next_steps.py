@@ -5,7 +5,7 @@ from __future__ import annotations
 from truefit.methods.study.does_it_fit import Fit, fit_of, memorised, variance_share
 from truefit.methods.study.findings import Findings
 from truefit.methods.study.more_data import more_of, spoken_curve
-from truefit.methods.study.words import listed, seconds, whole_percent
+from truefit.methods.words import listed, seconds, whole_percent
 
 #: A model that takes so many times as long is worth a thought where another does as well.
 _SLOWER = 5.0

@@ -37,7 +37,7 @@ from truefit.methods.study.passing import Meter, on_rows, passed_on
 from truefit.methods.study.sample import part_of, sample_rows
 from truefit.methods.study.study import Study
 from truefit.methods.study.terms import StudyTerms, looks_at_no_feature
-from truefit.methods.study.words import seconds
+from truefit.methods.words import seconds
 from truefit.metrics.metric import Metric, get_metric
 
 R = TypeVar("R")

@@ -23,7 +23,7 @@ from truefit.methods.study.how_good import how_good
 from truefit.methods.study.more_data import more_data
 from truefit.methods.study.next_steps import next_steps_of
 from truefit.methods.study.which_model import which_model
-from truefit.methods.study.words import Spoken, counted
+from truefit.methods.words import Spoken, counted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from truefit.methods.study.answer import Answer
 from truefit.methods.study.findings import Findings
-from truefit.methods.study.words import listed
+from truefit.methods.words import listed
 
 #: So many differences are spelled out in a sentence; the table has them all.
 _SPELLED_OUT = 3
