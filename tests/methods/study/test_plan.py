@@ -50,11 +50,12 @@ def asked(tasks):
 class Clock:
     """Runs a study on one engine, says that fits took so many seconds by their estimator, and runs out of time."""
 
-    def __init__(self, terms, seconds=None, *, stop_at=float("inf")):
+    def __init__(self, terms, seconds=None, *, on_noise=None, stop_at=float("inf")):
         self.terms = terms
         self.engine = Engine(on_error="record", progress=False)
         # Slow enough for the least effort, so that these tests are quick.
         self.kinds = {id(each): (seconds or {}).get(name, 0.3) for name, each in terms.candidates}
+        self.on_noise = {id(each): (on_noise or {}).get(name, 1.0) for name, each in terms.candidates}
         self.stop_at = stop_at
         self.rounds = 0
         self.known = {}
@@ -80,6 +81,8 @@ class Clock:
         told = []
         for task, outcome in zip(tasks, outcomes, strict=True):
             share = len(task.train) / self.terms.data.n
+            if task.y is not None and (task.y != self.terms.data.y).any():
+                share *= self.on_noise[id(task.estimator)]
             told.append(replace(outcome, fit_seconds=self.kinds[id(task.estimator)] * share))
             self.known[self._name(task)] = told[-1]
         return lambda: plan.send(told)
@@ -155,6 +158,22 @@ def test_without_a_budget_what_takes_little_is_not_left_out_to_save_time(monkeyp
     saving = Clock(terms_for(models), seconds).run()
     assert saving.curves.names == ["linear"]
     assert any("curve of quick: left out to save time; it would take some" in each for each in saving.not_done)
+
+
+def test_who_takes_many_times_as_long_on_noise_is_left_out_after_one_look_and_named():
+    models = {"linear": MODELS["linear"], "dummy": MODELS["dummy"], "quick": QUICK}
+    even = Clock(terms_for(models), dict.fromkeys(models, 0.02)).run()
+    assert set(even.perturbation.rated) == {"linear", "quick"}
+    assert even.not_done == []
+    clock = Clock(terms_for(models), dict.fromkeys(models, 0.02), on_noise={"quick": 1000.0})
+    found = clock.run()
+    assert set(found.perturbation.rated) == {"linear"}
+    (text,) = found.not_done
+    assert text == "Perturbed validation of quick: left out to save time; a fit of it takes some 10 s."
+    quick = id(clock.terms.candidates.estimators["quick"])
+    noises = {labels for estimator, _, labels in clock.known if estimator == quick} - {None, y.tobytes()}
+    assert len(noises) == 1
+    assert found.perturbation.rated["linear"].rate == even.perturbation.rated["linear"].rate
 
 
 def test_a_candidate_that_would_eat_the_budget_is_left_out_after_one_fold_and_named():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from truefit.core.data import Data
@@ -27,6 +27,7 @@ from truefit.methods.curves.sampled import sampled_table
 from truefit.methods.curves.schedule import least_size
 from truefit.methods.curves.terms import curve_terms
 from truefit.methods.perturbation.perturb import perturb_plan
+from truefit.methods.perturbation.perturbation import Perturbation
 from truefit.methods.perturbation.terms import make_terms
 from truefit.methods.selection.nested import NestedAssessment
 from truefit.methods.splitting.designs import Design
@@ -46,6 +47,8 @@ R = TypeVar("R")
 _FOR_NOISE, _FOR_BOOTSTRAP = 0.35, 0.25
 #: How many are looked at on their own training rows, under noise, and as they grow; the chosen one among them.
 _TRAINED, _DISTURBED, _GROWN = 5, 3, 3
+#: Noise levels that tell first how long fits on noise take; every effort has them too.
+_FIRST_LEVELS = (0.0, 0.5)
 #: What has at most this share of the chosen one's gap between training rows and others is called less flexible.
 _LESS_FLEXIBLE = 0.5
 #: Where there is no budget, what takes less than this share of the time so far is not worth saving.
@@ -230,19 +233,26 @@ class _Course:
         return part_of(terms.data, rows), lambda plan: on_rows(plan, terms.data, rows)
 
     def _afforded(
-        self, found: Findings, what: str, names: list[str], allowed: float, effort: Callable[..., Effort | None]
+        self,
+        found: Findings,
+        what: str,
+        takes: Mapping[str, float],
+        allowed: float,
+        effort: Callable[..., Effort | None],
     ) -> tuple[list[str], Effort | None]:
-        """Return for how many candidates, and how thoroughly, there is time.
+        """Return for which candidates, by what a fit of each takes, and how thoroughly, there is time.
 
         Without a budget the chosen one and a less flexible one are looked at in any case.
         """
+        names = list(takes)
         sure = 0 if self.terms.allowance.budget is not None else 1 if found.simpler is None else 2
         while True:
-            each = sum(self._whole(found, name) for name in names)
+            each = sum(takes[name] for name in names)
             afforded = effort(allowed, each, self.terms.data.n, sure=len(names) <= sure)
             if afforded is not None or len(names) == 1:
                 break
-            names = names[:-1]
+            others = [name for name in names[1:] if name != found.simpler] or names[1:]
+            names.remove(max(others, key=lambda name: takes[name]))
         if afforded is None:
             found.not_done.append(
                 f"{what}: one fit of {found.best} on all rows takes some {seconds(each)}, and "
@@ -256,15 +266,40 @@ class _Course:
         if found.best in found.dummies:
             found.not_done.append(f"{what}: {found.best} looks at no feature.")
             return
-        names, effort = self._afforded(
-            found, what, self._others(found, _DISTURBED), _FOR_NOISE * self._left, perturbation_effort
-        )
+        allowed = _FOR_NOISE * self._left
+        takes = {name: self._whole(found, name) for name in self._others(found, _DISTURBED)}
+        names, effort = self._afforded(found, what, takes, allowed, perturbation_effort)
         if effort is None:
             return
+        # Noise is hard to learn, and what is trained until it has learnt may take many times as long on it.
+        first = yield from self._disturbed(found, what, names, Effort(_FIRST_LEVELS, 1, effort.rows))
+        if first is None:
+            return
+        scale = terms.data.n / effort.rows / len(_FIRST_LEVELS)
+        takes |= {name: max(takes[name], scale * first.rated[name].fit_seconds) for name in names}
+        found.sampled.pop("perturbation", None)
+        names, effort = self._afforded(found, what, {name: takes[name] for name in names}, allowed, perturbation_effort)
+        if effort is None:
+            return
+        found.not_done += [
+            f"{what} of {name}: left out to save time; a fit of it takes some {seconds(took)}."
+            for name, took in takes.items()
+            if name not in names
+        ]
+        result = yield from self._disturbed(found, what, names, effort, folds=terms.folds)
+        if result is not None and not result.rated[found.best].known:
+            found.not_done.append(f"{what}: the time was spent.")
+            result = None
+        found.perturbation = result
+
+    def _disturbed(
+        self, found: Findings, what: str, names: Sequence[str], effort: Effort, folds: int | None = None
+    ) -> Plan[Perturbation | None]:
+        terms = self.terms
         data, driven = self._sampled(found, "perturbation", effort)
         candidates = terms.only(names)
 
-        def plan() -> Plan[Any]:
+        def plan() -> Plan[Perturbation]:
             spelled_out = make_terms(
                 candidates,
                 data,
@@ -272,26 +307,23 @@ class _Course:
                 repeats=effort.repeats,
                 perturbation="auto",
                 mode="default",
-                cv=terms.folds,
+                cv=folds,
                 bounds=False,
                 level=terms.level,
                 random_state=terms.random_state,
             )
-            found_there: Plan[Any] = driven(perturb_plan(candidates, spelled_out))
+            found_there: Plan[Perturbation] = driven(perturb_plan(candidates, spelled_out))
             return found_there
 
-        result = yield from self._tried(found, what, plan)
-        if result is not None and not result.rated[found.best].known:
-            found.not_done.append(f"{what}: the time was spent.")
-            result = None
-        found.perturbation = result
+        return (yield from self._tried(found, what, plan))
 
     def decomposed(self, found: Findings) -> Plan[None]:
         """Split the error into bias and variance."""
         terms, what = self.terms, "Bias and variance"
         names = [found.best, *([found.simpler] if found.simpler else [])]
         share = _FOR_BOOTSTRAP / (1 - _FOR_NOISE)
-        names, effort = self._afforded(found, what, names, share * self._left, bootstrap_effort)
+        takes = {name: self._whole(found, name) for name in names}
+        names, effort = self._afforded(found, what, takes, share * self._left, bootstrap_effort)
         if effort is None:
             return
         data, driven = self._sampled(found, "bias_variance", effort)
