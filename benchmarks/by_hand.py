@@ -11,8 +11,9 @@ GridSearchCV, GridSearchCV inside cross_validate, learning_curve, and loops for 
 Where the questions differ:
 
 - By hand there are numbers only. The study has intervals, tests, an extrapolated curve and the words for them as well.
-- The folds of the search are the same. Inside them the choice is made on 4 folds that GridSearchCV draws anew, where
-  the study takes the other 4 of its own: training sets of the same sizes.
+- The folds of the search are the same. Inside them the choice is made on 5 folds that GridSearchCV draws anew, as is
+  usual, where the study takes the other 4 of its own. With 4 folds inside, which have training sets of the same sizes,
+  it is done by hand once more.
 - A point of the study's curve is 5-fold cross-validation in a sample of that size. learning_curve trains on as many
   rows and judges on the folds of the whole table; it scores training rows as well, for which the study has no use here.
 - Where its search would take more than 30 s of fitting, the study lets candidates go that are too far behind, and
@@ -25,8 +26,9 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -133,17 +135,17 @@ class ByHand:
         search = self.grid(self.folds).fit(self.X, self.y)
         return list(self.models)[search.best_index_], 1 - search.best_score_
 
-    def how_good(self):
-        inner = StratifiedKFold(K - 1, shuffle=True, random_state=0)
+    def how_good(self, inside):
+        inner = StratifiedKFold(inside, shuffle=True, random_state=0)
         found = cross_validate(self.grid(inner), self.X, self.y, cv=self.folds, scoring="accuracy")
         return 1 - found["test_score"].mean()
 
-    def agghoo(self):
-        """Without each fold: the best on each of 4 inner folds, and the error of their average."""
+    def agghoo(self, inside):
+        """Without each fold: the best on each of the inner folds, and the error of their average."""
         errors = []
         for train, test in self.folds:
             votes = []
-            for fit, validate in StratifiedKFold(K - 1, shuffle=True, random_state=0).split(train, self.y[train]):
+            for fit, validate in StratifiedKFold(inside, shuffle=True, random_state=0).split(train, self.y[train]):
                 rows, others = train[fit], train[validate]
                 best, least = None, np.inf
                 for name in self.asked.cross_test.candidates:
@@ -229,10 +231,13 @@ class ByHand:
         return found
 
     def answers(self):
-        """Ask everything that the study asked; return by question what was found, with its fits and seconds."""
-        questions = {"which model": self.which, "how good": self.how_good, "training rows": self.trained}
+        """Ask everything that the study asked; return by question what was found, with what it took."""
+        questions = {"which model": self.which, "training rows": self.trained}
+        for inside in (K, K - 1):
+            questions[f"how good, {inside} inside"] = partial(self.how_good, inside)
+            if self.asked.cross_test is not None:
+                questions[f"Agghoo, {inside} inside"] = partial(self.agghoo, inside)
         further = {
-            "cross-tested Agghoo": (self.asked.cross_test, self.agghoo),
             "noise": (self.asked.perturbation, self.noise),
             "bias and variance": (self.asked.bias_variance, self.bias_variance),
             "learning curves": (self.asked.curves, self.curves),
@@ -240,10 +245,22 @@ class ByHand:
         questions |= {name: ask for name, (done, ask) in further.items() if done is not None}
         found = {}
         for name, ask in questions.items():
-            before, start = Counted.fits, time.perf_counter()
+            fits, start, busy = Counted.fits, time.perf_counter(), time.process_time()
             answer = ask()
-            found[name] = answer, Counted.fits - before, time.perf_counter() - start
+            found[name] = answer, Took(Counted.fits - fits, time.perf_counter() - start, time.process_time() - busy)
         return found
+
+
+class Took(NamedTuple):
+    """What an answer took."""
+
+    fits: int
+    seconds: float
+    cpu: float
+
+    @classmethod
+    def sum(cls, several):
+        return cls(*map(sum, zip(*several, strict=True)))
 
 
 def said(answer):
@@ -259,11 +276,12 @@ def answers_of(result):
     """What the study found, as the questions by hand are answered."""
     found = {
         "which model": (result.best, result.assessment.estimates[result.best].value),
-        "how good": result.estimate,
         "training rows": result.training,
     }
-    if result.cross_test is not None:
-        found["cross-tested Agghoo"] = float(result.cross_test.fold_risks.mean())
+    for inside in (K, K - 1):
+        found[f"how good, {inside} inside"] = result.estimate
+        if result.cross_test is not None:
+            found[f"Agghoo, {inside} inside"] = float(result.cross_test.fold_risks.mean())
     if result.perturbation is not None:
         found["noise"] = {name: rated.rate for name, rated in result.perturbation.rated.items()}
     if result.bias_variance is not None:
@@ -275,7 +293,7 @@ def answers_of(result):
 
 
 def compared(title, X, y, candidates):
-    """Study a table, then answer the same by hand; print both, and return the seconds of the processor."""
+    """Study a table, then answer the same by hand; print both, and yield the seconds of the processor."""
     with Engine(on_error="record", progress=False) as engine:
         start, busy = time.perf_counter(), time.process_time()
         result = study(X, y, candidates, engine=engine)
@@ -283,26 +301,30 @@ def compared(title, X, y, candidates):
         run, asked = engine.stats.run, engine.stats.asked
     print(f"{title}: {len(y):,} rows, {len(candidates)} candidates; one process each")
     print(f"  {'':<20} {'fits':>6} {'s':>7}  answer by hand | of the study")
-    busy = time.process_time()
     theirs, ours = ByHand(X, y, candidates, result).answers(), answers_of(result)
-    peer_cpu = time.process_time() - busy
-    for name, (answer, fits, seconds) in theirs.items():
-        print(f"  {name:<20} {fits:6,d} {seconds:7.1f}  {said(answer)} | {said(ours[name])}")
-    fits, peer = (sum(each[place] for each in theirs.values()) for place in (1, 2))
-    print(f"  {'by hand, in all':<20} {fits:6,d} {peer:7.1f}  ({peer_cpu:.1f} s of CPU)")
+    for name, (answer, took) in theirs.items():
+        print(f"  {name:<20} {took.fits:6,d} {took.seconds:7.1f}  {said(answer)} | {said(ours[name])}")
     print(f"  {'the study':<20} {run:6,d} {own:7.1f}  ({own_cpu:.1f} s of CPU; {asked:,} fits asked for)")
     if result.dropped:
         print(f"  the study let go on the way: {', '.join(each.name for each in result.dropped)}")
-    print(f"  ratio of fits {fits / run:.2f}, of seconds by the clock {peer / own:.2f}", flush=True)
-    return Row(f"{title}, {fits:,} fits by hand", peer_cpu, own_cpu, asked, run, None, TARGET)
+    for inside, other in ((K, K - 1), (K - 1, K)):
+        peer = Took.sum(took for name, (_, took) in theirs.items() if not name.endswith(f"{other} inside"))
+        print(
+            f"  by hand, {inside} inside of {K}: {peer.fits:,} fits, {peer.seconds:.1f} s ({peer.cpu:.1f} s of CPU); "
+            f"ratio of fits {peer.fits / run:.2f}, of seconds by the clock {peer.seconds / own:.2f}",
+            flush=True,
+        )
+        target = TARGET if inside == K else None
+        case = f"{title}, {inside} inside of {K}: {peer.fits:,} fits by hand"
+        yield Row(case, peer.cpu, own_cpu, asked, run, None, target)
 
 
 def rows():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name, X, y in tables():
-            yield compared(f"{name}, default candidates", X, y, default_candidates(X, "classification"))
-            yield compared(f"{name}, a grid", X, y, grid_candidates(X))
+            yield from compared(f"{name}, default candidates", X, y, default_candidates(X, "classification"))
+            yield from compared(f"{name}, a grid", X, y, grid_candidates(X))
 
 
 def main():
