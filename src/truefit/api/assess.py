@@ -8,7 +8,8 @@ from truefit.api.engine import Engine, engine_or_new
 from truefit.api.metric import metric_for
 from truefit.api.seed import seed_of
 from truefit.core.data import Data
-from truefit.methods.assessment.assess import Assessment, assess_plan
+from truefit.methods.assessment.assess import assess_plan
+from truefit.methods.assessment.assessment import Assessment
 from truefit.methods.assessment.estimate import IntervalChoice, check_interval_choice
 from truefit.methods.candidates import Candidates
 from truefit.methods.splitting.designs import make_design

@@ -30,7 +30,7 @@ from truefit.cli.options import (
 from truefit.cli.outputs import check_picture, check_place, write_picture
 
 if TYPE_CHECKING:
-    from truefit.methods.assessment.assess import Assessment
+    from truefit.methods.assessment.assessment import Assessment
     from truefit.methods.assessment.estimate import IntervalChoice
 
 

@@ -20,7 +20,7 @@ from truefit.plots.roc import roc
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from truefit.methods.assessment.assess import Assessment
+    from truefit.methods.assessment.assessment import Assessment
 
 Array = npt.NDArray[Any]
 #: For each test set whether rows are of the positive class, and how strongly a model takes them to be.

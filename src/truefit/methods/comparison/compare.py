@@ -15,7 +15,8 @@ import numpy.typing as npt
 from truefit.core.data import Data
 from truefit.core.errors import InvalidInput
 from truefit.core.job import Plan
-from truefit.methods.assessment.assess import Assessment, assess_plan
+from truefit.methods.assessment.assess import assess_plan
+from truefit.methods.assessment.assessment import Assessment
 from truefit.methods.assessment.estimates import ONE_PARTITION, REPEATED
 from truefit.methods.candidates import Candidates
 from truefit.methods.comparison.terms import Terms, told_by_rows

@@ -10,7 +10,7 @@ import numpy as np
 
 from truefit.core.data import Data
 from truefit.methods.aggregation.cross_test import CrossTest
-from truefit.methods.assessment.assess import Assessment
+from truefit.methods.assessment.assessment import Assessment
 from truefit.methods.assessment.estimate import Estimate
 from truefit.methods.capacity.bias_variance import BiasVariance
 from truefit.methods.comparison.compare import Comparison, Pair

@@ -15,7 +15,7 @@ from truefit.core.task import FitTask, Keep
 from truefit.methods.aggregation.agghoo import AgghooTerms, Candidate
 from truefit.methods.aggregation.aggregation import Aggregate
 from truefit.methods.aggregation.cross_test import CrossTestTerms, cross_test_plan
-from truefit.methods.assessment.assess import Assessment
+from truefit.methods.assessment.assessment import Assessment
 from truefit.methods.assessment.estimate import Estimate
 from truefit.methods.capacity.bias_variance import bias_variance_plan, make_setup
 from truefit.methods.comparison.compare import Comparison

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from truefit.core.errors import InvalidInput
 from truefit.methods.aggregation.cross_test import CrossTest
-from truefit.methods.assessment.assess import Assessment
+from truefit.methods.assessment.assessment import Assessment
 from truefit.methods.capacity.bias_variance import BiasVariance
 from truefit.methods.comparison.compare import Comparison
 from truefit.methods.curves.learning_curves import LearningCurves
