@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from truefit.estimators.perturbed_search import PerturbedSearch
     from truefit.methods.selection.race import Race
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "Engine": "truefit.api.engine",

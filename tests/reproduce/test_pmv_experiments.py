@@ -49,7 +49,7 @@ def test_the_quick_experiment_says_what_it_left_out_and_tells_what_it_does():
 
 @pytest.mark.slow
 def test_table_1_selects_the_same_models_in_all_columns():
-    page = find_experiment(pmv_table1.EXPERIMENT.name).run(Setting(quick=True))
+    page = find_experiment(pmv_table1.EXPERIMENT.name).run(Setting())
     chosen = page.claims[0]
     assert chosen.here == "the same in 9 of 9 columns"
     assert chosen.holds
