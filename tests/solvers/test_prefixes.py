@@ -405,12 +405,14 @@ def test_tables_of_pandas_stay_tables_of_pandas():
     assert data.n == 60
 
 
+# By default sparse rows go to ARPACK, and where they have no few directions in front it finds others each time.
+EXACT, WHITE = (PCA(2, whiten=white, svd_solver="covariance_eigh") for white in (False, True))
 STEPS = st.sampled_from(
     [
-        StandardScaler(), StandardScaler(copy=False), PCA(2), PCA(2, whiten=True), PolynomialFeatures(2),
+        StandardScaler(), StandardScaler(copy=False), EXACT, WHITE, PolynomialFeatures(2),
         QuantileTransformer(n_quantiles=5), OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
         OneHotEncoder(handle_unknown="ignore"), FunctionTransformer(np.abs), "passthrough", SelectKBest(k=1), Unlike(),
-        make_pipeline(StandardScaler(), PolynomialFeatures(2)), FeatureUnion([("a", PCA(1)), ("b", StandardScaler())]),
+        make_pipeline(StandardScaler(), PolynomialFeatures(2)), FeatureUnion([("a", EXACT), ("b", StandardScaler())]),
         TableVectorizer(),
     ]
 )  # fmt: skip
