@@ -86,8 +86,10 @@ METHODS = (
     _error("nested_cv_10", "nested CV, K=10, ten times", 550, k=10, repeats=10, interval="nested_cv"),
     _winner("own_score", "the winner's own 5-fold CV (naive)", 5, own_score),
     _winner("bbc", "chosen anew on bootstrap samples × 1.1, K=5", 5, chosen_anew),
-    _winner("nested_5", "nested by the triangle × 1.4, reaching to all rows, K=5", 15, partial(searched, repeats=1)),
-    _winner("nested_5x5", "nested, five partitions × 1.1, reaching to all rows, K=5", 75, partial(searched, repeats=5), "winner of five"),
+    _winner("nested_5", "nested × 1.4, reaching to all rows, K=5", 15, partial(searched, repeats=1)),
+    _winner(
+        "nested_5x5", "nested × 1.1, reaching to all rows, 5×K=5", 75, partial(searched, repeats=5), "winner of five"
+    ),
     _ranking("auc_naive", "AUC: naive t over 10 folds", 10, "auc", naive_t),
     _ranking("auc_default", "AUC: default, K=10 (corrected t; from 400 rows DeLong × 1.15)", 10, "auc", k=10),
     _ranking("auc_corrected_t", "AUC: corrected t, K=10", 10, "auc", k=10, interval="corrected_t"),

@@ -15,9 +15,10 @@ _INTRODUCTION = """\
 # How often the intervals hold what they are for
 
 Intervals that truefit offers, at their nominal 95%, on samples from known distributions: those that take few fits on
-[one page](coverage.md), those that take a hundred or more on [another](coverage-many-fits.md). A setting is a generator
-of rows, a learner and a number of rows n. In each repetition a sample of n rows is drawn, `truefit.assess` or
-`HonestSearchCV` makes the intervals from it as it does for a user, and the truth is measured apart.
+[one page](coverage.md), those that take a hundred or more on [another](coverage-many-fits.md), those of a winner on
+[a third](coverage-winner.md). A setting is a generator of rows, a learner and a number of rows n. In each repetition a
+sample of n rows is drawn, `truefit.assess` or `HonestSearchCV` makes the intervals from it as it does for a user, and
+the truth is measured apart.
 
 - **This model** (Err_XY): how often the interval holds the error of the learner trained on these n rows, measured on
   {test_rows:,} fresh rows. For a regression the noise of those rows is left out, since its variance is known.
