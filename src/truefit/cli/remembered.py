@@ -9,6 +9,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from truefit.core.fingerprint import IDENTITY_VERSION
+
 if TYPE_CHECKING:
     from truefit.core.kept_report import KeptReport
     from truefit.core.outcome import Outcome
@@ -26,6 +28,7 @@ class _Sample:
     totals: list[int]
     digest: str
     schema: str
+    identity: int = 1
 
 
 def remembered_rows(
@@ -58,17 +61,23 @@ class RememberedRows:
     """
 
     def __init__(self, rows: RowsOnDemand, known: _Sample | None, store: SqliteStore | None, name: str) -> None:
-        self._rows = rows if known is None else rows.beginning_with(known.keys)
+        same = known is not None and known.identity == IDENTITY_VERSION
+        self._rows = rows if known is None or not same else rows.beginning_with(known.keys)
         self._store = store
         self._note = name
         self.change = None if known is None else self._change(known)
         # Where nothing is left of the sample, nothing was measured that could be gone on from.
-        kept = known is not None and self._rows.missing < len(known.keys)
+        kept = known is not None and same and self._rows.missing < len(known.keys)
         self.totals = [total for total in known.totals if total < rows.total] if known is not None and kept else []
         self._taken = 0
         self._written = len(known.keys) if known is not None and self.change is None else 0
 
     def _change(self, known: _Sample) -> str | None:
+        if known.identity != IDENTITY_VERSION:
+            return (
+                f"The rows of {self.name!r} were sampled by another version of truefit, which knew rows by other "
+                "tokens; the sample begins anew, and every fit is run again."
+            )
         if _short(self._rows.schema) != known.schema:
             return f"The columns of {self.name!r} or their types have changed since; every fit is run again."
         edited = self._rows.digest(len(known.keys)) != known.digest
@@ -115,6 +124,7 @@ class RememberedRows:
             totals=[*self.totals, self.total],
             digest=self._rows.digest(self._taken),
             schema=_short(self._rows.schema),
+            identity=IDENTITY_VERSION,
         )
         self._store.write_note(self._note, json.dumps(asdict(sample)))
         self._written = self._taken

@@ -69,12 +69,13 @@ def _keys(words: int) -> Tokens:
 def _spread(words: Tokens, spare: Tokens) -> Tokens:
     """Let each bit of a word change others above and below it, in place.
 
-    Numbers with few digits differ in their high bits only, and a product hands those on to higher ones alone.
+    Numbers with few digits differ in their high bits only, and a product hands those on to higher ones alone. The first
+    shift is by no width of a number: two in one word that change alike would undo one another.
     """
-    np.right_shift(words, np.uint64(32), out=spare)
+    np.right_shift(words, np.uint64(29), out=spare)
     np.bitwise_xor(words, spare, out=words)
     np.multiply(words, np.uint64(0xBF58476D1CE4E5B9), out=words)
-    np.right_shift(words, np.uint64(29), out=spare)
+    np.right_shift(words, np.uint64(32), out=spare)
     return np.bitwise_xor(words, spare, out=words)
 
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from sklearn.datasets import load_digits
+from sklearn.linear_model import Ridge
 from sklearn.model_selection import RepeatedStratifiedKFold, ShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -58,13 +59,26 @@ def test_the_better_end_reaches_to_the_model_of_all_rows():
     few, labels = X[:100, ::2], y[:100]
     found = HonestSearchCV(KNeighborsClassifier(), GRID, cv=5, random_state=0).fit(few, labels).assessment_
     assert found.summary().count("reaching to all rows") == 1
+    assert found.reach > 0
     right = round(100 * found.estimate)
     low, high = pooled(np.repeat([0, 1], [right, 100 - right]), factor=1.4, zero_one=True)
     assert found.interval[0] == pytest.approx(1 - high, abs=1e-9)
-    assert found.interval[1] > 1 - low + 0.01
+    assert found.interval[1] == pytest.approx(1 - low + found.reach, abs=1e-9)
     losses = HonestSearchCV(KNeighborsClassifier(), GRID, cv=5, random_state=0, scoring="neg_log_loss")
     loss = losses.fit(X, y).assessment_
     assert loss.interval[0] < loss.estimate < loss.interval[1] <= 0
+
+
+def test_an_end_reaches_no_further_than_the_rows_of_one_fold_can_bring():
+    # Least squares with about as many columns as rows: its curve falls from a peak, as no law has it.
+    rng = np.random.default_rng(0)
+    peaked = rng.normal(size=(60, 35))
+    target = peaked @ rng.normal(size=35) + rng.normal(size=60)
+    for scoring, best in (("r2", 1.0), ("neg_mean_squared_error", 0.0)):
+        search = HonestSearchCV(Ridge(), {"alpha": [1e-6, 1e-5]}, cv=5, scoring=scoring, random_state=0)
+        found = search.fit(peaked, target).assessment_
+        assert found.reach == pytest.approx((best - found.estimate) / 5)
+        assert found.interval[1] < best
 
 
 def test_no_end_reaches_further_where_more_rows_bring_nothing():

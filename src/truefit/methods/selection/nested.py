@@ -47,7 +47,10 @@ class NestedAssessment(Result):
         self.triangle = nested.triangle
         self.fold_scores = nested.scores.get(metric.name, np.full(len(splits), np.nan))
         self._test_rows = [len(split.test) for split in splits]
-        self._estimate = _estimate(nested, data, splits, metric, self.fold_scores, level)
+        found = _estimate(nested, data, splits, metric, self.fold_scores, level)
+        #: By how much the better end of the interval was moved.
+        self.reach = 0.0 if found.interval is None else _gain(nested, splits, metric, self.fold_scores)
+        self._estimate = _reaching(found, self.reach, metric)
 
     @property
     def estimate(self) -> float:
@@ -112,6 +115,7 @@ class NestedAssessment(Result):
             "level": self.level,
             "estimand": self.estimand,
             "triangle": self.triangle,
+            "reach": self.reach,
             **self._estimate.to_dict(),
             "chosen": self.chosen,
             "scores": [float(score) for score in self.fold_scores],
@@ -126,18 +130,21 @@ def _estimate(
     design = Design("splits", splits, "auto")
     evidence = Evidence(nested.outcomes, (), data, design, metric, pooled_rates=False, scores=scores)
     # One partition's nested estimate varies more than its losses show: the factor was found by simulation.
-    found = estimate(evidence, level=level, factor=WINNER)
-    return _reaching(found, _gain(nested, splits, metric, scores), metric)
+    return estimate(evidence, level=level, factor=WINNER)
 
 
 def _gain(nested: Nested, splits: Splits, metric: Metric, scores: npt.NDArray[np.float64]) -> float:
     """How much better the choice may become by the rows that its folds were held out of."""
-    fewer = nested.fewer.get(metric.name)
-    if fewer is None or np.isnan(fewer).all():
+    fewer = nested.fewer.get(metric.name, np.empty(0))
+    known = np.isfinite(fewer)
+    if not known.any():
         return 0.0
-    both = ~np.isnan(fewer)
-    change = change_to_all_rows(scores[both].mean(), fewer[both].mean(), len(splits) // splits.repeats)
-    return max(float(change if metric.greater_is_better else -change), 0.0)
+    folds = len(splits) // splits.repeats
+    change = change_to_all_rows(scores[known].mean(), fewer[known].mean(), folds)
+    best = metric.bounds[1] if metric.greater_is_better else metric.bounds[0]
+    # Even a curve that falls as one over the rows, and to no error at all, gains no more by the rows of one fold.
+    most = abs(best - float(scores.mean())) / folds
+    return float(np.clip(change if metric.greater_is_better else -change, 0.0, most))
 
 
 def _reaching(found: Estimate, gain: float, metric: Metric) -> Estimate:

@@ -31,7 +31,7 @@ from truefit.methods.perturbation.perturbation import Perturbation
 from truefit.methods.perturbation.terms import make_terms
 from truefit.methods.selection.nested import NestedAssessment
 from truefit.methods.splitting.designs import Design
-from truefit.methods.study.allowance import Effort, bootstrap_effort, curve_sizes, perturbation_effort
+from truefit.methods.study.allowance import FEWEST_ROWS, Effort, bootstrap_effort, curve_sizes, perturbation_effort
 from truefit.methods.study.choosing import Choosing, Chosen
 from truefit.methods.study.findings import Findings
 from truefit.methods.study.passing import Meter, on_rows, passed_on
@@ -223,14 +223,17 @@ class _Course:
         names = [found.best, *([found.simpler] if found.simpler else []), *alike]
         return list(dict.fromkeys(names))[:most]
 
-    def _sampled(self, found: Findings, what: str, effort: Effort) -> tuple[Data, Any]:
+    def _sampled(self, effort: Effort) -> tuple[Data, Any]:
         """Return the table that an effort reaches for, and how a plan on it is driven."""
         terms = self.terms
         if effort.rows >= terms.data.n:
             return terms.data, lambda plan: plan
         rows = sample_rows(terms.data, effort.rows, least=terms.folds, random_state=terms.random_state)
-        found.sampled[what] = len(rows)
         return part_of(terms.data, rows), lambda plan: on_rows(plan, terms.data, rows)
+
+    def _note_sample(self, found: Findings, what: str, rows: int) -> None:
+        if rows < self.terms.data.n:
+            found.sampled[what] = rows
 
     def _afforded(
         self,
@@ -239,6 +242,7 @@ class _Course:
         takes: Mapping[str, float],
         allowed: float,
         effort: Callable[..., Effort | None],
+        on: str = "all rows",
     ) -> tuple[list[str], Effort | None]:
         """Return for which candidates, by what a fit of each takes, and how thoroughly, there is time.
 
@@ -255,8 +259,8 @@ class _Course:
             names.remove(max(others, key=lambda name: takes[name]))
         if afforded is None:
             found.not_done.append(
-                f"{what}: one fit of {found.best} on all rows takes some {seconds(each)}, and "
-                f"{seconds(allowed)} of fitting are left for it."
+                f"{what}: one fit of {found.best} on {on} takes some {seconds(each)}, and "
+                f"{seconds(max(allowed, 0.0))} of fitting are left for it."
             )
         return names, afforded
 
@@ -271,32 +275,54 @@ class _Course:
         names, effort = self._afforded(found, what, takes, allowed, perturbation_effort)
         if effort is None:
             return
-        # Noise is hard to learn, and what is trained until it has learnt may take many times as long on it.
-        first = yield from self._disturbed(found, what, names, Effort(_FIRST_LEVELS, 1, effort.rows))
-        if first is None:
+        before = self.meter.seconds
+        on_noise = yield from self._first_looks(found, what, names, effort, allowed)
+        if found.best not in on_noise:
             return
-        scale = terms.data.n / effort.rows / len(_FIRST_LEVELS)
-        takes |= {name: max(takes[name], scale * first.rated[name].fit_seconds) for name in names}
-        found.sampled.pop("perturbation", None)
-        names, effort = self._afforded(found, what, {name: takes[name] for name in names}, allowed, perturbation_effort)
+        if terms.allowance.budget is not None:
+            allowed -= self.meter.seconds - before
+        names, effort = self._afforded(found, what, on_noise, allowed, perturbation_effort, on="noise")
         if effort is None:
             return
-        found.not_done += [
-            f"{what} of {name}: left out to save time; a fit of it takes some {seconds(took)}."
-            for name, took in takes.items()
-            if name not in names
-        ]
+        for name in takes:
+            if name not in names:
+                took = f"; a fit on noise takes some {seconds(on_noise[name])}" if name in on_noise else ""
+                found.not_done.append(f"{what} of {name}: left out to save time{took}.")
         result = yield from self._disturbed(found, what, names, effort, folds=terms.folds)
         if result is not None and not result.rated[found.best].known:
             found.not_done.append(f"{what}: the time was spent.")
             result = None
+        if result is not None:
+            self._note_sample(found, "perturbation", result.rows)
         found.perturbation = result
+
+    def _first_looks(
+        self, found: Findings, what: str, names: Sequence[str], effort: Effort, allowed: float
+    ) -> Plan[dict[str, float]]:
+        """Return what a fit on noise takes, of those for which there is time to find out.
+
+        Noise is hard to learn, and what is trained until it has learnt may take many times as long on it.
+        """
+        takes: dict[str, float] = {}
+        before = self.meter.seconds
+        for name in names:
+            if takes and self.meter.seconds - before > allowed / 2:
+                break
+            first = yield from self._disturbed(
+                found, what, [name], Effort(_FIRST_LEVELS, 1, min(effort.rows, FEWEST_ROWS))
+            )
+            if first is None:
+                continue
+            whole = self._whole(found, name)
+            on_noise = first.rated[name].fit_seconds * self.terms.data.n / first.rows - whole
+            takes[name] = max(whole, on_noise)
+        return takes
 
     def _disturbed(
         self, found: Findings, what: str, names: Sequence[str], effort: Effort, folds: int | None = None
     ) -> Plan[Perturbation | None]:
         terms = self.terms
-        data, driven = self._sampled(found, "perturbation", effort)
+        data, driven = self._sampled(effort)
         candidates = terms.only(names)
 
         def plan() -> Plan[Perturbation]:
@@ -326,7 +352,7 @@ class _Course:
         names, effort = self._afforded(found, what, takes, share * self._left, bootstrap_effort)
         if effort is None:
             return
-        data, driven = self._sampled(found, "bias_variance", effort)
+        data, driven = self._sampled(effort)
         candidates = terms.only(names)
 
         def plan() -> Plan[Any]:
@@ -346,6 +372,8 @@ class _Course:
         if result is not None and math.isnan(result.expected_loss[found.best]):
             found.not_done.append(f"{what}: the time was spent.")
             result = None
+        if result is not None:
+            self._note_sample(found, "bias_variance", data.n)
         found.bias_variance = result
 
     # Would more data help?
