@@ -138,7 +138,7 @@ def test_several_grids_regressors_frames_groups_and_weights():
 
 
 def test_features_may_be_disturbed_and_levels_adapt():
-    search = PerturbedSearch(TREE, {"max_depth": [1, None]}, perturbation="feature", repeats=2, levels=[0.5]).fit(X, y)
+    search = PerturbedSearch(TREE, {"max_depth": [1, None]}, perturbation="feature", repeats=5, levels=[0.5]).fit(X, y)
     assert search.best_params_ == {"max_depth": 1}
     assert search.best_estimator_.tree_.n_node_samples[0] == 200  # none of the disturbed rows
     adaptive = PerturbedSearch(TREE, DEPTHS, levels="adaptive").fit(X, y)

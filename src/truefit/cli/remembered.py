@@ -9,7 +9,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from truefit.core.fingerprint import IDENTITY_VERSION
+from truefit.core.identity import IDENTITY_VERSION
 
 if TYPE_CHECKING:
     from truefit.core.kept_report import KeptReport

@@ -27,10 +27,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
+from truefit.core.identity import IDENTITY_VERSION
 from truefit.core.params import params_of
-
-#: Raised by this much whenever what a fingerprint or a key is made of changes.
-IDENTITY_VERSION = 2
 
 _ALWAYS = ("sklearn", "numpy", "scipy")
 _PLAIN = (

@@ -11,7 +11,8 @@ import numpy as np
 from sklearn import get_config
 
 from truefit.core.data import Data
-from truefit.core.fingerprint import IDENTITY_VERSION, Fingerprint, Unkeyable
+from truefit.core.fingerprint import Fingerprint, Unkeyable
+from truefit.core.identity import IDENTITY_VERSION
 from truefit.core.labelled_rows import LabelledRows
 from truefit.core.metadata import wants_groups
 from truefit.core.private_key import private_key
