@@ -116,6 +116,22 @@ def test_rows_that_were_edited_are_said_and_fitted_again(tmp_path):
     assert "The columns of 'rows' or their types have changed since" in other.stderr
 
 
+def test_a_sample_of_another_version_begins_anew_and_nobody_is_said_to_have_edited_it(tmp_path):
+    table(300).to_csv(tmp_path / "rows.csv", index=False)
+    truefit(*CURVE, "--store", "runs.db", cwd=tmp_path)
+    with contextlib.closing(sqlite3.connect(tmp_path / "runs.db")) as store, store:
+        (name, note), *others = store.execute("SELECT name, value FROM meta WHERE name LIKE 'note: %'").fetchall()
+        assert others == []
+        older = {**json.loads(note), "keys": ["0" * 32] * 300}
+        del older["identity"]
+        store.execute("UPDATE meta SET value = ? WHERE name = ?", (json.dumps(older), name))
+    done = truefit(*CURVE, "--store", "runs.db", cwd=tmp_path)
+    assert "were sampled by another version of truefit" in done.stderr
+    assert "Edited" not in done.stderr
+    assert fits(done)[0] == 0
+    assert "version" not in truefit(*CURVE, "--store", "runs.db", cwd=tmp_path).stderr
+
+
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_a_growing_file_that_is_read_in_parts(tmp_path, monkeypatch, ending):
     frame, command = table(), ("curve", f"rows.{ending}", *CURVE[2:], "--store", "runs.db")

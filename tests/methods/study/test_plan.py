@@ -237,6 +237,24 @@ def test_a_large_table_is_sampled_where_that_saves_time_and_this_is_said():
     found = clock.run()
     assert found.perturbation.rows < 4000
     assert f"sample of {found.perturbation.rows:,} of the 4,000 rows" in " ".join(found.caveats)
+    rounds, seconds = clock.rounds, {"bayes": 2.0, "tree": 2.0, "dummy": 0.01}
+    for stop_at in range(rounds - 8, rounds):  # from about the end of the search on
+        late = Clock(terms_for(models, X, y, allowance=Allowance(200.0)), seconds, stop_at=stop_at).run()
+        said = [caveat for caveat in late.caveats if "of the 4,000 rows" in caveat]
+        assert any("noise" in caveat for caveat in said) == (late.perturbation is not None)
+        assert any("variance" in caveat for caveat in said) == (late.bias_variance is not None)
+
+
+def test_one_slow_look_at_noise_takes_no_more_than_that_look():
+    models = {"linear": MODELS["linear"], "dummy": MODELS["dummy"], "quick": QUICK}
+    slow = {"linear": 1000.0, "quick": 1000.0}
+    clock = Clock(terms_for(models, allowance=Allowance(40.0)), dict.fromkeys(models, 0.02), on_noise=slow)
+    found = clock.run()
+    assert found.perturbation is None
+    (text,) = [each for each in found.not_done if each.startswith("Perturbed validation")]
+    assert "one fit of linear on noise takes some 20 s, and under 1 ms of fitting" in text
+    noisy = [labels for _, _, labels in clock.known if labels is not None and labels != y.tobytes()]
+    assert len(noisy) == 1
 
 
 class Broken(ClassifierMixin, BaseEstimator):
