@@ -49,9 +49,11 @@ def _trained_on_fewer(found: Findings) -> list[str]:
     if gain <= _WORTH_SAYING * (found.estimate - interval[0]):
         return []
     spoken = found.spoken
+    within = interval[0] <= found.estimate - gain
+    allows = "which is within the interval" if within else "for which the interval does not allow"
     return [
         f"The {spoken.name} to expect was seen on models trained on {share:.0%} of the rows. By the learning curve the "
-        f"model trained on all of them does about {spoken.change(gain)} better, for which the interval does not allow."
+        f"model trained on all of them does about {spoken.change(gain)} better, {allows}."
     ]
 
 

@@ -43,9 +43,10 @@ def _reach(found: Findings) -> str:
     width = abs(found.interval[1] - found.interval[0])
     if found.honest.reach < 0.05 * width:
         return ""
+    last = found.spoken.change(found.honest.reach)
     return (
-        f"; its better end reaches {found.spoken.change(found.honest.reach)} further, for the model of all rows: those "
-        "that were judged lack the rows of a fold, and each fold still brings something"
+        f", of which the last {last} at its better end are what the model of all rows may gain over those that were "
+        "judged, each without the rows of a fold"
     )
 
 
