@@ -38,7 +38,7 @@ def render_page(content: Mapping[str, Any]) -> str:
                           "headline": str,
                           "sentences": [str, ...],
                           "section": str,
-                          "scale": {"value": float, "interval": [low, high], "guess": float}}],
+                          "scale": {"value": float, "interval": [low, high], "guess": float, "percent": bool}}],
              "alert": {"title": str, "items": [str, ...]},
              "sections": [{"id": str,
                            "title": str,

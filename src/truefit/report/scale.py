@@ -32,6 +32,8 @@ def scale_of(found: Mapping[str, Any]) -> Scale | None:
     >>> scale = scale_of({"value": 0.1, "interval": [0.05, 0.2], "guess": 0.5})
     >>> round(scale.value), round(scale.guess), scale.guess_text
     (19, 94, 'guessing 0.5000')
+    >>> scale_of({"value": 0.1, "interval": [0.05, 0.2], "guess": 0.5, "percent": True}).guess_text
+    'guessing 50.0%'
     """
     low, high = map(float, found["interval"])
     value, guess = float(found["value"]), found.get("guess")
@@ -44,11 +46,14 @@ def scale_of(found: Mapping[str, Any]) -> Scale | None:
     def place(number: float) -> float:
         return 100 * (number - start) / (end - start)
 
+    def said(number: float) -> str:
+        return f"{number:.1%}" if found.get("percent") else str(column([number])[0].text)
+
     return Scale(
         place(low),
         place(high),
         place(value),
         None if guess is None else place(float(guess)),
-        column([start])[0].text if start else "0",
-        "" if guess is None else f"guessing {column([float(guess)])[0].text}",
+        said(start) if start else "0",
+        "" if guess is None else f"guessing {said(float(guess))}",
     )

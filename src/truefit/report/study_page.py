@@ -71,7 +71,12 @@ def _answer(answer: Mapping[str, Any], study: Mapping[str, Any]) -> dict[str, An
     # The first sentence says why; the others stand in the section.
     shown = {**answer, "sentences": answer["sentences"][:1]}
     if answer["section"] == "how_good" and study["interval"] is not None:
-        shown["scale"] = {"value": study["estimate"], "interval": study["interval"], "guess": guessing(study)}
+        shown["scale"] = {
+            "value": study["estimate"],
+            "interval": study["interval"],
+            "guess": guessing(study),
+            "percent": study.get("percent", False),
+        }
     return shown
 
 

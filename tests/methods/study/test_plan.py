@@ -147,11 +147,11 @@ def test_where_the_curve_is_steep_a_study_says_that_its_folds_train_on_fewer_row
     (text,) = [each for each in steep.caveats if "trained on 80% of the rows" in each]
     now, then = (steep.curves["knn"].predict(size)[0] for size in (240, 300))
     assert f"does about {steep.spoken.change(now - then)} better, which is within the interval" in text
-    assert "at its better end" not in str(steep)
+    assert "at the better end" not in str(steep)
     blurred = digits[:600] + np.random.default_rng(0).normal(scale=4.0, size=(600, 64))
     steeper = Clock(terms_for(models, blurred, labels[:600])).run()
     last = steeper.spoken.change(steeper.honest.reach)
-    assert f"of which the last {last} at its better end are what the model of all rows may gain" in str(steeper)
+    assert f"The last {last} at the better end of the range are what the model of all rows may gain" in str(steeper)
 
 
 def test_without_a_budget_what_takes_little_is_not_left_out_to_save_time(monkeypatch):

@@ -20,34 +20,34 @@ def how_good(found: Findings) -> Answer:
 def _origin(found: Findings) -> list[str]:
     spoken = found.spoken
     known = (
-        f"The range is a {found.level:.0%} interval{_reach(found)}."
+        f"The range is a {found.level:.0%} interval."
         if found.interval is not None
         else f"There is no interval: {found.winner.reason}."
     )
     count = found.asked if found.honest is not None else len(found.names)
     if count < 2:
-        return [known]
+        return [known, *_reach(found)]
     how = "by choosing anew on bootstrap samples of the rows"
     if found.honest is not None:
         how = f"made anew without each of the {len(found.honest.chosen)} folds and judged there"
     return [
         f"{known} It is of the whole way of choosing among {count}, {how}; the cross-validation by which {found.best} "
-        f"was chosen, which tends to flatter, says {spoken.value(found.value(found.best))}."
+        f"was chosen, which tends to flatter, says {spoken.value(found.value(found.best))}.",
+        *_reach(found),
     ]
 
 
-def _reach(found: Findings) -> str:
+def _reach(found: Findings) -> list[str]:
     """Say why a range lies unevenly about its estimate, where that can be seen."""
     if found.honest is None or found.interval is None or found.honest.interval != found.interval:
-        return ""
-    width = abs(found.interval[1] - found.interval[0])
-    if found.honest.reach < 0.05 * width:
-        return ""
+        return []
+    if found.honest.reach < 0.05 * abs(found.interval[1] - found.interval[0]):
+        return []
     last = found.spoken.change(found.honest.reach)
-    return (
-        f", of which the last {last} at its better end are what the model of all rows may gain over those that were "
-        "judged, each without the rows of a fold"
-    )
+    return [
+        f"The last {last} at the better end of the range are what the model of all rows may gain over those that were "
+        "judged, each without the rows of a fold."
+    ]
 
 
 def _set_against(found: Findings) -> list[str]:

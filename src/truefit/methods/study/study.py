@@ -223,6 +223,7 @@ class Study(Result):
             "interval": None if self.interval is None else [float(end) for end in self.interval],
             "level": self.level,
             "metric": self.metric,
+            "percent": self.spoken.percent,
             "task": self.task,
             "rows": self.rows,
             "columns": self.columns,
