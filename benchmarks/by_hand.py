@@ -4,9 +4,12 @@
 
 With TRUEFIT_DATA=FOLDER, where FOLDER holds ``german_credit.parquet``, a table with categories is looked at too.
 
-The study runs first, as by default. What it really asked for is then asked by hand, one process each: the candidates,
-its folds, the noise levels and repeats, the bootstrap samples, the sizes of its learning curves. By hand that is
-GridSearchCV, GridSearchCV inside cross_validate, learning_curve, and loops for Agghoo, noise, and bias and variance.
+The study runs first, as by default. What it really asked for is then asked by hand: the candidates, its folds, the
+noise levels and repeats, the bootstrap samples, the sizes of its learning curves. By hand that is GridSearchCV,
+GridSearchCV inside cross_validate, learning_curve, and loops for Agghoo, noise, and bias and variance.
+
+Seconds are those of the clock. On one core both have one process and one thread. On two the study has two workers, and
+by hand n_jobs is 2, with the loops in joblib's processes.
 
 Where the questions differ:
 
@@ -28,12 +31,14 @@ from __future__ import annotations
 import os
 import time
 import warnings
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.datasets import load_breast_cancer
@@ -50,12 +55,14 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
+from threadpoolctl import threadpool_limits
 
 from benchmarks.table import Row, show
 from truefit import Engine, study
 from truefit.core.data import Data
 from truefit.methods.selection.default_candidates import default_candidates
 from truefit.methods.splitting.splits import make_splits
+from truefit.methods.study.study import Study
 
 K, TARGET = 5, 3.0
 
@@ -108,12 +115,13 @@ class Counted(Pipeline):
 
 
 class ByHand:
-    """The questions of a study, answered with scikit-learn on the same table."""
+    """The questions of a study, answered with scikit-learn on the same table, so many fits at a time."""
 
-    def __init__(self, X, y, candidates, asked):
+    def __init__(self, X, y, candidates, asked, jobs=1):
         self.X, self.y = X, np.asarray(y)
         self.models = {name: Counted([("candidate", each)]) for name, each in candidates.items()}
-        self.asked = asked
+        self.asked = Asked.by(asked)
+        self.jobs = jobs
         self.random = np.random.default_rng(0)
 
     def rows(self, index):
@@ -122,52 +130,60 @@ class ByHand:
     def fitted(self, name, rows, labels=None):
         return clone(self.models[name]).fit(self.rows(rows), (self.y if labels is None else labels)[rows])
 
+    def each(self, ask, several):
+        """Ask once for each of several, in as many processes as there are."""
+        if self.jobs == 1:
+            return [ask(*each) for each in several]
+        return Parallel(n_jobs=self.jobs)(delayed(ask)(*each) for each in several)
+
     @cached_property
     def folds(self):
         """The folds of the study: they depend on the rows alone."""
         splits = make_splits(Data(self.X, self.y, task="classification"), "kfold", k=K)
         return [(split.train.index, split.test.index) for split in splits]
 
-    def grid(self, cv):
+    def grid(self, cv, jobs=None):
         one = next(iter(self.models.values()))
         every = {"candidate": [model.named_steps["candidate"] for model in self.models.values()]}
-        return GridSearchCV(clone(one), every, cv=cv, scoring="accuracy")
+        return GridSearchCV(clone(one), every, cv=cv, scoring="accuracy", n_jobs=jobs)
 
     def which(self):
-        search = self.grid(self.folds).fit(self.X, self.y)
+        search = self.grid(self.folds, self.jobs).fit(self.X, self.y)
         return list(self.models)[search.best_index_], 1 - search.best_score_
 
     def how_good(self, inside):
         inner = StratifiedKFold(inside, shuffle=True, random_state=0)
-        found = cross_validate(self.grid(inner), self.X, self.y, cv=self.folds, scoring="accuracy")
+        found = cross_validate(
+            self.grid(inner), self.X, self.y, cv=self.folds, scoring="accuracy", n_jobs=self.jobs
+        )  # fmt: skip
         return 1 - found["test_score"].mean()
 
     def agghoo(self, inside):
         """Without each fold: the best on each of the inner folds, and the error of their average."""
-        errors = []
-        for train, test in self.folds:
-            votes = []
-            for fit, validate in StratifiedKFold(inside, shuffle=True, random_state=0).split(train, self.y[train]):
-                rows, others = train[fit], train[validate]
-                best, least = None, np.inf
-                for name in self.asked.cross_test.candidates:
-                    model = self.fitted(name, rows)
-                    error = np.mean(model.predict(self.rows(others)) != self.y[others])
-                    if error < least:
-                        best, least = model, error
-                votes.append(self._voted(best, test))
-            labels = np.unique(self.y)[np.mean(votes, axis=0).argmax(axis=1)]
-            errors.append(np.mean(labels != self.y[test]))
-        return np.mean(errors)
+        return np.mean(self.each(self._aggregated, [(inside, train, test) for train, test in self.folds]))
+
+    def _aggregated(self, inside, train, test):
+        votes = []
+        for fit, validate in StratifiedKFold(inside, shuffle=True, random_state=0).split(train, self.y[train]):
+            rows, others = train[fit], train[validate]
+            best, least = None, np.inf
+            for name in self.asked.members:
+                model = self.fitted(name, rows)
+                error = self._error(model, others)
+                if error < least:
+                    best, least = model, error
+            votes.append(self._voted(best, test))
+        labels = np.unique(self.y)[np.mean(votes, axis=0).argmax(axis=1)]
+        return np.mean(labels != self.y[test])
 
     def _voted(self, model, rows):
-        if self.asked.cross_test.aggregate == "soft":
+        if self.asked.soft:
             return model.predict_proba(self.rows(rows))
         return (model.predict(self.rows(rows))[:, None] == np.unique(self.y)).astype(float)
 
     def trained(self):
         everything = np.arange(len(self.y))
-        return {name: self._error(self.fitted(name, everything), everything) for name in self.asked.training}
+        return {name: self._error(self.fitted(name, everything), everything) for name in self.asked.trained}
 
     def _error(self, model, rows):
         return float(np.mean(model.predict(self.rows(rows)) != self.y[rows]))
@@ -175,18 +191,15 @@ class ByHand:
     def noise(self):
         """Train on flipped labels, and return how fast the agreement with them falls."""
         rates = {}
-        for name, rated in self.asked.perturbation.rated.items():
-            rows = self._sampled(self.asked.perturbation.rows)
-            slopes = []
-            for _ in range(rated.repeats):
-                agreement = []
-                for level in rated.levels:
-                    labels = self._flipped(level)
-                    model = self.fitted(name, rows, labels)
-                    agreement.append(np.mean(model.predict(self.rows(rows)) == labels[rows]))
-                slopes.append(-np.polyfit(rated.levels, agreement, 1)[0])
-            rates[name] = float(np.mean(slopes))
+        for name, (repeats, levels) in self.asked.disturbed.items():
+            rows = self._sampled(self.asked.disturbed_rows)
+            draws = [(name, rows, self._flipped(level)) for _ in range(repeats) for level in levels]
+            agreement = np.reshape(self.each(self._agreement, draws), (repeats, len(levels)))
+            rates[name] = float(np.mean([-np.polyfit(levels, each, 1)[0] for each in agreement]))
         return rates
+
+    def _agreement(self, name, rows, labels):
+        return np.mean(self.fitted(name, rows, labels).predict(self.rows(rows)) == labels[rows])
 
     def _sampled(self, count):
         """The rows themselves where a question was put to all of them, else as many."""
@@ -204,15 +217,15 @@ class ByHand:
 
     def bias_variance(self):
         """Share of rows whose most frequent prediction is wrong, and what the expected error is beyond it."""
-        asked, classes = self.asked.bias_variance, np.unique(self.y)
-        samples = [self.random.integers(0, len(self.y), asked.rows) for _ in range(asked.rounds)]
+        classes, count = np.unique(self.y), len(self.y)
+        samples = [np.sort(self.random.integers(0, count, self.asked.drawn_rows)) for _ in range(self.asked.rounds)]
+        others = [np.setdiff1d(np.arange(count), sample) for sample in samples]
         found = {}
-        for name in asked.names:
-            votes = np.zeros((len(self.y), len(classes)))
-            for sample in samples:
-                others = np.setdiff1d(np.arange(len(self.y)), sample)
-                predicted = self.fitted(name, np.sort(sample)).predict(self.rows(others))
-                votes[others, np.searchsorted(classes, predicted)] += 1
+        for name in self.asked.decomposed:
+            votes = np.zeros((count, len(classes)))
+            several = [(name, sample, rest) for sample, rest in zip(samples, others, strict=True)]
+            for rest, predicted in zip(others, self.each(self._predicted, several), strict=True):
+                votes[rest, np.searchsorted(classes, predicted)] += 1
             seen = votes.sum(axis=1) > 1
             votes, truth = votes[seen], np.searchsorted(classes, self.y[seen])
             loss = 1 - (votes[np.arange(len(truth)), truth] / votes.sum(axis=1)).mean()
@@ -220,45 +233,79 @@ class ByHand:
             found[name] = (float(bias), float(loss - bias))
         return found
 
+    def _predicted(self, name, sample, others):
+        return self.fitted(name, sample).predict(self.rows(others))
+
     def curves(self):
         found = {}
-        for name, curve in self.asked.curves.curves.items():
-            sizes = np.maximum(np.floor(np.asarray(curve.sizes) * (K - 1) / K), K).astype(int)
+        for name, wanted in self.asked.grown.items():
+            sizes = np.maximum(np.floor(np.asarray(wanted) * (K - 1) / K), K).astype(int)
             sizes = np.minimum(sizes, min(len(train) for train, _ in self.folds))
             _, _, scores = learning_curve(
                 clone(self.models[name]), self.X, self.y, cv=self.folds, train_sizes=sizes, shuffle=True,
-                random_state=0, scoring="accuracy",
+                random_state=0, scoring="accuracy", n_jobs=self.jobs,
             )  # fmt: skip
             found[name] = float(1 - scores.mean(axis=1)[-1])
         return found
 
-    def answers(self):
+    def answers(self, *insides):
         """Ask everything that the study asked; return by question what was found, with what it took."""
         questions = {"which model": self.which, "training rows": self.trained}
-        for inside in (K, K - 1):
+        for inside in insides:
             questions[f"how good, {inside} inside"] = partial(self.how_good, inside)
-            if self.asked.cross_test is not None:
+            if self.asked.members:
                 questions[f"Agghoo, {inside} inside"] = partial(self.agghoo, inside)
         further = {
-            "noise": (self.asked.perturbation, self.noise),
-            "bias and variance": (self.asked.bias_variance, self.bias_variance),
-            "learning curves": (self.asked.curves, self.curves),
+            "noise": (self.asked.disturbed, self.noise),
+            "bias and variance": (self.asked.decomposed, self.bias_variance),
+            "learning curves": (self.asked.grown, self.curves),
         }
-        questions |= {name: ask for name, (done, ask) in further.items() if done is not None}
+        questions |= {name: ask for name, (done, ask) in further.items() if done}
         found = {}
         for name, ask in questions.items():
-            fits, start, busy = Counted.fits, time.perf_counter(), time.process_time()
+            fits, start = Counted.fits, time.perf_counter()
             answer = ask()
-            found[name] = answer, Took(Counted.fits - fits, time.perf_counter() - start, time.process_time() - busy)
+            found[name] = answer, Took(Counted.fits - fits, time.perf_counter() - start)
         return found
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What a study really asked for."""
+
+    trained: list
+    members: list
+    soft: bool
+    disturbed: dict
+    disturbed_rows: int
+    decomposed: list
+    rounds: int
+    drawn_rows: int
+    grown: dict
+
+    @classmethod
+    def by(cls, study):
+        aggregate, noise, parts, curves = study.cross_test, study.perturbation, study.bias_variance, study.curves
+        return cls(
+            trained=list(study.training),
+            members=[] if aggregate is None else list(aggregate.candidates),
+            soft=aggregate is not None and aggregate.aggregate == "soft",
+            disturbed={}
+            if noise is None
+            else {name: (each.repeats, each.levels) for name, each in noise.rated.items()},
+            disturbed_rows=0 if noise is None else noise.rows,
+            decomposed=[] if parts is None else list(parts.names),
+            rounds=0 if parts is None else parts.rounds,
+            drawn_rows=0 if parts is None else parts.rows,
+            grown={} if curves is None else {name: list(curve.sizes) for name, curve in curves.curves.items()},
+        )
+
+
 class Took(NamedTuple):
-    """What an answer took."""
+    """What an answer took: fits, and seconds by the clock."""
 
     fits: int
     seconds: float
-    cpu: float
 
     @classmethod
     def sum(cls, several):
@@ -294,30 +341,43 @@ def answers_of(result):
     return found
 
 
+class Studied(NamedTuple):
+    """A study, and what it took."""
+
+    result: Study
+    seconds: float
+    asked: int
+    run: int
+
+    @classmethod
+    def with_workers(cls, workers, X, y, candidates):
+        with Engine(on_error="record", progress=False, workers=workers) as engine:
+            start = time.perf_counter()
+            result = study(X, y, candidates, engine=engine)
+            return cls(result, time.perf_counter() - start, engine.stats.asked, engine.stats.run)
+
+
 def compared(title, X, y, candidates):
-    """Study a table, then answer the same by hand; print both, and yield the seconds of the processor."""
-    with Engine(on_error="record", progress=False) as engine:
-        start, busy = time.perf_counter(), time.process_time()
-        result = study(X, y, candidates, engine=engine)
-        own, own_cpu = time.perf_counter() - start, time.process_time() - busy
-        run, asked = engine.stats.run, engine.stats.asked
-    print(f"{title}: {len(y):,} rows, {len(candidates)} candidates; one process each")
+    """Study a table, then answer the same by hand, on one core and on two; print both, and yield the seconds."""
+    with threadpool_limits(1):
+        own = Studied.with_workers(1, X, y, candidates)
+        theirs, ours = ByHand(X, y, candidates, own.result).answers(K, K - 1), answers_of(own.result)
+    print(f"{title}: {len(y):,} rows, {len(candidates)} candidates; seconds on one core")
     print(f"  {'':<20} {'fits':>6} {'s':>7}  answer by hand | of the study")
-    theirs, ours = ByHand(X, y, candidates, result).answers(), answers_of(result)
     for name, (answer, took) in theirs.items():
         print(f"  {name:<20} {took.fits:6,d} {took.seconds:7.1f}  {said(answer)} | {said(ours[name])}")
-    print(f"  {'the study':<20} {run:6,d} {own:7.1f}  ({own_cpu:.1f} s of CPU; {asked:,} fits asked for)")
-    if result.dropped:
-        print(f"  the study let go on the way: {', '.join(each.name for each in result.dropped)}")
+    print(f"  {'the study':<20} {own.run:6,d} {own.seconds:7.1f}  ({own.asked:,} fits asked for)")
+    if own.result.dropped:
+        print(f"  the study let go on the way: {', '.join(each.name for each in own.result.dropped)}")
+    fits = {}
     for inside, other in ((K, K - 1), (K - 1, K)):
         peer = Took.sum(took for name, (_, took) in theirs.items() if not name.endswith(f"{other} inside"))
-        print(
-            f"  by hand, {inside} inside of {K}: {peer.fits:,} fits, {peer.seconds:.1f} s ({peer.cpu:.1f} s of CPU); "
-            f"ratio of fits {peer.fits / run:.2f}, of seconds by the clock {peer.seconds / own:.2f}",
-            flush=True,
-        )
-        case = f"{title}, {inside} inside of {K}: {peer.fits:,} fits by hand"
-        yield Row(case, peer.cpu, own_cpu, asked, run, None, TARGET)
+        fits[inside] = f"{inside} inside of {K}, {peer.fits:,} fits by hand"
+        yield Row(f"{title}, one core, {fits[inside]}", peer.seconds, own.seconds, own.asked, own.run, None, TARGET)
+    two = Studied.with_workers(2, X, y, candidates)
+    by_hand = ByHand(X, y, candidates, two.result, jobs=2).answers(K)
+    peer = Took.sum(took for _, took in by_hand.values())
+    yield Row(f"{title}, two cores, {fits[K]}", peer.seconds, two.seconds, two.asked, two.run, None, TARGET)
 
 
 def rows():

@@ -8,6 +8,10 @@ import pytest
 from sklearn.datasets import load_diabetes, load_iris
 from tests.cli.command import truefit
 
+from truefit import AgghooClassifier
+from truefit.cli.saved import read_model
+from truefit.methods.selection.default_candidates import default_candidates
+
 
 def test_json_is_the_study_in_plain_types(tmp_path):
     load_diabetes(as_frame=True).frame.head(120).to_csv(tmp_path / "rows.csv", index=False)
@@ -49,6 +53,31 @@ def test_a_finished_study_is_answered_from_its_store_without_an_engine(studied):
 def test_what_may_have_more_to_say_is_asked_anew(studied, tmp_path, option):
     folder = shutil.copytree(studied[0], tmp_path / "copy")
     assert " fits asked for: " in truefit(*STUDY, *option, cwd=folder).stdout
+
+
+def test_the_aggregate_is_saved_in_the_place_of_a_single_model(tmp_path):
+    pytest.importorskip("skops")
+    frame = load_iris(as_frame=True).frame[::2]
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    command = ("study", "rows.csv", "--target", "target", "--models", "linear,naive_bayes", "--workers", 1)
+    done = truefit(*command, "--save", "m.skops", "--agghoo", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    saved = read_model(tmp_path / "m.skops").estimator
+    assert type(saved).__name__ == "AgghooClassifier"
+    assert len(saved.members_) == 5
+    X, y = frame.drop(columns="target"), frame["target"].to_numpy()
+    models = default_candidates(X, "classification")
+    alone = AgghooClassifier([(name, models[name]) for name in ("linear", "naive_bayes")], path=None).fit(X, y)
+    assert saved.selection_["name"].tolist() == alone.selection_["name"].tolist()
+    assert (saved.predict(X) == alone.predict(X)).all()
+    predicted = truefit("predict", "m.skops", "rows.csv", cwd=tmp_path)
+    assert predicted.returncode == 0, predicted.stderr
+
+
+def test_which_model_to_save_needs_a_file_to_save_it_in():
+    done = truefit("study", "iris", "--agghoo")
+    assert done.returncode == 2
+    assert "--save model.skops" in done.stderr
 
 
 def test_a_study_with_fits_that_failed_tries_them_again(tmp_path):

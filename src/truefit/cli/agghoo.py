@@ -33,6 +33,7 @@ from truefit.core.errors import InvalidInput
 if TYPE_CHECKING:
     from truefit.core.data import Task
     from truefit.methods.aggregation.cross_test import Correction
+    from truefit.methods.study.study import Study
 
 _PICTURES = ("validation", "members", "estimates")
 
@@ -121,6 +122,16 @@ def make_agghoo(task: Task, models: dict[str, Any], *, aggregate: str | None, **
     if aggregate is not None:
         options["aggregate"] = aggregate
     return kind(list(models.items()), **options)
+
+
+def aggregate_of(study: Study, models: dict[str, Any], **options: Any) -> Any:
+    """Return Agghoo over the candidates of a study as it was cross-tested there; its fits are those of the study."""
+    tested = study.cross_test
+    members = {name: models[name] for name in (study.assessment.names if tested is None else tested.candidates)}
+    aggregate = None if tested is None else tested.aggregate
+    if tested is None and not all(hasattr(each, "predict_proba") for each in members.values()):
+        aggregate = "vote" if study.task == "classification" else None
+    return make_agghoo(study.task, members, aggregate=aggregate, path=None, **options)
 
 
 def stages_of(text: str) -> str | int | None:

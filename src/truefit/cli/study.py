@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from truefit.cli.agghoo import aggregate_of
 from truefit.cli.app import app, in_plain_words
 from truefit.cli.inputs import candidates_of, label_of, load_table, task_of
 from truefit.cli.kept import answered, keep_report, kept_content, spoken_time
@@ -32,6 +33,7 @@ from truefit.cli.saved import check_model_file, write_model
 from truefit.cli.show import page_of_kept
 from truefit.cli.study_report import page_of, study_report
 from truefit.cli.study_text import print_study, study_text
+from truefit.core.errors import InvalidInput
 from truefit.core.kept_report import KeptReport
 
 
@@ -45,6 +47,12 @@ def study(
     save: Annotated[
         Path | None, typer.Option(help="Write the chosen model, fitted on all rows, to this file.skops.")
     ] = None,
+    agghoo: Annotated[
+        bool,
+        typer.Option(
+            "--agghoo", help="With --save: the average of the models that single folds choose, not a single one."
+        ),
+    ] = False,
     budget: Annotated[
         str | None, typer.Option(help="Time that it may take, such as 90s, 10m or 1h; what was left out is named.")
     ] = None,
@@ -66,6 +74,8 @@ def study(
     if out is not None:
         check_report(out, (data, store))
     check_model_file(save, (data, store))
+    if agghoo and save is None:
+        raise InvalidInput("--agghoo says which model to save. Name a file for it with --save model.skops.")
     seconds = seconds_of(budget)
     table = load_table(data, target)
     chosen = task_of(task, table)
@@ -81,8 +91,10 @@ def study(
             return
     from truefit.api.engine import Engine
     from truefit.api.study import study as run
+    from truefit.methods.selection.default_candidates import default_candidates
+    from truefit.metrics.metric import get_metric
 
-    candidates = candidates_of(names, table, chosen) if names else None
+    candidates = candidates_of(names, table, chosen) if names else default_candidates(table.X, chosen)
     # What hundreds of fits have to say about categories and convergence would bury the answers.
     warnings.filterwarnings("ignore", module=r"(sklearn|skrub|lightgbm|xgboost)\b")
     with Engine(store, workers=workers, on_error="record") as engine:
@@ -105,7 +117,11 @@ def study(
                 write_text(out, page_of(report, made))
                 typer.echo(f"The report is in {out}.", err=as_json)
         if save is not None:
-            write_model(result.model, save, table=table, quiet=as_json)
+            if agghoo:
+                scoring = get_metric(result.metric, chosen, pos_label=label_of(pos_label, table))
+                model = aggregate_of(result, candidates, cv=k, scoring=scoring, random_state=seed, engine=engine)
+                model.fit(table.X, table.y).set_params(scoring=result.metric)  # a file holds no function to score by
+            write_model(model if agghoo else result.model, save, table=table, quiet=as_json)
 
 
 def _show_again(report: KeptReport, out: Path | None, *, as_json: bool) -> None:

@@ -332,6 +332,29 @@ def test_a_model_that_memorises_is_told_so_and_not_that_others_are_worse():
     assert found.training == {"tree": 0.0}
 
 
+def test_unequal_classes_that_leave_little_to_be_gained_are_not_taken_for_underfitting():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(2_000, 2))
+    y = (random.uniform(size=2_000) < np.where(X[:, 0] > 1.4, 0.8, 0.03)).astype(int)
+    stump = DecisionTreeClassifier(max_depth=1)
+    found = Clock(terms_for({"dummy": DummyClassifier(), "stump": stump}, X, y)).run()
+    assert found.perturbation.verdict["stump"] == "underfitted"
+    answer = found.answers[2]
+    assert answer.headline.startswith("No sign of over- or underfitting")
+    assert any("alone would call it underfitted" in sentence for sentence in answer.sentences)
+    assert not any("richer" in step for step in found.next_steps)
+
+
+def test_what_hardly_avoids_an_error_of_guessing_underfits():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(4_000, 2))
+    y = (random.uniform(size=4_000) < np.where(X[:, 0] > 1, 0.65, 0.3)).astype(int)
+    stump = DecisionTreeClassifier(max_depth=1)
+    found = Clock(terms_for({"dummy": DummyClassifier(), "stump": stump}, X, y)).run()
+    assert found.answers[2].headline.startswith("It underfits: even on its own training rows")
+    assert any("richer" in step for step in found.next_steps)
+
+
 def test_every_next_step_has_a_number(found):
     other = Clock(terms_for({"tree": DecisionTreeClassifier(), "linear": LINEAR})).run()
     for step in (*found.next_steps, *other.next_steps):

@@ -17,6 +17,9 @@ Kind = Literal["guessing", "overfits", "memorises", "underfits", "unsteady", "fi
 _UNSTEADY, _STEADY = 0.5, 0.25
 #: Where training rows and others are this close, by the error, there is little that was memorised.
 _NARROW = 0.25
+#: What avoids more than this share of the errors of guessing on its training rows has learnt something, even where the
+#: largest class leaves little to be gained.
+_LEARNT = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,7 @@ def fit_of(found: Findings) -> Fit:
         return Fit("guessing")
     result = found.perturbation
     flag = None if result is None else result.verdict[found.best]
-    if flag == "underfitted":
+    if flag == "underfitted" and not _has_learnt(found):
         return Fit("underfits")
     variance = variance_share(found)
     if flag in ("overfitted", "memorises") and "perturbation" in found.sampled and has_narrow_gap(found):
@@ -56,6 +59,19 @@ def has_narrow_gap(found: Findings) -> bool:
     """Whether the chosen one does nearly as well on rows left out as on its training rows."""
     gap, value = found.gap(found.best), abs(found.value(found.best))
     return gap is not None and value > 0 and not found.metric.greater_is_better and gap <= _NARROW * value
+
+
+def _has_learnt(found: Findings) -> bool:
+    share = _avoided(found)
+    return share is not None and share > _LEARNT
+
+
+def _avoided(found: Findings) -> float | None:
+    """Return which share of the errors of guessing the chosen one avoids on its training rows."""
+    own, guess = found.training.get(found.best), found.guess
+    if own is None or guess is None or guess <= 0 or found.metric.greater_is_better:
+        return None
+    return 1 - own / guess
 
 
 def rated_of(found: Findings, name: str) -> Rated | None:
@@ -127,8 +143,12 @@ def _headline(found: Findings, fit: Fit) -> str:
         return f"Not looked into{seen}."
     if noise and "perturbation" not in found.sampled:
         return f"No sign of over- or underfitting: it follows {noise}."
-    gap = found.gap(found.best)
-    seen = "" if gap is None else f": rows left out are only {spoken.change(gap)} worse than training rows"
+    gap, share = found.gap(found.best), variance_share(found)
+    seen = ""
+    if gap is not None and has_narrow_gap(found):
+        seen = f": rows left out are only {spoken.change(gap)} worse than training rows"
+    elif share is not None:
+        seen = f": {whole_percent(share)} of its error comes from which rows it was trained on"
     return f"No sign of over- or underfitting{seen}."
 
 
@@ -223,10 +243,18 @@ def _reading(found: Findings, fit: Fit) -> list[str]:
         return [f"{fit.instead}, which memorises less, cannot be told apart from it{apart}."]
     if fit.kind not in ("fits", "memorises"):
         return []
+    sentences = []
+    avoided, result = _avoided(found), found.perturbation
+    if avoided is not None and result is not None and result.verdict[found.best] == "underfitted":
+        sentences.append(
+            "Perturbed validation alone would call it underfitted, since its training accuracy is within 5 points of "
+            "the largest class's. Classes as unequal as these leave little room for more: of the errors of guessing it "
+            f"avoids {whole_percent(avoided)} on its training rows."
+        )
     share = variance_share(found)
     if share is not None and share < _STEADY and has_narrow_gap(found):
-        return [
+        sentences.append(
             "Training rows and others are close and little is variance, so what error is left is noise, missing "
             "features, or a model that is somewhat too simple; no richer candidate here did better."
-        ]
-    return []
+        )
+    return sentences

@@ -106,8 +106,8 @@ def _together(found: Findings) -> list[str]:
     if gain <= 0.25 * abs(interval[1] - interval[0]):
         return []
     return [
-        f"Consider Agghoo ({'AgghooClassifier' if found.task == 'classification' else 'AgghooRegressor'}) over these "
-        f"candidates: {found.spoken.name} {found.spoken.value(result.estimate)} against "
+        f"Consider Agghoo ({'AgghooClassifier' if found.task == 'classification' else 'AgghooRegressor'}, or --agghoo "
+        f"beside --save) over these candidates: {found.spoken.name} {found.spoken.value(result.estimate)} against "
         f"{found.spoken.value(found.estimate)} for choosing a single model."
     ]
 
