@@ -346,6 +346,7 @@ class Studied(NamedTuple):
 
     result: Study
     seconds: float
+    fitting: float
     asked: int
     run: int
 
@@ -354,7 +355,8 @@ class Studied(NamedTuple):
         with Engine(on_error="record", progress=False, workers=workers) as engine:
             start = time.perf_counter()
             result = study(X, y, candidates, engine=engine)
-            return cls(result, time.perf_counter() - start, engine.stats.asked, engine.stats.run)
+            stats = engine.stats
+            return cls(result, time.perf_counter() - start, stats.seconds, stats.asked, stats.run)
 
 
 def compared(title, X, y, candidates):
@@ -373,6 +375,10 @@ def compared(title, X, y, candidates):
     for inside, other in ((K, K - 1), (K - 1, K)):
         peer = Took.sum(took for name, (_, took) in theirs.items() if not name.endswith(f"{other} inside"))
         fits[inside] = f"{inside} inside of {K}, {peer.fits:,} fits by hand"
+        print(
+            f"  by hand, {inside} inside of {K}: {peer.fits:,} fits, {peer.seconds:.1f} s; the study's own fits alone "
+            f"take {own.fitting:.1f} s, so that at most {peer.seconds / own.fitting:.2f} times as fast can be had by sharing"
+        )
         yield Row(f"{title}, one core, {fits[inside]}", peer.seconds, own.seconds, own.asked, own.run, None, TARGET)
     two = Studied.with_workers(2, X, y, candidates)
     by_hand = ByHand(X, y, candidates, two.result, jobs=2).answers(K)
