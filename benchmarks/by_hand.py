@@ -377,7 +377,8 @@ def compared(title, X, y, candidates):
         fits[inside] = f"{inside} inside of {K}, {peer.fits:,} fits by hand"
         print(
             f"  by hand, {inside} inside of {K}: {peer.fits:,} fits, {peer.seconds:.1f} s; the study's own fits alone "
-            f"take {own.fitting:.1f} s, so that at most {peer.seconds / own.fitting:.2f} times as fast can be had by sharing"
+            f"take {own.fitting:.1f} s, so that at most {peer.seconds / own.fitting:.2f} times as fast can be had by "
+            "sharing"
         )
         yield Row(f"{title}, one core, {fits[inside]}", peer.seconds, own.seconds, own.asked, own.run, None, TARGET)
     two = Studied.with_workers(2, X, y, candidates)
