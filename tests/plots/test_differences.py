@@ -48,6 +48,11 @@ def test_what_differs_from_nothing_has_a_diamond() -> None:
     assert [to_hex(point.get_color()) for point in points(ax)] == [MARK, DATA, MARK]
 
 
+def test_what_is_set_off_can_be_said():
+    ax = differences(["a − b", "c − b"], [0.04, 0.05], [0.01, 0.02], [0.07, 0.08], apart=[False, True])
+    assert [point.get_marker() for point in points(ax)] == ["o", "D"]
+
+
 @pytest.mark.parametrize(("rope", "markers"), [(0.01, "DoD"), (0.02, "Doo"), (0.03, "ooo"), ((-0.01, 0.05), "Doo")])
 def test_with_a_region_it_must_differ_from_all_of_it(rope, markers: str) -> None:
     # An interval that only touches the region is not apart from it.

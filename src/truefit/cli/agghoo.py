@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from truefit.core.data import Task
     from truefit.methods.aggregation.cross_test import Correction
     from truefit.methods.study.study import Study
+    from truefit.sources.table import Table
 
 _PICTURES = ("validation", "members", "estimates")
 
@@ -124,14 +125,19 @@ def make_agghoo(task: Task, models: dict[str, Any], *, aggregate: str | None, **
     return kind(list(models.items()), **options)
 
 
-def aggregate_of(study: Study, models: dict[str, Any], **options: Any) -> Any:
-    """Return Agghoo over the candidates of a study as it was cross-tested there; its fits are those of the study."""
+def aggregate_of(study: Study, models: dict[str, Any], table: Table, pos_label: Any, **options: Any) -> Any:
+    """Fit Agghoo over the candidates of a study, as it was cross-tested there; the fits are those of the study."""
+    from truefit.metrics.metric import get_metric
+
     tested = study.cross_test
     members = {name: models[name] for name in (study.assessment.names if tested is None else tested.candidates)}
     aggregate = None if tested is None else tested.aggregate
     if tested is None and not all(hasattr(each, "predict_proba") for each in members.values()):
         aggregate = "vote" if study.task == "classification" else None
-    return make_agghoo(study.task, members, aggregate=aggregate, path=None, **options)
+    scoring = get_metric(study.metric, study.task, pos_label=pos_label)
+    fitted = make_agghoo(study.task, members, aggregate=aggregate, path=None, scoring=scoring, **options)
+    # By its name from here on: a file holds no function to score by.
+    return fitted.fit(table.X, table.y).set_params(scoring=study.metric)
 
 
 def stages_of(text: str) -> str | int | None:

@@ -92,7 +92,6 @@ def study(
     from truefit.api.engine import Engine
     from truefit.api.study import study as run
     from truefit.methods.selection.default_candidates import default_candidates
-    from truefit.metrics.metric import get_metric
 
     candidates = candidates_of(names, table, chosen) if names else default_candidates(table.X, chosen)
     # What hundreds of fits have to say about categories and convergence would bury the answers.
@@ -117,11 +116,10 @@ def study(
                 write_text(out, page_of(report, made))
                 typer.echo(f"The report is in {out}.", err=as_json)
         if save is not None:
-            if agghoo:
-                scoring = get_metric(result.metric, chosen, pos_label=label_of(pos_label, table))
-                model = aggregate_of(result, candidates, cv=k, scoring=scoring, random_state=seed, engine=engine)
-                model.fit(table.X, table.y).set_params(scoring=result.metric)  # a file holds no function to score by
-            write_model(model if agghoo else result.model, save, table=table, quiet=as_json)
+            options = {"cv": k, "random_state": seed, "engine": engine}
+            label = label_of(pos_label, table)
+            fitted = aggregate_of(result, candidates, table, label, **options) if agghoo else result.model
+            write_model(fitted, save, table=table, quiet=as_json)
 
 
 def _show_again(report: KeptReport, out: Path | None, *, as_json: bool) -> None:

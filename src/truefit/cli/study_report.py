@@ -85,7 +85,10 @@ def _pictures(study: Any) -> Iterator[_Picture]:
         caption = f"The {metric} of every candidate, with its interval. Where intervals overlap, it may be chance."
         yield _Picture("which", caption, assessment.plot, assessment.summary())
     if study.comparison is not None:
-        caption = f"How much each candidate differs from {best} in {study.comparison.metric}, on the same folds."
+        caption = (
+            f"How much each candidate differs from {best} in {study.comparison.metric}, on the same folds. A diamond: "
+            "told apart from it, the number of comparisons allowed for."
+        )
         yield _Picture("which", caption, study.comparison.plot, study.comparison.summary())
     if study.honest is not None:
         caption = f"The {study.honest.metric} of what was chosen without a fold, on that fold."

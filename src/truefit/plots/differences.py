@@ -32,14 +32,12 @@ def differences(
     lows: npt.ArrayLike,
     highs: npt.ArrayLike,
     *,
+    apart: Sequence[bool] | None = None,
     rope: float | tuple[float, float] | None = None,
     xlabel: str = "",
     ax: Axes | None = None,
 ) -> Axes:
     """Draw one difference with its interval per row, a line at 0, and the numbers at the right.
-
-    A difference whose interval lies wholly on one side of 0, or of the region of practical equivalence where
-    there is one, is set off by a diamond.
 
     Parameters
     ----------
@@ -47,6 +45,9 @@ def differences(
         What was compared, from top to bottom.
     values, lows, highs : array-like of shape (len(names),)
         None or NaN as low or high where no interval can be given: the difference is then drawn alone.
+    apart : sequence of bool, optional
+        Which ones to set off by a diamond. By default those whose interval lies wholly on one side of 0, or of the
+        region of practical equivalence where there is one.
     rope : float or (float, float), optional
         The region of practical equivalence, shaded: its ends, or one number for as much on either side of 0.
     xlabel : str
@@ -75,9 +76,9 @@ def differences(
     if rope is not None:
         ax.axvspan(*region, color=ink(ax), alpha=SHADE, linewidth=0, zorder=0)
     ax.axvline(0, color=ink(ax), alpha=0.6, linewidth=1.2, zorder=1)
+    set_off = (low > region[1]) | (high < region[0]) if apart is None else apart
     for row in range(len(names)):
-        apart = bool(low[row] > region[1] or high[row] < region[0])
-        colour, marker = (MARK, "D") if apart else (DATA, "o")
+        colour, marker = (MARK, "D") if set_off[row] else (DATA, "o")
         interval_row(ax, row, (centre[row], low[row], high[row]), ends, colour=colour, marker=marker)
         number_at_right(ax, row, with_interval(centre[row], low[row], high[row], places), bold=False)
     tidy(ax)

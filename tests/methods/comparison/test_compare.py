@@ -113,6 +113,20 @@ def test_identical_models_are_a_tie(options):
     assert result.plot().get_xlabel()
 
 
+def test_a_picture_goes_from_the_best_on_and_sets_off_what_is_told_apart():
+    models = {"dummy": DummyClassifier(), "tree": DecisionTreeClassifier(random_state=0), "nb": GaussianNB()}
+    result = compare(models | {"knn": KNeighborsClassifier()}, X, y)
+    ax = result.plot()
+    drawn = [text.get_text().split(" − ")[0] for text in ax.get_yticklabels()]
+    estimates = result.assessment.table["estimate"]
+    assert drawn == estimates[drawn].sort_values().index.tolist()
+    assert drawn[-1] == "dummy"
+    markers = [line.get_marker() for line in ax.lines if line.get_marker() in ("o", "D")]
+    told_apart = {pair.candidate: result.verdict_on(pair) == "worse" for pair in result.pairs}
+    assert markers == ["D" if told_apart[name] else "o" for name in drawn]
+    assert set(markers) == {"o", "D"}
+
+
 def test_models_that_differ_by_rounding_alone_are_a_tie():
     scaled = {"plain": LinearRegression(), "ridge": Ridge(alpha=1e-12, solver="svd")}
     for test in ("corrected_t", "pooled"):

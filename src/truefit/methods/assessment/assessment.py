@@ -80,6 +80,12 @@ class Assessment(Result):
             raise FitError(f"All {total} fits failed.\n\n{text}", failures)
         warnings.warn(f"{len(failures)} of {total} fits failed.\n\n{text}", stacklevel=2)
 
+    @property
+    def from_best_to_worst(self) -> list[str]:
+        """Names in the order of their estimates; those without one at the end."""
+        sign = -1 if self._metric.greater_is_better else 1
+        return sorted(self.names, key=lambda name: np.nan_to_num(sign * self.estimates[name].value, nan=np.inf))
+
     def failed(self, name: str) -> int:
         """Return how many fits of an estimator have no answers."""
         return sum(o is not None and o.error is not None for o in self._uncertain(name))
@@ -386,10 +392,11 @@ class Assessment(Result):
             return draw(self, kind, pos_label=pos_label, ax=ax)
         if self._single:
             return fold_scores(self.names, list(self.split_scores().values()), xlabel=self.metric, ax=ax)
-        intervals = [self.estimates[name].interval or (np.nan, np.nan) for name in self.names]
+        names = self.from_best_to_worst
+        intervals = [self.estimates[name].interval or (np.nan, np.nan) for name in names]
         lows, highs = zip(*intervals, strict=True)
-        values = [self.estimates[name].value for name in self.names]
-        return forest(self.names, values, lows, highs, xlabel=self.metric, best=self.best, ax=ax)
+        values = [self.estimates[name].value for name in names]
+        return forest(names, values, lows, highs, xlabel=self.metric, best=self.best, ax=ax)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""

@@ -356,8 +356,9 @@ class Comparison(Result):
         return notes
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the differences with their intervals, and the region of practical equivalence."""
-        drawn = [pair for pair in self.pairs if pair.found is not None]
+        """Draw the differences with their intervals, from the best candidate on, and the region of equivalence."""
+        place = {name: i for i, name in enumerate(self.assessment.from_best_to_worst)}
+        drawn = sorted((pair for pair in self.pairs if pair.found is not None), key=lambda pair: place[pair.candidate])
         if not drawn:
             return self.assessment.plot(ax)
         lows, highs = zip(*((pair.interval(self.level) or (np.nan, np.nan)) for pair in drawn), strict=True)
@@ -365,7 +366,8 @@ class Comparison(Result):
         label = f"difference of {self.metric} ({side} 0 is better than the reference; {self.level:.0%} interval)"
         values = [pair.found.mean for pair in drawn if pair.found is not None]
         names = [pair.name for pair in drawn]
-        return differences(names, values, lows, highs, rope=self.rope, xlabel=label, ax=ax)
+        apart = [self.verdict_on(pair) in ("better", "worse") for pair in drawn]
+        return differences(names, values, lows, highs, apart=apart, rope=self.rope, xlabel=label, ax=ax)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
