@@ -12,9 +12,7 @@ from sklearn.model_selection import (
     ShuffleSplit,
     StratifiedKFold,
     TimeSeriesSplit,
-    cross_val_score,
 )
-from sklearn.neighbors import KNeighborsClassifier
 
 from truefit.core.data import Data
 from truefit.core.errors import InvalidInput
@@ -223,19 +221,3 @@ def test_splits_that_go_forward_in_time_are_known():
     assert make_splits(data, TimeSeriesSplit(4)).forward
     assert not make_splits(data, ShuffleSplit(4, random_state=0)).forward
     assert not make_splits(data, "kfold", k=3).forward
-
-
-@pytest.mark.parametrize("salted", [False, True])
-def test_folds_dealt_by_content_are_as_hard_as_random_ones(salted):
-    """Numbers of few digits and labels go into what a row is known by; a weak hash would keep neighbours together."""
-    random = np.random.default_rng(0)
-    learner = KNeighborsClassifier(1)
-    apart = []
-    for table in range(60):
-        X = random.integers(0, 6, size=(200, 3)).astype(float)
-        y = (X.sum(axis=1) + random.normal(scale=2, size=200) > 7.5).astype(int)
-        splits = make_splits(Data(X, y, task="classification"), "kfold", random_state=table if salted else None)
-        ours = [(split.train.index, split.test.index) for split in splits]
-        others = StratifiedKFold(5, shuffle=True, random_state=table)
-        apart.append(np.mean(cross_val_score(learner, X, y, cv=ours) - cross_val_score(learner, X, y, cv=others)))
-    assert abs(np.mean(apart)) < 4 * np.std(apart, ddof=1) / np.sqrt(len(apart))
