@@ -47,13 +47,19 @@ def test_built_in_sets_take_another_target() -> None:
         load("iris", target="petal")
 
 
-def test_a_set_that_cannot_be_fetched_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fetch(**options: object) -> None:
-        raise URLError("no route to host")
+def no_network(*_: object, **__: object) -> None:
+    raise URLError("no route to host")
 
-    monkeypatch.setattr(datasets, "fetch_california_housing", fetch)
+
+def test_a_set_that_cannot_be_fetched_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path))
+    # Below scikit-learn's own functions, so that they see what they are asked with.
+    monkeypatch.setattr("sklearn.datasets._base.urlretrieve", no_network)
+    monkeypatch.setattr("sklearn.datasets._openml.urlopen", no_network)
     with pytest.raises(InvalidInput, match=r"california_housing is downloaded.*no route to host.*internet"):
         load("california_housing")
+    with pytest.raises(InvalidInput, match=r"'openml:wine' must be a table of OpenML.*no route to host.*internet"):
+        load("openml:wine")
 
 
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tsv", ".jsonl", ".parquet", ".pq", ".feather", ".arrow"])

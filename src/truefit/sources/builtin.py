@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Final
 
 from truefit.core.errors import InvalidInput
@@ -45,8 +46,9 @@ def _fetched(function: Any, name: str) -> Any:
     from sklearn.datasets import get_data_home
 
     try:
-        # One try: the retries of scikit-learn wait and warn, and rarely help.
-        return function(as_frame=True, n_retries=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of a second try at the download
+            return function(as_frame=True, n_retries=1, delay=0.5)
     except (OSError, ValueError) as error:
         raise InvalidInput(
             f"{name} is downloaded the first time it is used, and this failed ({error}). Connect to the "

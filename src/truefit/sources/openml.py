@@ -60,4 +60,4 @@ def _which(address: str) -> dict[str, Any]:
 def _fetched(which: dict[str, Any]) -> Any:
     from sklearn.datasets import fetch_openml
 
-    return fetch_openml(**which, as_frame=True, n_retries=0)
+    return fetch_openml(**which, as_frame=True, n_retries=1, delay=0.5)
