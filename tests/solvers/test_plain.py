@@ -2,12 +2,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn import config_context
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.ensemble import (
+    BaggingClassifier,
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from truefit.core.data import Data
 from truefit.core.job import Job
@@ -146,3 +151,49 @@ def test_missing_values_are_named_where_they_are_the_reason():
     assert "X has" not in failure(LogisticRegression(C=-1)).message
     assert failure(HistGradientBoostingClassifier()) is None
     assert "X has" not in failure(HistGradientBoostingClassifier(max_iter=-1)).message
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        DecisionTreeClassifier(max_depth=3, random_state=0),
+        ExtraTreeClassifier(max_depth=3, random_state=0),
+        RandomForestClassifier(7, random_state=0),
+        ExtraTreesClassifier(7, random_state=0),
+        BaggingClassifier(n_estimators=7, random_state=0),
+        BaggingClassifier(LogisticRegression(), n_estimators=3, random_state=0),
+    ],
+    ids=lambda learner: type(learner).__name__,
+)
+@pytest.mark.parametrize("labels", [("b", "a"), ("b", "a", "c")], ids=len)
+def test_labels_that_follow_from_probabilities_are_those_of_predict(learner, labels, monkeypatch):
+    rng = np.random.default_rng(1)
+    table = rng.integers(0, 3, size=(120, 3)).astype(float)  # many rows alike: probabilities that tie
+    y = np.asarray(labels)[rng.integers(0, len(labels), 120)]
+    data = Data(table, y, task="classification")
+    train, test = Rows.of(np.arange(80)), Rows.of(np.arange(80, 120))
+    task = FitTask(learner, train, asks=(Ask(test, "predict"), Ask(test, "predict_proba")))
+    expected = clone(learner).fit(table[:80], y[:80])
+    labels_of, shares_of = expected.predict(table[80:]), expected.predict_proba(table[80:])
+    asked = []
+    monkeypatch.setattr(type(learner), "predict", lambda self, X: asked.append(X))
+    outcome = fit_plain(Keys(data).fit(task), data)
+    assert outcome.error is None
+    assert not asked
+    np.testing.assert_array_equal(outcome.answer(data, test), labels_of)
+    np.testing.assert_array_equal(outcome.answer(data, test, "predict_proba"), shares_of)
+
+
+class Contrary(DecisionTreeClassifier):
+    """Its labels do not follow from its probabilities."""
+
+    def predict(self, X):
+        return self.classes_[1 - super().predict_proba(X).argmax(axis=1)]
+
+
+def test_a_class_of_ones_own_is_asked_for_its_labels():
+    y = (X[:, 0] > 0).astype(int)
+    data = Data(X, y, task="classification")
+    rows = Rows.all(30)
+    task = FitTask(Contrary(), rows, (Ask(rows, "predict"), Ask(rows, "predict_proba")))
+    np.testing.assert_array_equal(fit_plain(Keys(data).fit(task), data).answer(data, rows), 1 - y)

@@ -24,6 +24,17 @@ logger = logging.getLogger("truefit")
 
 #: Rows are predicted on in blocks of about this size, so that a small training set does not need the whole X twice.
 BLOCK_BYTES = 64 << 20
+#: Classifiers of scikit-learn that predict the class of the largest probability, which they work out for it anew. By
+#: module and class: nothing is imported to look one up.
+_LIKELIEST = frozenset(
+    {
+        "sklearn.tree._classes.DecisionTreeClassifier",
+        "sklearn.tree._classes.ExtraTreeClassifier",
+        "sklearn.ensemble._forest.RandomForestClassifier",
+        "sklearn.ensemble._forest.ExtraTreesClassifier",
+        "sklearn.ensemble._bagging.BaggingClassifier",
+    }
+)
 
 
 class WrongAnswer(Exception):
@@ -101,13 +112,28 @@ def respond(model: Any, asks: Sequence[Ask], data: Data, classes: npt.NDArray[An
         parts: list[list[Any]] = [[] for _ in group]
         for block in row_blocks(index, data):
             last, X = last_step(model, data.take(block)) if len(group) > 1 else (model, data.take(block))
-            for ask, values in zip(group, parts, strict=True):
-                values.append(checked(getattr(last, ask.response)(X), len(block), ask.response))
+            found = responses(last, [ask.response for ask in group], X, len(block))
+            for one, values in zip(found, parts, strict=True):
+                values.append(one)
         tokens = data.tokens[index]
         for ask, values in zip(group, parts, strict=True):
             whole = values[0] if len(values) == 1 else np.concatenate(values)
             answers.append(as_answer(ask.response, tokens, whole, classes))
     return tuple(answers)
+
+
+def responses(model: Any, wanted: Sequence[Response], X: Any, n: int) -> list[npt.NDArray[Any]]:
+    """Return what a model says of n rows, by response; where one follows from another, rows are looked at once."""
+    if "predict_proba" in wanted and "predict" in wanted and _says_the_likeliest(model):
+        shares = checked(model.predict_proba(X), n, "predict_proba")
+        known = {"predict_proba": shares, "predict": model.classes_.take(shares.argmax(axis=1), axis=0)}
+        return [known[each] if each in known else checked(getattr(model, each)(X), n, each) for each in wanted]
+    return [checked(getattr(model, each)(X), n, each) for each in wanted]
+
+
+def _says_the_likeliest(model: Any) -> bool:
+    kind = type(model)
+    return f"{kind.__module__}.{kind.__qualname__}" in _LIKELIEST and getattr(model, "n_outputs_", 1) == 1
 
 
 def last_step(model: Any, X: Any) -> tuple[Any, Any]:
