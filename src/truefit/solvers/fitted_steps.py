@@ -88,6 +88,13 @@ class RecentSteps(threading.local):
             known.popitem(last=False)
 
 
+def copied(table: Any) -> Any:
+    """Return a copy of a table of any kind."""
+    if isinstance(table, np.ndarray):
+        return table.copy(order="K")  # the last bits of what is made of it may go with the layout
+    return table.copy() if hasattr(table, "copy") else table.clone()
+
+
 def _size(table: Any) -> int:
     """Return about how much memory a table takes."""
     if hasattr(table, "memory_usage"):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from sklearn import get_config
@@ -18,6 +19,7 @@ from truefit.core.seeds import seeded
 from truefit.core.task import Ask, Fit
 from truefit.solvers.chain import Chain, chain_of, last_of, put_together, rest_of, seeds_of
 from truefit.solvers.fitted_steps import FittedSteps, RecentSteps
+from truefit.solvers.parts import Name, Parts, has_parts, part_names
 from truefit.solvers.plain import or_plain
 from truefit.solvers.questions import questions, rows_key
 from truefit.solvers.transformed import TransformedData
@@ -54,12 +56,17 @@ class PrefixSolver:
     says this solver's name, but where what follows was answered by one that is exact only nearly (``exact = False``) it
     says that one's.
 
+    Steps that are not the same may have parts that are: columns that are encoded alike, beside others that are not.
+    Such parts are fitted once as well (:mod:`truefit.solvers.parts`), by each worker that comes across them.
+
     Parameters
     ----------
     others : sequence of Solver
         Who answers what follows the shared steps, in this order; the last takes all that is left.
     before : sequence of Solver
         Who is asked before this solver looks for more steps that are shared.
+    apart : bool, default=False
+        Whether steps are fitted part by part.
 
     Examples
     --------
@@ -82,9 +89,14 @@ class PrefixSolver:
 
     name = "shared prefix"
 
-    def __init__(self, others: Sequence[Solver], before: Sequence[Solver] = ()) -> None:
-        self.others, self.before = tuple(others), tuple(before)
+    def __init__(self, others: Sequence[Solver], before: Sequence[Solver] = (), *, apart: bool = False) -> None:
+        self.others, self.before, self.apart = tuple(others), tuple(before), apart
         self._nearly = frozenset(solver.name for solver in self.others if not getattr(solver, "exact", True))
+
+    @cached_property
+    def by_parts(self) -> PrefixSolver:
+        """The same, which looks for parts of steps that are known."""
+        return self if self.apart else PrefixSolver(self.others, self.before, apart=True)
 
     def claim(self, fits: Sequence[Fit], data: Data) -> list[Job]:
         """Jobs for the pipelines whose first steps, training rows and, unless blind to them, labels are the same."""
@@ -104,10 +116,13 @@ class PrefixSolver:
                 chain = chains[fit.estimator_key]
                 if chain is not None:
                     groups[fit.keep_model, *_identity(fit, chain, 0)].append(fit)
+            kin = _with_parts_in_common([group[0] for group in groups.values()], chains)
             for group in groups.values():
                 # Those that have more than the first step in common go into the same job.
                 group.sort(key=lambda fit: [link.key for link in chains[fit.estimator_key].links])  # type: ignore[union-attr]
-                jobs.extend(Job(self, tuple(part), work=len(part)) for part in self._parts(group) if len(part) > 1)
+                related = group[0].key in kin
+                lots = [part for part in self._parts(group) if len(part) > 1 or related]
+                jobs.extend(Job(self.by_parts if related else self, tuple(lot), work=len(lot)) for lot in lots)
         return jobs
 
     def _parts(self, group: Sequence[Fit]) -> list[Sequence[Fit]]:
@@ -130,7 +145,9 @@ class PrefixSolver:
 
     def _solve(self, job: Job, data: Data) -> list[Outcome]:
         shared = _shared(job.fits)
-        steps, seconds = _recent.of(data, _name(shared, data), lambda: _fitted(shared, data))
+        steps, seconds = _recent.of(
+            data, _name(shared, data, shared.depth), lambda: _fitted(shared, data, apart=self.apart)
+        )
         table, rests = followed(shared, data, steps)
         answered = {outcome.key: outcome for outcome in self.answer(rests, table)}
         outcomes = []
@@ -173,6 +190,19 @@ def _identity(fit: Fit, chain: Chain, i: int) -> tuple[Any, ...]:
     return link.key, seeds_of(name, fit.seeds), None if link.blind else fit.train_key
 
 
+def _with_parts_in_common(fits: Sequence[Fit], chains: Mapping[bytes, Chain | None]) -> set[str]:
+    """Return the keys of the fits whose first step has a part that the first step of another has too."""
+    names: dict[str, frozenset[Name]] = {}
+    for fit in fits if len(fits) > 1 else ():
+        chain = chains[fit.estimator_key]
+        assert chain is not None
+        step = fit.estimator.steps[chain.links[0].place][1]
+        if has_parts(step):
+            names[fit.key] = part_names(step)
+    counts = Counter(name for several in names.values() for name in several)
+    return {key for key, several in names.items() if any(counts[name] > 1 for name in several)}
+
+
 def _cut(group: Sequence[Fit], most: int) -> list[Sequence[Fit]]:
     """Cut a group into parts of about the same size."""
     number = -(-len(group) // most)
@@ -200,24 +230,28 @@ def _shared(fits: Sequence[Fit]) -> SharedSteps:
 _recent = RecentSteps()
 
 
-def _name(shared: SharedSteps, data: Data) -> tuple[Any, ...]:
-    """Return all that the shared steps depend on, the table aside."""
+def _name(shared: SharedSteps, data: Data, depth: int) -> Name:
+    """Return all that the first of the shared steps depend on, the table aside."""
     first, chain = shared.fits[0], shared.chains[0]
-    steps = tuple(_identity(first, chain, i) for i in range(shared.depth))
+    steps = tuple(_identity(first, chain, i) for i in range(depth))
     return data.digest(first.train), len(first.train), get_config()["transform_output"], steps
 
 
-def _fitted(shared: SharedSteps, data: Data) -> FittedSteps:
+def _fitted(shared: SharedSteps, data: Data, *, apart: bool) -> FittedSteps:
     """Fit the shared steps."""
     first, links = shared.fits[0], shared.chains[0].links[: shared.depth]
     index = first.train.index
     X, y = data.take(index), (data.y if first.y is None else first.y)[index]
+    parts = Parts(lambda name, fit: _recent.of(data, name, fit)[0], first.train_key)
     steps = []
     start = time.perf_counter()
-    for link in links:
+    for i, link in enumerate(links):
         name, step = first.estimator.steps[link.place]
         step = seeded(step, seeds_of(name, first.seeds))
-        X = step.fit_transform(X, y) if hasattr(step, "fit_transform") else step.fit(X, y).transform(X)
+        if apart and has_parts(step):
+            step, X = parts.fit_transform(step, X, y, _name(shared, data, i))
+        else:
+            X = step.fit_transform(X, y) if hasattr(step, "fit_transform") else step.fit(X, y).transform(X)
         steps.append(step)
     return FittedSteps(steps, X, time.perf_counter() - start)
 

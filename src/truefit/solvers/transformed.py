@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from truefit.core.data import Data
 from truefit.core.rows import Rows, add_tokens
-from truefit.solvers.fitted_steps import FittedSteps
+from truefit.solvers.fitted_steps import FittedSteps, copied
 
 Index = npt.NDArray[np.intp]
 
@@ -69,11 +69,5 @@ class TransformedData(Data):
     def take(self, index: Index) -> Any:
         """Return transformed rows, as a copy: the training rows, or one block of those that are asked about."""
         if len(index) == self.trained and index[-1] < self.trained:
-            return _copy(self.X)
-        return _copy(self.steps.rows(self.source, self.origin[index]))
-
-
-def _copy(table: Any) -> Any:
-    if isinstance(table, np.ndarray):
-        return table.copy(order="K")  # the last bits of what is made of it may go with the layout
-    return table.copy() if hasattr(table, "copy") else table.clone()
+            return copied(self.X)
+        return copied(self.steps.rows(self.source, self.origin[index]))
