@@ -33,8 +33,8 @@ class Engine(Loop):
     store : str, path or Store, optional
         None keeps outcomes in memory. A path is an SQLite file: a run that was killed goes on from it.
     workers : int, default=1
-        Fits that are run at once on this machine; -1 for all cores. They are run in processes, or in threads where all
-        of them are of learners that do their work outside of Python's lock, such as forests: these start at once.
+        Fits that are run at once on this machine; -1 for all cores. They are run in processes, or in threads, which
+        start at once, where all are of learners that do their work outside of Python's lock: support vector machines.
     executor : concurrent.futures.Executor, optional
         Runs the fits in place of local processes, for instance Dask's ``client.get_executor()``.
     timeout : float, optional
@@ -45,9 +45,10 @@ class Engine(Loop):
         "plain" fits one at a time, for comparison. Before "auto" may stand solvers whose answers equal those of plain
         fitting only nearly, and which are used for no other reason than that they are named: "tree depths" (trees of
         several depths from the deepest; equal but for ties), "lasso path" (``Lasso`` and ``ElasticNet`` of several
-        penalties, each from where the larger one ended; equal up to ``tol``) and "sgd epochs" (``SGDClassifier`` and
-        ``SGDRegressor`` with ``tol=None`` and several ``max_iter``, from one run; equal up to rounding). A store keeps
-        their answers apart.
+        penalties, each from where the larger one ended; equal up to ``tol``), "sgd epochs" (``SGDClassifier`` and
+        ``SGDRegressor`` with ``tol=None`` and several ``max_iter``, from one run; equal up to rounding) and "svd path"
+        (pipelines that begin with a ``TruncatedSVD(algorithm="arpack")`` of several sizes, from the largest; equal up
+        to rounding). A store keeps their answers apart.
     progress : {"auto", True, False} or callable, default="auto"
         A bar on a terminal or in a notebook, and silent otherwise; a callable is given the progress events.
     threads : int, default=1

@@ -17,13 +17,17 @@ def opt_in_solvers() -> dict[str, Solver]:
     Examples
     --------
     >>> sorted(opt_in_solvers())
-    ['lasso path', 'sgd epochs', 'tree depths']
+    ['lasso path', 'sgd epochs', 'svd path', 'tree depths']
     """
     from truefit.solvers.lasso_path import LassoPathSolver
+    from truefit.solvers.plain import PlainSolver
+    from truefit.solvers.prefixes import PrefixSolver
     from truefit.solvers.sgd_epochs import SgdEpochsSolver
+    from truefit.solvers.svd_path import SvdPathSolver
     from truefit.solvers.tree_depths import TreeDepthsSolver
 
-    solvers: tuple[Solver, ...] = (TreeDepthsSolver(), LassoPathSolver(), SgdEpochsSolver())
+    decomposed = SvdPathSolver(PrefixSolver((PlainSolver(),)))
+    solvers: tuple[Solver, ...] = (TreeDepthsSolver(), LassoPathSolver(), SgdEpochsSolver(), decomposed)
     return {solver.name: solver for solver in solvers}
 
 

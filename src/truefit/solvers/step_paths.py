@@ -66,13 +66,16 @@ class StepPathSolver:
     """
 
     name = "step paths"
+    takes_sparse = False
 
     def __init__(self, prefixes: PrefixSolver) -> None:
         self.prefixes = prefixes
 
     def claim(self, fits: Sequence[Fit], data: Data) -> list[Job]:
         """Jobs for the pipelines whose first step is the same but for its size."""
-        if get_config()["enable_metadata_routing"] or sparse.issparse(data.X) or len(data.X.shape) != 2:
+        if get_config()["enable_metadata_routing"] or len(data.X.shape) != 2:
+            return []
+        if sparse.issparse(data.X) and not self.takes_sparse:
             return []
         columns = int(data.X.shape[1])
         chains: dict[bytes, Chain | None] = {}
@@ -88,7 +91,7 @@ class StepPathSolver:
                 continue
             link = chain.links[0]
             name, step = fit.estimator.steps[link.place]
-            route = _route(step, len(fit.train), columns)
+            route = self.route(step, len(fit.train), columns)
             if route is None:
                 continue
             if link.key not in families:
@@ -106,6 +109,10 @@ class StepPathSolver:
                 if _size(_first_step(part[0])[1], columns) < _size(_first_step(part[-1])[1], columns):
                     jobs.append(Job(self, tuple(part), work=len(part)))
         return jobs
+
+    def route(self, step: Any, rows: int, columns: int) -> str | None:
+        """Return how a step is fitted whatever its size; None where that depends on it, or the step is another."""
+        return _route(step, rows, columns)
 
     def solve(self, job: Job, data: Data) -> list[Outcome]:
         """Fit the step at its largest, and hand what follows on each size to the others."""
@@ -153,7 +160,7 @@ def _chains(fits: Sequence[Fit]) -> list[Chain]:
 
 
 def _parameter(step: Any) -> str:
-    return "n_components" if type(step) is PCA else "k"
+    return "k" if type(step) is SelectKBest else "n_components"
 
 
 def _size(step: Any, columns: int) -> int:
@@ -173,13 +180,12 @@ def _family(step: Any) -> bytes | None:
 
 
 def _route(step: Any, rows: int, columns: int) -> str | None:
-    """Return how a step is fitted whatever its size; None where that depends on it, or the step is another."""
     if type(step) is SelectKBest:
-        return "ranked" if (isinstance(step.k, str) and step.k == "all") or _is_count(step.k, columns) else None
+        return "ranked" if (isinstance(step.k, str) and step.k == "all") or is_count(step.k, columns) else None
     if type(step) is not PCA or step.copy is not True or not isinstance(step.svd_solver, str):
         return None
     most = min(rows, columns)
-    if rows < columns or not (step.n_components is None or _is_count(step.n_components, most)):
+    if rows < columns or not (step.n_components is None or is_count(step.n_components, most)):
         return None
     if step.svd_solver != "auto":
         return step.svd_solver if step.svd_solver in ("full", "covariance_eigh") else None
@@ -189,7 +195,8 @@ def _route(step: Any, rows: int, columns: int) -> str | None:
     return None if max(rows, columns) > MOST_FULL and approximated else "full"
 
 
-def _is_count(value: Any, most: int) -> bool:
+def is_count(value: Any, most: int) -> bool:
+    """Whether a size is a number of columns."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(1 <= value <= most)
 
 
@@ -197,17 +204,18 @@ def _cut_to(step: Any, size: Any) -> Any:
     """Return the fitted step as it would be at another size."""
     cut = copy(step)
     setattr(cut, _parameter(step), size)
-    if type(step) is PCA and size is not None:
+    if type(step) is not SelectKBest and size is not None:
         for name in ("components_", "explained_variance_", "explained_variance_ratio_", "singular_values_"):
             setattr(cut, name, getattr(step, name)[:size].copy(order="K"))
-        cut.n_components_ = size
+        if type(step) is PCA:
+            cut.n_components_ = size
     return cut
 
 
 def _cut_table(cut: Any, whole: Any, X: Any) -> Any:
     """Return what the step makes of its training rows, as its own ``fit_transform`` does."""
-    if type(cut) is PCA and cut._fit_svd_solver == "full":
-        # There the rows come out of the decomposition itself, column by column.
-        columns = whole.iloc if hasattr(whole, "iloc") else whole
-        return columns[:, : cut.n_components_]
-    return cut.transform(X)
+    if type(cut) is SelectKBest or (type(cut) is PCA and cut._fit_svd_solver != "full"):
+        return cut.transform(X)
+    # The rows come out of the decomposition itself, column by column.
+    columns = whole.iloc if hasattr(whole, "iloc") else whole
+    return columns[:, : len(cut.components_)]
