@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import FunctionTransformer
 
-from truefit.core.fingerprint import Fingerprint, Unkeyable
+from truefit.core.fingerprint import Fingerprint
 from truefit.solvers.blind_steps import is_blind
 from truefit.solvers.fitted_steps import FittedSteps, copied
 
@@ -18,8 +20,6 @@ Name = tuple[Any, ...]
 #: Returns what is known by a name, or what is fitted now.
 Recall = Callable[[Name, Callable[[], FittedSteps]], FittedSteps]
 
-#: Stands in a name for what cannot be known by its content.
-_UNKNOWN = object()
 #: Transformers of these packages leave the table that they are given as it is, unless they are told not to copy it.
 _TAME = ("sklearn", "skrub")
 
@@ -51,6 +51,8 @@ def _is_plain(step: Any) -> bool:
     if type(step) is Pipeline:
         alone = step.memory is None and step.verbose is False and step.transform_input is None
         return alone and all(_is_plain(part) for part in _within(step))
+    if type(step) is FunctionTransformer and not (step.func is None or isinstance(step.func, np.ufunc)):
+        return False  # a function may change what it is given
     return type(step).__module__.partition(".")[0] in _TAME and getattr(step, "copy", True) is True
 
 
@@ -63,7 +65,7 @@ def _within(step: Any) -> Iterator[Any]:
 
 
 def part_names(step: Any) -> frozenset[Name]:
-    """Return what the parts of a step are known by on the same table, those that can be known.
+    """Return what the parts of a step, which is itself known by its content, are known by on the same table.
 
     Examples
     --------
@@ -83,7 +85,7 @@ def part_names(step: Any) -> frozenset[Name]:
             found.append((*name, _key(part)))
 
     noted(step, ())
-    return frozenset(name for name in found if _UNKNOWN not in name)
+    return frozenset(found)
 
 
 def _named(step: Any, name: Name) -> Iterator[tuple[Any, Name]]:
@@ -103,11 +105,8 @@ def _named(step: Any, name: Name) -> Iterator[tuple[Any, Name]]:
                 name = (*name, "behind", _key(part))
 
 
-def _key(thing: Any) -> Any:
-    try:
-        return Fingerprint(thing).digest
-    except Unkeyable:
-        return _UNKNOWN
+def _key(thing: Any) -> bytes:
+    return Fingerprint(thing).digest
 
 
 class Parts:
@@ -147,9 +146,7 @@ class Parts:
             table = fitted.fit_transform(X, y) if hasattr(fitted, "fit_transform") else fitted.fit(X, y).transform(X)
             return FittedSteps([fitted], table)
 
-        name = (*name, _key(step), self._labels_for(step))
-        # A name in which something is not known would be that of other things too.
-        known = fit() if _UNKNOWN in name else self._recall(name, fit)
+        known = self._recall((*name, _key(step), self._labels_for(step)), fit)
         return known.steps[0], copied(known.fitted)
 
     def _labels_for(self, *steps: Any) -> Any:
