@@ -51,6 +51,15 @@ def test_the_example_in_the_help_works(tmp_path):
     assert (tmp_path / "curve.svg").read_text().lstrip().startswith("<")
 
 
+def test_truth_values_of_which_some_are_missing_are_classes(tmp_path):
+    frame = table(200)
+    frame["label"] = [None if i % 40 == 0 else label == "yes" for i, label in enumerate(frame["label"])]
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    done = truefit("curve", "rows.csv", "--target", "label", "--model", "naive_bayes", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["unlabelled"] == 5
+
+
 def test_the_labelling_loop_fits_only_what_is_new(tmp_path):
     frame = table()
     frame[:300].to_csv(tmp_path / "rows.csv", index=False)

@@ -74,7 +74,7 @@ def assess(
 ) -> None:
     """Say how good models are, with intervals; a linear model, if none is named.
 
-    Example: truefit assess breast_cancer --model linear --model tree --metric auc --design nested
+    Example: truefit assess breast_cancer --model linear --model tree --design nested
     """
     from truefit.api.assess import assess as run
     from truefit.api.engine import Engine

@@ -32,6 +32,9 @@ class Stats:
 
     def __str__(self) -> str:
         text = f"{self.asked:,} fits asked for: {self.run:,} run, {self.shared:,} shared, {self.stored:,} restored"
+        left = self.asked - self.run - self.shared - self.stored - self.refitted
+        if left > 0:
+            text += f", {left:,} not run"
         if self.refitted:
             text += f", {self.refitted:,} refitted"
         if self.failed:

@@ -101,7 +101,8 @@ def _labelled(frame: pd.DataFrame, target: str | None, name: str) -> tuple[pd.Da
     missing = int(y.isna().sum())
     if not missing or missing == len(y):
         return frame, 0
-    frame = frame[y.notna()]
+    # With gaps among them, truth values and numbers are objects: without, they are what they were.
+    frame = frame[y.notna()].assign(**{str(y.name): y[y.notna()].infer_objects()})
     if y.dtype.kind == "f" and (frame[target] % 1 == 0).all():
         # Whole numbers with gaps are read as floats; they must not become others when the last gap is filled.
         frame = frame.assign(**{str(target): frame[target].astype("int64")})

@@ -86,3 +86,9 @@ def test_packages_that_are_installed_are_used(package):
     words = np.array(["setosa", "versicolor", "virginica"])[y]
     assert default_candidates(X, "classification")[package].fit(X, words).score(X, words) > 0.9
     assert default_candidates(X, "regression")[package].fit(X, y).score(X, y) > 0.9
+
+
+def test_a_small_table_has_as_many_neighbours():
+    for rows, count in ((3, 1), (30, 6), (75, 15), (1000, 15)):
+        knn = default_candidates(np.zeros((rows, 2)), "classification")["knn"]
+        assert knn[-1].n_neighbors == count

@@ -221,3 +221,11 @@ def test_splits_that_go_forward_in_time_are_known():
     assert make_splits(data, TimeSeriesSplit(4)).forward
     assert not make_splits(data, ShuffleSplit(4, random_state=0)).forward
     assert not make_splits(data, "kfold", k=3).forward
+
+
+@pytest.mark.parametrize(("rows", "advice"), [(1, "has 1 row. Leave its rows out"), (2, "Use at most 2 folds")])
+def test_a_class_of_too_few_rows_is_named_with_what_can_be_done(rows, advice):
+    labels = np.r_[np.zeros(20), np.ones(rows)].astype(int)
+    few = Data(rng.normal(size=(len(labels), 2)), labels, task="classification")
+    with pytest.raises(InvalidInput, match=advice):
+        shared_partition(few, 3)

@@ -355,6 +355,27 @@ def test_what_hardly_avoids_an_error_of_guessing_underfits():
     assert any("richer" in step for step in found.next_steps)
 
 
+def test_without_time_for_nesting_a_metric_that_is_no_mean_has_its_value_and_no_interval():
+    terms = terms_for(MODELS, metric="auc", allowance=Allowance(20.0))
+    found = Clock(terms, dict.fromkeys(MODELS, 0.3)).run()
+    assert found.honest is None
+    assert found.estimate == found.assessment.estimates[found.best].value
+    assert found.interval is None
+    assert "tends to flatter" in found.answers[1].sentences[0]
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_a_curve_that_time_ended_has_the_point_of_all_rows_nevertheless():
+    models = {"linear": LINEAR, "dummy": DummyClassifier()}
+    whole = Clock(terms_for(models))
+    sizes = whole.run().curves.curves["linear"].sizes
+    found = Clock(terms_for(models), stop_at=whole.rounds - 1).run()
+    curve = found.curves.curves["linear"]
+    assert curve.sizes[-1] == 569
+    assert len(curve.sizes) == len(sizes) - 1
+    assert curve.errors[-1] == pytest.approx(found.assessment.estimates["linear"].value)
+
+
 def test_every_next_step_has_a_number(found):
     other = Clock(terms_for({"tree": DecisionTreeClassifier(), "linear": LINEAR})).run()
     for step in (*found.next_steps, *other.next_steps):

@@ -63,6 +63,11 @@ class _Size:
     columns: int
 
     @property
+    def neighbours(self) -> int:
+        """Not more than there are in the smaller samples of a small table."""
+        return min(15, max(self.rows // 5, 1))
+
+    @property
     def forest(self) -> dict[str, Any]:
         """A share of the rows, not a number of them: the forest is also fitted on samples of the table."""
         return {} if self.rows <= FOREST_ROWS else {"max_samples": round(FOREST_ROWS / self.rows, 3)}
@@ -113,7 +118,7 @@ def _classifiers(size: _Size) -> dict[str, Any]:
         "dummy": DummyClassifier(),
         "linear": LogisticRegression(max_iter=1000),
         "naive_bayes": GaussianNB(),
-        "knn": KNeighborsClassifier(15),
+        "knn": KNeighborsClassifier(size.neighbours),
         "tree": DecisionTreeClassifier(min_samples_leaf=5),
         "random_forest": RandomForestClassifier(**size.forest),
         "boosting": HistGradientBoostingClassifier(),
@@ -143,7 +148,7 @@ def _regressors(size: _Size) -> dict[str, Any]:
     learners = {
         "dummy": DummyRegressor(),
         "linear": Ridge(),
-        "knn": KNeighborsRegressor(15),
+        "knn": KNeighborsRegressor(size.neighbours),
         "tree": DecisionTreeRegressor(min_samples_leaf=5),
         "random_forest": RandomForestRegressor(max_features=1 / 3, **size.forest),
         "boosting": HistGradientBoostingRegressor(),

@@ -221,9 +221,11 @@ def _check_k(data: Table, k: Any, *, rare: bool) -> None:
         counts = np.bincount(data.codes)
         if k > counts.min():
             rarest = data.classes[counts.argmin()].item()
+            rows = "1 row" if counts.min() == 1 else f"{counts.min()} rows"
+            fewer = f"Use at most {counts.min()} folds, or" if counts.min() > 1 else "Leave its rows out, or"
             raise InvalidInput(
                 f"k must not be greater than the number of rows in the smallest class. Got k={k}, and class {rarest!r} "
-                f"has {counts.min()} rows. Use at most {counts.min()} folds, or merge rare classes."
+                f"has {rows}. {fewer} merge rare classes."
             )
 
 

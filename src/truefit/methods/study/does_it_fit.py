@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from truefit.methods.perturbation.rated import Rated
+from truefit.methods.perturbation.verdict import MEMORISES
 from truefit.methods.study.answer import Answer
 from truefit.methods.study.findings import Findings
 from truefit.methods.words import counted, listed, whole_percent
@@ -142,6 +143,8 @@ def _headline(found: Findings, fit: Fit) -> str:
         seen = "" if gap is None else f"; on its training rows it is {spoken.change(gap)} better than on others"
         return f"Not looked into{seen}."
     if noise and "perturbation" not in found.sampled:
+        if (follows or 0.0) > MEMORISES:
+            return f"It may memorise: it follows {noise}, but whether that is more than half is not beyond doubt."
         return f"No sign of over- or underfitting: it follows {noise}."
     gap, share = found.gap(found.best), variance_share(found)
     seen = ""

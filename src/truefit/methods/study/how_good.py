@@ -25,7 +25,7 @@ def _origin(found: Findings) -> list[str]:
         else f"There is no interval: {found.winner.reason}."
     )
     count = found.asked if found.honest is not None else len(found.names)
-    if count < 2:
+    if count < 2 or (found.honest is None and found.interval is None):
         return [known, *_reach(found)]
     how = "by choosing anew on bootstrap samples of the rows"
     if found.honest is not None:

@@ -14,6 +14,8 @@ Outlook = Literal["yes", "perhaps", "hardly", "unclear", "unknown"]
 
 #: A change of the error by less than this share of it is hardly one, if it cannot well be more than the second.
 HARDLY, _AT_BEST = 0.1, 0.25
+#: Where the interval is wider than this many times the error, it says nothing of what twice the rows bring.
+_SAYS_NOTHING = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ def more_data(found: Findings) -> Answer:
         "hardly": f"Hardly: twice the rows would bring the {spoken.name} from {change} {ends}.",
         "unclear": f"Hardly, as far as can be told: twice the rows would bring the {spoken.name} from {change} {ends}.",
     }[more.outlook]
+    if more.outlook == "unclear" and more.high - more.low > _SAYS_NOTHING * more.now:
+        headline = f"It can hardly be told: twice the rows may bring the {spoken.name} from {change} {ends}."
     return Answer(
         "Would more data help?", headline, (*_measured(found, spoken), *_overtaken(found, more, spoken)), "more_data"
     )
@@ -88,6 +92,8 @@ def _measured(found: Findings, spoken: Spoken) -> list[str]:
     if last < found.data.n:
         text += f". The other {found.data.n - last:,} rows were not used for this"
         text += ", since they would show little more" if curve.enough else ", for lack of time"
+    if curve.metric != found.metric.name:
+        text += f". Curves are of the {spoken.name}, since {found.spoken.name} is no loss"
     now = spoken.value(more_of(found).now)
     if last == found.data.n and now != spoken.value(float(curve.errors[-1])):
         text += f". The curve goes smoothly through all points: with all rows it is at {now}"

@@ -41,7 +41,9 @@ def _after_guessing(found: Findings, fit: Fit) -> list[str]:
 
 
 def _suspects(found: Findings) -> list[str]:
-    columns = list(dict.fromkeys(each.column for each in found.suspects if each.column is not None))
+    # Those that say nothing take nothing away either.
+    told = (each.column for each in found.suspects if each.kind != "constant")
+    columns = list(dict.fromkeys(column for column in told if column is not None))
     if not columns:
         return []
     return [

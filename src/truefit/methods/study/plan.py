@@ -397,6 +397,12 @@ class _Course:
                 continue
             plan = self._growing(name, metric, allowed, known, found.value(found.best))
             curve = yield from self._tried(found, f"{what} of {name}", plan)
+            if curve is not None and not curve.enough and curve.sizes[-1] < terms.data.n:
+                # Time ended it; the fits on all rows are there nevertheless.
+                sizes = [*map(int, curve.sizes), terms.data.n]
+                plan = self._growing(name, metric, allowed, known, found.value(found.best), sizes)
+                whole = yield from self._tried(found, f"{what} of {name}", plan)
+                curve = curve if whole is None else whole
             if curve is not None and curve.rule == "time" and curve.refused is not None:
                 found.not_done.append(f"{what} of {name}: the time was spent.")
             elif curve is not None:
@@ -404,7 +410,13 @@ class _Course:
         found.curves = LearningCurves(curves) if found.best in curves else None
 
     def _growing(
-        self, name: str, metric: Metric, allowed: float, known: float, error: float
+        self,
+        name: str,
+        metric: Metric,
+        allowed: float,
+        known: float,
+        error: float,
+        sizes: list[int] | None = None,
     ) -> Callable[[], Plan[LearningCurve]]:
         terms = self.terms
 
@@ -414,9 +426,9 @@ class _Course:
             spelled_out = curve_terms(
                 sampled,
                 metric,
-                schedule=curve_sizes(terms.data.n, least, allowed, known),
+                schedule=sizes or curve_sizes(terms.data.n, least, allowed, known),
                 k=terms.folds,
-                budget={"seconds": allowed + known},
+                budget={"seconds": allowed + known} if sizes is None else None,
                 mode="default",
                 level=terms.level,
                 tolerance=_MATTERS * error if metric is terms.metric and error > 0 else None,
@@ -439,7 +451,14 @@ def _asked(tasks: Any) -> Plan[list[Outcome]]:
 def _winner(assessment: Assessment, metric: Metric) -> Estimate:
     """Return how good the best of several is, from the folds alone."""
     if metric.name != "rmse":
-        return assessment.winner
+        winner = assessment.winner
+        if not math.isnan(winner.value):
+            return winner
+        why = (
+            f"{metric.name} is no mean over rows, so that the choice could not be made anew on samples of them; the "
+            "value is that by which the choice was made, which tends to flatter"
+        )
+        return Estimate(assessment.estimates[assessment.best].value, None, None, why)
     # The root of the mean squared error is no mean over rows, but what it is the root of is one.
     squared = assessment.under("mse").winner
     interval = None if squared.interval is None else (math.sqrt(squared.interval[0]), math.sqrt(squared.interval[1]))
