@@ -186,7 +186,7 @@ class Rounded(TransformerMixin, BaseEstimator):
         StandardScaler(),
         "passthrough",
     ],
-    ids=str,
+    ids=["in place", "one's own", "function", "processes", "frames", "cached", "one's own inside", "one", "none"],
 )
 def test_steps_that_are_fitted_as_one(step):
     assert not has_parts(step)
