@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from truefit.api.engine import Engine, engine_or_new
+from truefit.api.engine import Engine, engine_for_one_call, engine_or_new
 from truefit.api.metric import metric_for
 from truefit.api.seed import seed_of
 from truefit.core.data import Data
@@ -106,7 +106,7 @@ def cross_test(
     shared = agghoo.engine if engine is None else engine
     if shared is not None:
         return engine_or_new(shared).run(plan, data, description="cross-test")
-    own = Engine(workers=1 if agghoo.n_jobs is None else agghoo.n_jobs, on_error="record")
+    own = engine_for_one_call(workers=1 if agghoo.n_jobs is None else agghoo.n_jobs, on_error="record")
     try:
         return own.run(plan, data, description="cross-test")
     finally:

@@ -95,9 +95,11 @@ class Engine(Loop):
         self.workers = 1 if executor is not None or inside_worker() else _worker_count(workers)
         chosen: tuple[Solver, ...] = (PlainSolver(),) if solvers == "plain" else all_solvers(named)
         kept = _store_for(store)
+        runs_here = SerialExecutor(threads=threads)
         super().__init__(
+            here=runs_here,
             store=ApartStore(kept, [solver.name for solver in named]) if named else kept,
-            executor=_executor_for(_worker_count(workers), executor, timeout, threads),
+            executor=_executor_for(_worker_count(workers), executor, timeout, threads, runs_here),
             solvers=chosen,
             scratch=MemoryStore,
             on_error=on_error,
@@ -148,10 +150,17 @@ class Engine(Loop):
         return None  # how fits are run is no part of what they are
 
 
+def engine_for_one_call(**options: Any) -> Engine:
+    """Return an engine in memory that nobody uses again: what may change between two calls need not be looked at."""
+    engine = Engine(**options)
+    engine.reused = False
+    return engine
+
+
 def engine_or_new(engine: Engine | None) -> Engine:
     """Return the engine that was given, or one in memory."""
     if engine is None:
-        return Engine()
+        return engine_for_one_call()
     if isinstance(engine, Loop):
         return engine
     raise InvalidInput(
@@ -185,7 +194,9 @@ def _store_for(store: Any) -> Store:
     raise InvalidInput(f"The 'store' parameter must be None, a path or a Store. Got {store!r} instead.")
 
 
-def _executor_for(workers: int, executor: Any, timeout: float | None, threads: int) -> Executor:
+def _executor_for(
+    workers: int, executor: Any, timeout: float | None, threads: int, runs_here: SerialExecutor
+) -> Executor:
     if executor is not None:
         if not (hasattr(executor, "submit") and hasattr(executor, "map")):
             raise InvalidInput(
@@ -195,7 +206,7 @@ def _executor_for(workers: int, executor: Any, timeout: float | None, threads: i
 
         return FuturesExecutor(executor, timeout=timeout, threads=threads)
     if inside_worker() or (workers == 1 and timeout is None):
-        return SerialExecutor(threads=threads)
+        return runs_here
     # A fit in this process cannot be stopped, so a time limit takes a worker even for one.
     from truefit.executors.processes import ProcessExecutor
 

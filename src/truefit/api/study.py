@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Literal
 
-from truefit.api.engine import Engine, engine_or_new
+from truefit.api.engine import Engine, engine_for_one_call, engine_or_new
 from truefit.api.metric import metric_for
 from truefit.api.seed import seed_of
 from truefit.core.data import Data
@@ -93,7 +93,7 @@ def study(
     chosen = metric_for(data, metric, pos_label)
     seed = seed_of(random_state)
     splits = make_splits(data, "kfold", k=k, random_state=seed)
-    engine = Engine(on_error="record") if engine is None else engine_or_new(engine)
+    engine = engine_for_one_call(on_error="record") if engine is None else engine_or_new(engine)
     allowance = Allowance(seconds, getattr(engine, "workers", 1))
     terms = StudyTerms(candidates, data, splits, chosen, level, allowance, seed, find_suspects(data))
     result = engine.run(study_plan(terms), data, seconds=seconds, description="study")

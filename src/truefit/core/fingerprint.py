@@ -1,34 +1,43 @@
-"""Fingerprint: what an estimator, a parameter or a piece of code is known by.
+"""Fingerprint: the identity of an estimator, a parameter or a piece of code, as a digest of its content.
 
-Things from installed distributions are known by name (their version is part of every key); functions and classes
-of the user's own by their code and by what it refers to, so that an edited function is another function.
+Things from installed packages are identified by name (``environment.py`` identifies the packages). Functions and
+classes of the user's own are identified by what this process would run: their compiled code, the values of the globals
+it refers to, and the modules it imports, however far that reaches. Files are not looked at: a module that was edited
+after it was imported still runs as it was.
+
+What cannot be seen in this way (names looked up at run time, environment variables, objects without a comparable
+content) raises ``Unkeyable``: such fits are run each time, never shared or stored. What a fit reads while it runs is
+watched by ``hidden_inputs.py``.
 """
 
 from __future__ import annotations
 
+import builtins
 import copyreg
 import datetime
-import dis
 import enum
 import functools
-import importlib.util
+import importlib
+import logging
 import os
 import pathlib
-import site
 import sys
-import sysconfig
+import threading
+import time
 import types
-from collections.abc import Callable, Iterator, Mapping
+import typing
+from collections.abc import Callable, Iterator
 from hashlib import blake2b
-from importlib import metadata
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from truefit.core.identity import IDENTITY_VERSION
+from truefit.core.code import CodeFacts, Import, facts_of
+from truefit.core.packages import installed, package_version
 from truefit.core.params import params_of
+from truefit.core.patches import installed_function
 
 _ALWAYS = ("sklearn", "numpy", "scipy")
 _PLAIN = (
@@ -41,8 +50,21 @@ _PLAIN = (
     datetime.date,
     datetime.timedelta,
     datetime.time,
-    pathlib.PurePath,
 )
+#: Types of globals that hold nothing a fit could depend on.
+_WITHOUT_CONTENT = (
+    type(threading.Lock()),
+    type(threading.RLock()),
+    threading.Condition,
+    threading.Event,
+    threading.Semaphore,
+    logging.Logger,
+    typing.TypeVar,
+    typing.ParamSpec,
+)
+#: Files named by a parameter or a constant count with their content, up to this size.
+_FILE_BYTES = 1 << 30
+_STARTED = time.time()
 
 
 class Unkeyable(Exception):
@@ -61,16 +83,30 @@ class Fingerprint:
     False
     """
 
-    def __init__(self, thing: Any) -> None:
+    def __init__(self, thing: Any, *, tolerant: bool = False) -> None:
+        #: What has no content that could be compared; anything but a tolerant fingerprint raises there instead.
+        self.unknown: list[str] = []
+        self._tolerant = tolerant
         self._hash = blake2b(digest_size=16)
         self._seen: dict[int, int] = {}
+        self._open: set[int] = set()  # containers that are being added
         self._alive: list[Any] = []  # ids stay unique only while their objects live
         self._stateful = False
+        #: Packages that it comes from, and their classes: what has to be identified besides.
         self.packages: set[str] = set(_ALWAYS)
+        self.classes: set[type] = set()
+        #: Whether code that is not of an installed package takes part.
+        self.own_code = False
         self._add(thing)
         for package in sorted(self.packages):
             self._text(f"{package}=={package_version(package)}")
         self.digest: bytes = self._hash.digest()
+
+    def _not_comparable(self, reason: str, cause: Exception | None = None) -> None:
+        if not self._tolerant:
+            raise Unkeyable(reason) from cause
+        self.unknown.append(reason)
+        self._text("not comparable")
 
     def _text(self, text: str) -> None:
         content = text.encode("utf-8", "surrogatepass")
@@ -90,8 +126,15 @@ class Fingerprint:
             self._text("enum")
             self._add(type(thing))
             self._text(thing.name)
-        elif type(thing) in _PLAIN or isinstance(thing, datetime.date | pathlib.PurePath):
+        elif isinstance(thing, str) and type(thing) is str:
+            self._text(f"str {thing!r}")
+            if os.sep in thing or "." in thing:
+                self._add_file(thing)
+        elif type(thing) in _PLAIN or isinstance(thing, datetime.date):
             self._text(f"{type(thing).__name__} {thing!r}")
+        elif isinstance(thing, pathlib.PurePath):
+            self._text(f"path {thing!s}")
+            self._add_file(str(thing), folders=True)
         elif isinstance(thing, np.generic):
             # A grid made by numpy holds its float64, and means Python's float.
             value = thing.item()
@@ -101,8 +144,29 @@ class Fingerprint:
             self._text(f"dtype {thing.str} {thing.descr if thing.names else ''}")
         elif isinstance(thing, types.ModuleType):
             self._add_module(thing)
+        elif type(thing) in (dict, set, frozenset, list, tuple):
+            self._add_container(thing)
         elif not self._met_before(thing):
             self._add_compound(thing)
+
+    def _add_container(self, thing: Any) -> None:
+        # By content each time: whether two places hold one list or two equal ones differs between processes.
+        if id(thing) in self._open:
+            self._text("within itself")
+            return
+        self._open.add(id(thing))
+        if type(thing) is dict:
+            self._text(f"dict {len(thing)}")  # in its order, which an estimator may go by
+            for key, value in list(thing.items()):
+                self._add(key)
+                self._add(value)
+        elif type(thing) in (set, frozenset):
+            self._add_unordered("set", thing)
+        else:
+            self._text(f"{type(thing).__name__} {len(thing)}")
+            for item in list(thing):
+                self._add(item)
+        self._open.discard(id(thing))
 
     def _met_before(self, thing: Any) -> bool:
         if id(thing) in self._seen:
@@ -117,16 +181,6 @@ class Fingerprint:
         if hook is not None:
             self._text("keyed")
             self._add(hook(thing))
-        elif type(thing) is dict:
-            self._text(f"dict {len(thing)}")  # in its order, which an estimator may go by
-            for item in thing.items():
-                self._add(item)
-        elif type(thing) in (set, frozenset):
-            self._add_unordered("set", thing)
-        elif type(thing) in (list, tuple):
-            self._text(f"{type(thing).__name__} {len(thing)}")
-            for item in thing:
-                self._add(item)
         elif isinstance(thing, slice | range):
             self._text(repr(thing))
         elif type(thing) in (np.ndarray, np.memmap):
@@ -151,6 +205,9 @@ class Fingerprint:
             self._add(thing.func)
         elif isinstance(thing, types.MemberDescriptorType | types.GetSetDescriptorType):
             self._text(f"member {thing.__qualname__}")
+        elif hasattr(type(thing), "cache_info") and hasattr(thing, "__wrapped__"):
+            self._text("cached function")  # what it has cached follows from what it is
+            self._add(thing.__wrapped__)
         elif hasattr(thing, "get_params") and not self._stateful and _clones_by_params(type(thing)):
             # What is fitted is a clone, so whatever else the object carries takes no part.
             self._text("estimator")
@@ -197,29 +254,49 @@ class Fingerprint:
 
     def _add_class(self, cls: type) -> None:
         if self._known_by_name(cls, cls.__module__, cls.__qualname__):
+            self.classes.add(cls)
             return
+        self.own_code = True
         self._text(f"class {cls.__qualname__}")
+        self._add(type(cls))
         for base in cls.__bases__:
             self._add(base)
-        members = vars(cls).items()
+        members = list(vars(cls).items())
         self._add_unordered("members", [item for item in members if item[0] not in _CLASS_BOOKKEEPING])
 
     def _add_function(self, function: types.FunctionType) -> None:
-        if self._known_by_name(function, function.__module__, function.__qualname__):
+        # Where its code is from counts: a function put in the place of an installed one may bear its name.
+        if installed_function(function) and self._known_by_name(function, function.__module__, function.__qualname__):
             return
+        self.own_code = True
         self._text(f"function {function.__qualname__}")
+        facts = facts_of(function.__code__)
+        hidden = facts.hidden.difference(function.__globals__)
+        if hidden:
+            names = ", ".join(sorted(hidden))
+            self._not_comparable(f"the function {function.__qualname__!r}, which uses {names}")
         self._add_code(function.__code__)
         self._add(function.__defaults__)
         self._add(function.__kwdefaults__)
         self._add(function.__dict__)
         for cell in function.__closure__ or ():
-            self._add(_cell_contents(cell))
-        for name in sorted(set(_names_used(function.__code__))):
+            self._add_global(_cell_contents(cell), facts)
+        for name in sorted(facts.globals):
+            self._text(f"global {name}")
             if name in function.__globals__:
-                self._text(f"global {name}")
-                self._add(function.__globals__[name])
-        for name in sorted(set(_modules_imported(function.__code__, function.__globals__))):
-            self._add_import(name)
+                self._add_global(function.__globals__[name], facts)
+            else:
+                self._add(getattr(builtins, name, None))  # somebody's own may stand among those of Python
+        for found in facts.imports:
+            self._add_import(found, function.__globals__, facts)
+
+    def _add_global(self, value: Any, facts: CodeFacts) -> None:
+        if isinstance(value, types.ModuleType):
+            self._add_module(value, facts.names)
+        elif isinstance(value, _WITHOUT_CONTENT):
+            self._text(f"a {type(value).__name__}")
+        else:
+            self._add(value)
 
     def _add_code(self, code: types.CodeType) -> None:
         self._text(f"code {sys.version_info[:2]} {code.co_flags} {code.co_argcount} {code.co_kwonlyargcount}")
@@ -232,58 +309,114 @@ class Fingerprint:
             else:
                 self._add(constant)
 
-    def _add_module(self, module: types.ModuleType) -> None:
+    def _add_module(self, module: types.ModuleType, names: frozenset[str] = frozenset()) -> None:
+        """Add a module that code refers to, with those of its submodules that the code names."""
         if installed(module.__name__):
             self._text(f"module {module.__name__}")
             self.packages.add(module.__name__.partition(".")[0])
             return
+        submodules = _submodules(module)
+        for name in sorted(names & submodules.keys()):
+            self._text(f"submodule {name}")
+            self._add_module(submodules[name], names)
         if self._met_before(module):
             return
-        # Any name may be looked up in a module of the user's own: all of its text counts, the values it has by now,
-        # and what it has imported from other modules of the user's.
-        self._add_source(module.__name__, getattr(module, "__file__", None))
-        for name, value in sorted(vars(module).items()):
-            if name.startswith("__"):
-                continue
-            home = (
-                value if isinstance(value, types.ModuleType) else sys.modules.get(str(getattr(value, "__module__", "")))
-            )
-            if type(value) in _PLAIN:
-                self._text(f"value {name} {value!r}")
-            elif home is not None and home is not module and not installed(home.__name__):
-                self._add_module(home)
+        self.own_code = True
+        self._text(f"own module {module.__name__}")
+        path = getattr(module, "__file__", None)
+        if path is None and not hasattr(module, "__path__"):
+            self._not_comparable(f"the module {module.__name__!r}, which has no file")
+        if path is not None and not path.endswith((".py", ".pyc", ".pyw")):
+            self._add_compiled(path)
+        # Any name may be looked up in it. Its values are what code in this process would see, whatever its file says.
+        values = {name: value for name, value in vars(module).items() if name not in submodules}
+        for name in sorted(values):
+            if not name.startswith("__") or name in ("__getattr__", "__dir__"):
+                self._text(f"value {name}")
+                self._add_module_value(module, name, values[name])
 
-    def _add_source(self, name: str, path: str | None) -> None:
-        if path is None or not os.path.isfile(path):
-            raise Unkeyable(f"the module {name!r}, which has no source file")
-        self._bytes("source", pathlib.Path(path).read_bytes())
-
-    def _add_import(self, name: str) -> None:
-        """Add a module that a function imports when it is called."""
-        if installed(name):
-            self._text(f"module {name}")
-        elif name in sys.modules:
-            self._add_module(sys.modules[name])
+    def _add_module_value(self, module: types.ModuleType, name: str, value: Any) -> None:
+        if isinstance(value, types.ModuleType):
+            self._add_module(value, frozenset(_submodules(value)) if not installed(value.__name__) else frozenset())
+        elif isinstance(value, types.BuiltinFunctionType) and value.__module__ == module.__name__:
+            self._text(f"compiled {name}")  # its file counts
+        elif isinstance(value, _WITHOUT_CONTENT):
+            self._text(f"a {type(value).__name__}")
         else:
+            self._add_with_state(self._add, value)
+
+    def _add_compiled(self, path: str) -> None:
+        """Add an extension module of the user's own, as it was when it was loaded."""
+        state = os.stat(path)
+        if state.st_mtime > _STARTED:
+            self._not_comparable(f"the compiled module {os.path.basename(path)!r}, built after this process began")
+        else:
+            self._bytes("compiled", pathlib.Path(path).read_bytes())
+
+    def _add_file(self, path: str, *, folders: bool = False) -> None:
+        """Add the content of a file that a parameter or a constant names: a fit may read it."""
+        try:
+            if os.path.isfile(path):
+                if os.path.getsize(path) > _FILE_BYTES:
+                    self._not_comparable(f"the file {path!r}, which is too large to be compared")
+                    return
+                with open(path, "rb") as file:
+                    self._text(f"file {_digest_of_file(file)}")
+            elif folders and os.path.isdir(path):
+                self._not_comparable(f"the folder {path!r}, of which a fit may read any file")
+        except (OSError, ValueError):  # not to be read, or no path at all
+            self._text("no file")
+
+    def _add_import(self, found: Import, space: dict[str, Any], facts: CodeFacts) -> None:
+        """Add a module that a function imports when it is called, and what the function takes from it."""
+        try:
+            name = found.resolved(space)
+        except ImportError as error:
+            self._not_comparable(f"an import that cannot be resolved ({error})", error)
+            return
+        module = self._imported(name)
+        if module is None:
+            return
+        self._add_module(module, facts.names)
+        for attribute in found.taken:
+            if not hasattr(module, attribute) and hasattr(module, "__path__"):
+                inner = self._imported(f"{name}.{attribute}")
+                if inner is not None:
+                    self._add_module(inner, facts.names)
+            elif isinstance(getattr(module, attribute, None), types.ModuleType):
+                self._add_module(getattr(module, attribute), facts.names)
+
+    def _imported(self, name: str) -> types.ModuleType | None:
+        if name in sys.modules or not installed(name):
             try:
-                found = importlib.util.find_spec(name)
-            except (ImportError, ValueError) as error:
-                raise Unkeyable(f"a function that imports {name!r}, which cannot be found") from error
-            if found is None:
-                raise Unkeyable(f"a function that imports {name!r}, which cannot be found")
-            if found.origin is None or not _under_installed_root(found.origin):
-                self._add_source(name, found.origin)
+                # The function would import it. What it is can be known only when it is loaded.
+                importlib.import_module(name)
+            except ImportError:
+                self._text(f"no module {name}")
+                return None
+            except Exception as error:
+                self._not_comparable(f"the module {name!r}, which cannot be imported ({error})", error)
+                return None
+            if "." in name:  # `import a.b` gives a, through which any of a may be used
+                self._add_module(sys.modules[name.partition(".")[0]], frozenset())
+            return sys.modules.get(name)
+        self._text(f"module {name}")
+        self.packages.add(name.partition(".")[0])
+        return None
 
     def _add_reduced(self, thing: Any) -> None:
         try:
             reducer = copyreg.dispatch_table.get(type(thing))
             reduced = reducer(thing) if reducer is not None else thing.__reduce_ex__(4)
         except Exception as error:
-            raise Unkeyable(f"{type(thing).__name__} object ({error})") from error
+            self._not_comparable(f"{type(thing).__name__} object ({error})", error)
+            return
         if isinstance(reduced, str):
             self._add_named(thing, reduced)
             return
         self._text("reduced")
+        if not installed(type(thing).__module__):
+            self._add(type(thing))  # also where it says to be made in another way
         constructor, arguments, *state = reduced
         self._add(constructor)
         self._add(tuple(arguments))
@@ -294,7 +427,7 @@ class Fingerprint:
         homes = (getattr(thing, "__module__", None), type(thing).__module__, "numpy", "scipy.special")
         if any(isinstance(home, str) and self._known_by_name(thing, home, name) for home in homes):
             return
-        raise Unkeyable(f"{type(thing).__name__} object {name!r}, which is no part of an installed package")
+        self._not_comparable(f"{type(thing).__name__} object {name!r}, which is not part of an installed package")
 
     def _known_by_name(self, thing: Any, module: str | None, qualname: str) -> bool:
         """Add a name in the place of the content, where an installed module has the very thing under that name."""
@@ -342,60 +475,19 @@ def _cell_contents(cell: types.CellType) -> Any:
         return "empty cell"
 
 
-def _names_used(code: types.CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _names_used(constant)
+def _submodules(module: types.ModuleType) -> dict[str, types.ModuleType]:
+    """Return the submodules that imports have put into a package: which ones depends on what else was imported."""
+    prefix = f"{module.__name__}."
+    return {
+        name: value
+        for name, value in list(vars(module).items())
+        if isinstance(value, types.ModuleType) and value.__name__ == prefix + name
+    }
 
 
-def _modules_imported(code: types.CodeType, space: Mapping[str, Any]) -> Iterator[str]:
-    for step in dis.get_instructions(code):
-        if step.opname == "IMPORT_NAME":
-            name = str(step.argval)
-            yield name if name else str(space.get("__package__") or name)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _modules_imported(constant, space)
-
-
-@functools.cache
-def _installed_roots() -> tuple[str, ...]:
-    paths = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-    paths += [*site.getsitepackages(), site.getusersitepackages()]
-    return tuple({os.path.realpath(path) + os.sep for path in paths if path})
-
-
-@functools.cache
-def _under_installed_root(path: str) -> bool:
-    return os.path.realpath(path).startswith(_installed_roots())
-
-
-def installed(module_name: str | None) -> bool:
-    """Whether a module comes from an installed distribution (or Python itself), not from the user's own files."""
-    if not module_name or module_name == "__main__":
-        return False
-    top = module_name.partition(".")[0]
-    if top == "truefit":
-        return True
-    path = getattr(sys.modules.get(module_name) or sys.modules.get(top), "__file__", None)
-    if path is not None:
-        return _under_installed_root(path)
-    return top in sys.builtin_module_names or top in sys.stdlib_module_names
-
-
-@functools.cache
-def package_version(package: str) -> str:
-    """Version of an importable package; truefit's own is the version of its identities."""
-    if package == "truefit":
-        return str(IDENTITY_VERSION)
-    if package in sys.stdlib_module_names or package in sys.builtin_module_names:
-        return ".".join(map(str, sys.version_info[:2]))
-    version = getattr(sys.modules.get(package), "__version__", None)
-    if isinstance(version, str):
-        return version
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        names = metadata.packages_distributions().get(package, [])
-        return ",".join(f"{name}=={metadata.version(name)}" for name in sorted(set(names))) or "unknown"
+def _digest_of_file(file: Any) -> str:
+    """Digest of an open file."""
+    digest = blake2b(digest_size=16)
+    while block := file.read(1 << 20):
+        digest.update(block)
+    return digest.hexdigest()

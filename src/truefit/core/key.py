@@ -5,12 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn import get_config
 
 from truefit.core.data import Data
+from truefit.core.environment import Environments
 from truefit.core.fingerprint import Fingerprint, Unkeyable
 from truefit.core.identity import IDENTITY_VERSION
 from truefit.core.labelled_rows import LabelledRows
@@ -19,26 +20,54 @@ from truefit.core.private_key import private_key
 from truefit.core.rows import Rows
 from truefit.core.seeds import OpenSeed, open_seeds, seeds_for
 from truefit.core.stages import AtStage
-from truefit.core.task import Ask, Fit, FitTask
+from truefit.core.task import Ask, Fit, FitTask, Origin
 
 #: Settings of scikit-learn that change what a fit does.
-_SETTINGS = ("transform_output", "enable_metadata_routing", "array_api_dispatch")
+_SETTINGS = (
+    "transform_output",
+    "enable_metadata_routing",
+    "array_api_dispatch",
+    "assume_finite",
+    "skip_parameter_validation",
+)
+
+
+class _Known(NamedTuple):
+    """What depends on the estimator alone."""
+
+    fingerprint: bytes | None  # None where it cannot be identified by content
+    origin: Origin
+    open_seeds: tuple[OpenSeed, ...]
+    wants_groups: bool
 
 
 class Keys:
-    """Gives the tasks on one table their keys and seeds; what depends on the estimator alone is worked out once."""
+    """Gives the tasks on one table their keys and seeds; what depends on the estimator alone is worked out once.
 
-    def __init__(self, data: Data) -> None:
+    Parameters
+    ----------
+    data : Data
+    shared : bool, default=False
+        Whether outcomes may be used beyond this call, or computed in another process: then what the names of installed
+        packages stand for in this process is part of the keys.
+    stored : bool, default=False
+        Whether outcomes may be used beyond this process: then the files of the packages are part of the keys too.
+    """
+
+    def __init__(self, data: Data, *, shared: bool = False, stored: bool = False) -> None:
         self.data = data
-        settings = {name: get_config()[name] for name in _SETTINGS}
-        self._schema = blake2b(f"{data.schema} {settings}".encode(), digest_size=16).digest()
-        self._estimators: dict[int, tuple[Any, tuple[bytes | None, tuple[OpenSeed, ...], bool]]] = {}
+        self._shared = shared or stored
+        self._stored = stored
+        self._environments = Environments()
+        settings = {name: get_config().get(name) for name in _SETTINGS}
+        self._schema = blake2b(f"{data.schema} {settings} {np.geterr()}".encode(), digest_size=16).digest()
+        self._estimators: dict[int, tuple[Any, _Known]] = {}
         self._labelled = LabelledRows(data)
         self._labels: dict[tuple[int, int], tuple[Any, Rows, tuple[int, int]]] = {}
 
     def fit(self, task: FitTask) -> Fit:
         """Return the fit that a task stands for, with the task's own asks."""
-        estimator_key, open_paths, grouped = self._estimator(task.estimator)
+        estimator_key, origin, open_paths, grouped = self._estimator(task.estimator)
         train = b"%016x%016x" % self.data.digest(task.train)
         seeds = seeds_for(open_paths, train, task.repeat) if open_paths else ()
         train_key = b"%b|%d %d" % (train, len(task.train), task.repeat)
@@ -51,28 +80,51 @@ class Keys:
         if estimator_key is None:
             key = private_key()
         else:
-            content = b"%d|%b|%b|%b" % (IDENTITY_VERSION, self._schema, estimator_key, train_key)
+            content = b"%d|%b|%b|%b|%b" % (
+                IDENTITY_VERSION, self._schema, estimator_key, origin.environment or b"", train_key,
+            )  # fmt: skip
+            if origin.own_code:
+                content += self._order(task.train)
             key = blake2b(content, digest_size=16).hexdigest()
         return Fit(
             key, estimator_key or key.encode(), train_key, task.estimator, task.train, task.asks, seeds, task.y,
             task.keep is not None, keep=task.keep if isinstance(task.estimator, AtStage) else None,
-            each_left_out=task.each_left_out,
+            each_left_out=task.each_left_out, origin=origin,
         )  # fmt: skip
 
-    def _estimator(self, estimator: Any) -> tuple[bytes | None, tuple[OpenSeed, ...], bool]:
+    def _order(self, rows: Rows) -> bytes:
+        """Return the order of rows and their integer index, on which code of the user's own may depend."""
+        order = b"|order %b" % self.data.rowset_of(rows)
+        index = getattr(self.data.X, "index", None)
+        if index is None or not hasattr(index, "to_numpy") or index.dtype.kind not in "iu":
+            return order
+        labels = index.to_numpy()
+        return order + b"|index %b" % blake2b(
+            np.ascontiguousarray(labels if rows.whole else labels[rows.index]).astype(np.int64).data, digest_size=16
+        ).digest()
+
+    def _estimator(self, estimator: Any) -> _Known:
         known = self._estimators.get(id(estimator))
         if known is None:
-            try:
-                digest: bytes | None = Fingerprint(estimator).digest
-            except Unkeyable as reason:
-                digest = None
+            found = Fingerprint(estimator, tolerant=True)
+            unknown = list(found.unknown)
+            environment: bytes | None = None
+            if self._shared:
+                try:
+                    environment = self._environments.digest(found.packages, found.classes, files=self._stored)
+                except Unkeyable as reason:
+                    unknown.append(str(reason))
+            if unknown:
                 warnings.warn(
-                    f"{type(estimator).__name__} cannot be known by its content: {reason}. Its fits are run, but never "
-                    "shared or stored. Give it parameters that are plain values, arrays, functions or estimators.",
+                    f"{type(estimator).__name__} cannot be identified by its content: {unknown[0]}. Its fits are run "
+                    "each time, never shared or stored. Give it parameters that are plain values, arrays, functions or "
+                    "estimators.",
                     stacklevel=2,
                 )
+            origin = Origin(found.digest, environment, self._stored, found.own_code)
+            digest = None if unknown else found.digest
             # The estimator is held so that its id stays its own.
-            known = estimator, (digest, open_seeds(estimator), wants_groups(estimator))
+            known = estimator, _Known(digest, origin, open_seeds(estimator), wants_groups(estimator))
             self._estimators[id(estimator)] = known
         return known[1]
 

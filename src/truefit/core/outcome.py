@@ -19,7 +19,7 @@ from truefit.core.tokens import Tokens, rowset_id
 
 _NO_ROWS = rowset_id(np.empty((0, 2), dtype=np.uint64))
 
-FailureKind = Literal["raised", "timeout", "died", "wrong answer", "not fitted"]
+FailureKind = Literal["raised", "timeout", "died", "wrong answer", "not fitted", "other code"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,8 @@ class Outcome:
     """What came of a fit: its answers, or the failure.
 
     ``answers`` may be a lazy sequence that reads from a store: nothing is held until a value is looked at.
-    ``classes`` are the model's own classes, in the order of the columns of its probabilities.
+    ``classes`` are the model's own classes, in the order of the columns of its probabilities. ``hidden_input`` says what
+    the fit depends on besides its estimator and rows, if anything: then it must not be stored.
     """
 
     key: str
@@ -83,6 +84,7 @@ class Outcome:
     classes: npt.NDArray[Any] | None = None
     model: Any = None
     error: Failure | None = None
+    hidden_input: str | None = None
 
     def answer(self, data: Data, rows: Rows, response: Response = "predict") -> npt.NDArray[Any]:
         """Values for ``rows`` in ascending order of position: labels or numbers; probabilities by ``classes``.

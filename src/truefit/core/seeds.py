@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from truefit.core.errors import InvalidEstimator
-from truefit.core.fingerprint import installed
+from truefit.core.packages import installed
 from truefit.core.params import params_of
 
 #: Path of a ``random_state`` parameter left at None, and its owner's class.

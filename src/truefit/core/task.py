@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy.typing as npt
 
@@ -35,6 +35,27 @@ class Keep:
 
     group: Hashable
     metric: Callable[[Outcome], float] | None = None
+
+
+class Origin(NamedTuple):
+    """The code that a fit is identified with: whoever runs it must have the same.
+
+    Attributes
+    ----------
+    fingerprint : bytes
+        Of the estimator.
+    environment : bytes or None
+        Of the installed packages behind it; None where it does not matter.
+    files : bool
+        Whether that includes the packages' files.
+    own_code : bool
+        Whether code of the user's own takes part, which may change while the process runs.
+    """
+
+    fingerprint: bytes
+    environment: bytes | None
+    files: bool
+    own_code: bool
 
 
 # Of what follows there are as many as fits, and a frozen dataclass takes three times as long to make. Nobody changes
@@ -83,6 +104,7 @@ class Fit:
     model: Any = None
     keep: Keep | None = None
     each_left_out: bool = False
+    origin: Origin | None = None
 
     @property
     def count(self) -> int:

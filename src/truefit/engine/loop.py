@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
@@ -43,7 +44,9 @@ class Loop:
     solvers : sequence of Solver
         Asked in this order to claim fits; the last takes all that is left.
     scratch : callable
-        Makes a store for the fits that cannot be known by content.
+        Makes a store for the fits that cannot be identified by content.
+    here : Executor, optional
+        Runs in this process what workers must not run, because they have other code.
     on_error : {"raise", "record"}
     listener : callable, optional
         Is told of progress.
@@ -56,6 +59,7 @@ class Loop:
         executor: Executor,
         solvers: Sequence[Solver],
         scratch: Callable[[], Store],
+        here: Executor | None = None,
         on_error: Literal["raise", "record"] = "raise",
         listener: Listener | None = None,
     ) -> None:
@@ -64,6 +68,10 @@ class Loop:
         self._executor = executor
         self._solvers = tuple(solvers)
         self._scratch = scratch
+        self._here = here
+        #: Whether outcomes are used by several calls; an engine that was made for one call sets it to False.
+        self.reused = True
+        self._warned: set[str] = set()
         self._on_error = on_error
         self._listener = listener
         self._pace = Pace()
@@ -119,15 +127,21 @@ class Loop:
     def _executor_for(self, jobs: Sequence[Job]) -> Executor:
         return self._executor
 
-    def _store_of(self, key: str, scratch: Store) -> Store:
-        return scratch if is_private(key) else self._store
+    def _keys(self, data: Data) -> Keys:
+        stored = getattr(self._store, "durable", True)
+        return Keys(data, shared=self.reused or self._executor is not self._here, stored=stored)
+
+    def _warn_once(self, text: str) -> None:
+        if text not in self._warned:
+            self._warned.add(text)
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
 
     def _handle(self, outcome: Outcome, scratch: Store) -> Outcome:
         """Return an outcome that holds no arrays, only where they are."""
         if outcome.error is not None:
             return outcome
         key = outcome.key
-        answers = StoredAnswers(self._store_of(key, scratch), key)
+        answers = StoredAnswers(self._store if _storable(outcome) else scratch, key)
         return Outcome(key, answers, outcome.fit_seconds, outcome.solver, outcome.classes)
 
     def _remember_model(self, key: str, model: Any) -> None:
@@ -171,7 +185,7 @@ class _Course:
         for run in runs:
             by_data.setdefault(id(run.data), []).append(run)
         for group in by_data.values():
-            keys = self._keys.setdefault(id(group[0].data), Keys(group[0].data))
+            keys = self._keys.setdefault(id(group[0].data), self.loop._keys(group[0].data))
             self._answer(Batch(keys, group))
         for run in runs:
             if run.doomed is not None:
@@ -230,7 +244,7 @@ class _Course:
         # What a budget is spent on is for the plan to say: its order is kept.
         queue = iter(jobs.values()) if self.deadline is not None else Queue(jobs.values(), self.loop._pace)
         executor = self.loop._executor_for(list(jobs.values()))
-        results = executor.map(self._still_wanted(queue, batch), batch.data)
+        results = self._outcomes(executor, self._still_wanted(queue, batch), batch.data, jobs)
         try:
             for outcomes in results:
                 job = jobs[outcomes[0].key]
@@ -243,6 +257,26 @@ class _Course:
                     break
         finally:
             _close(results)
+
+    def _outcomes(
+        self, executor: Executor, jobs: Iterable[Job], data: Data, by_key: Mapping[str, Job]
+    ) -> Iterator[list[Outcome]]:
+        """Yield what an executor yields; what its workers refuse, having other code, is run in this process."""
+        refused: list[Job] = []
+        here = self.loop._here
+        results = executor.map(jobs, data)
+        try:
+            for outcomes in results:
+                error = outcomes[0].error
+                if error is None or error.kind != "other code" or here is None or _limited(executor):
+                    yield outcomes
+                else:
+                    self.loop._warn_once(error.message.replace("Restart", "These fits run in this process. Restart"))
+                    refused.append(by_key[outcomes[0].key])
+        finally:
+            _close(results)
+        if refused and here is not None:
+            yield from here.map(refused, data)
 
     def _still_wanted(self, jobs: Iterable[Job], batch: Batch) -> Iterator[Job]:
         # The executor takes jobs as it can start them: what nobody waits for any more is not started.
@@ -272,6 +306,11 @@ class _Course:
                 self.failed += 1
                 if loop._on_error == "raise":
                     want.doom(outcome.error)
+            elif outcome.hidden_input is not None and not is_private(outcome.key):
+                loop._warn_once(
+                    f"{type(want.fit.estimator).__name__} {outcome.hidden_input}. That is not part of its identity, so "
+                    "its fits are run each time, never stored. Pass what it needs as a parameter."
+                )
             want.deliver(loop._handle(outcome, self.scratch), outcome.model)
         loop.stats.refitted += min(refits, job.work)
         loop.stats.run += job.work - min(refits, job.work)
@@ -285,20 +324,22 @@ class _Course:
         """Put the outcomes of a job into their store."""
         loop = self.loop
         good = [outcome for outcome in outcomes if outcome.error is None]
-        public = [outcome for outcome in good if not is_private(outcome.key)]
+        public = [outcome for outcome in good if _storable(outcome)]
         for start in range(0, len(public), _KEPT_AT_ONCE):
             loop._store.put(public[start : start + _KEPT_AT_ONCE])
         if len(public) < len(good):
-            self.scratch.put([outcome for outcome in good if is_private(outcome.key)])
+            self.scratch.put([outcome for outcome in good if not _storable(outcome)])
         for outcome in public:
             loop._fitted_here.add(outcome.key)
         for outcome in good:
             loop.stats.seconds += outcome.fit_seconds
-            if outcome.model is not None:
+            if outcome.model is not None and _storable(outcome):
                 loop._remember_model(outcome.key, outcome.model)
 
     def _refit_leaders(self, fits: Sequence[Fit], batch: Batch) -> None:
-        results = self.loop._executor.map(iter(self.loop._claim(fits, batch.data)), batch.data)
+        jobs = self.loop._claim(fits, batch.data)
+        by_key = {job.fits[0].key: job for job in jobs}
+        results = self._outcomes(self.loop._executor, iter(jobs), batch.data, by_key)
         try:
             for outcome in (outcome for outcomes in results for outcome in outcomes):
                 want = batch.wants[outcome.key]
@@ -347,6 +388,15 @@ class _Course:
         close = getattr(self.loop._listener, "close", None)
         if close is not None:
             close()
+
+
+def _storable(outcome: Outcome) -> bool:
+    return outcome.hidden_input is None and not is_private(outcome.key)
+
+
+def _limited(executor: Executor) -> bool:
+    """Whether an executor stops fits that take too much, which this process cannot do."""
+    return any(getattr(executor, limit, None) is not None for limit in ("timeout", "memory"))
 
 
 def _close(results: Iterator[Any]) -> None:

@@ -15,7 +15,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import _BaseComposition, available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from truefit.api.engine import Engine
+from truefit.api.engine import Engine, engine_for_one_call
 from truefit.api.seed import seed_of
 from truefit.core.data import Data, Task
 from truefit.core.errors import InvalidInput
@@ -130,7 +130,7 @@ class _Agghoo(MetaEstimatorMixin, _BaseComposition, BaseEstimator):  # type: ign
         if self.engine is not None:
             shared: Agghoo = self.engine.run(plan, data, description="agghoo")
             return shared
-        engine = Engine(workers=1 if self.n_jobs is None else self.n_jobs, on_error="record")
+        engine = engine_for_one_call(workers=1 if self.n_jobs is None else self.n_jobs, on_error="record")
         try:
             found: Agghoo = engine.run(plan, data, description="agghoo")
         finally:

@@ -13,11 +13,11 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 
-from truefit.api.engine import Engine
+from truefit.api.engine import Engine, engine_for_one_call
 from truefit.api.seed import seed_of
 from truefit.core.data import Data, Task
 from truefit.core.errors import InvalidInput
-from truefit.core.fingerprint import installed
+from truefit.core.packages import installed
 from truefit.core.metadata import check_takes_weights
 from truefit.core.outcome import Outcome, grouped_failures
 from truefit.core.rows import Rows
@@ -203,7 +203,7 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
         if self.engine is not None:
             shared: Search = self.engine.run(plan, data, description="search")
             return shared
-        engine = Engine(workers=1 if self.n_jobs is None else self.n_jobs)
+        engine = engine_for_one_call(workers=1 if self.n_jobs is None else self.n_jobs)
         try:
             found: Search = engine.run(plan, data, description="search")
         finally:

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection._search import BaseSearchCV
 
-from truefit.api.engine import Engine
+from truefit.api.engine import Engine, engine_for_one_call
 from truefit.api.seed import seed_of
 from truefit.core.data import Data
 from truefit.core.errors import FitError, InvalidInput
@@ -207,7 +207,7 @@ class PerturbedSearch(BaseSearchCV):  # type: ignore[misc]
         if self.engine is not None:
             shared: tuple[Perturbation, int, Any, float] = self.engine.run(plan, data, description="search")
             return shared
-        engine = Engine(workers=1 if self.n_jobs is None else self.n_jobs)
+        engine = engine_for_one_call(workers=1 if self.n_jobs is None else self.n_jobs)
         try:
             found: tuple[Perturbation, int, Any, float] = engine.run(plan, data, description="search")
         finally:

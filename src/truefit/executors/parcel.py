@@ -13,7 +13,7 @@ from typing import Any
 from truefit.core.data import Data
 from truefit.core.job import Job
 from truefit.core.outcome import Failure, Outcome
-from truefit.executors.attempt import run_job
+from truefit.executors.attempt import Agreement, run_job
 from truefit.executors.manifest import Absent
 from truefit.executors.mark import Mark
 from truefit.executors.packing import Unpacker, packed, packed_outcomes
@@ -25,6 +25,7 @@ from truefit.executors.threads import limited_threads
 _TABLES = 2
 _tables: dict[str, Data] = {}
 _loading = threading.Lock()
+_agreement = Agreement()
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def _run(parcel: Parcel, mark: Mark) -> Reply:
             mark.step()
             start = time.perf_counter()
             job = unpacker.job(content)
-            result = packed(job) if isinstance(job, Failure) else packed_outcomes(job, run_job(job, data))
+            result = packed(job) if isinstance(job, Failure) else packed_outcomes(job, _agreement.run_job(job, data))
             reply.outcomes.append(result)
             reply.seconds.append(time.perf_counter() - start)
     if data.release is not None:

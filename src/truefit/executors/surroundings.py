@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import sklearn
 
 #: In the environment, so that processes started by a fit in a worker know it too.
@@ -42,9 +43,10 @@ def as_worker() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """scikit-learn's configuration, warning filters, import path and folder of the process that asks."""
+    """Settings of scikit-learn and numpy, warning filters, import path and folder of the process that asks."""
 
     config: dict[str, Any]
+    numpy_errors: dict[str, Any]
     filters: list[tuple[Any, ...]]
     path: list[str]
     folder: str | None
@@ -57,7 +59,7 @@ class Surroundings:
         except OSError:  # removed under our feet
             folder = None
         path = [entry for entry in sys.path if isinstance(entry, str)]
-        return cls(sklearn.get_config(), list(warnings.filters), path, folder)
+        return cls(sklearn.get_config(), dict(np.geterr()), list(warnings.filters), path, folder)
 
     def settle(self) -> None:
         """Make them this process's own, for good: for a worker that does nothing else."""
@@ -67,6 +69,7 @@ class Surroundings:
             with suppress(OSError):
                 os.chdir(self.folder)
         sklearn.set_config(**self.config)
+        np.seterr(**self.numpy_errors)
         if warnings.filters != self.filters:
             warnings.resetwarnings()
             warnings.filters.extend(self.filters)  # type: ignore[attr-defined]
@@ -74,7 +77,7 @@ class Surroundings:
     @contextmanager
     def visit(self) -> Iterator[None]:
         """Apply what can be applied for a while, in a process that belongs to somebody else."""
-        with sklearn.config_context(**self.config):
+        with sklearn.config_context(**self.config), np.errstate(**self.numpy_errors):
             # Filters are the whole process's: where other threads run they must not be touched.
             if threading.current_thread() is not threading.main_thread() or warnings.filters == self.filters:
                 yield

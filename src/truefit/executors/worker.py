@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from truefit.core.data import Data
 from truefit.core.outcome import Failure
-from truefit.executors.attempt import run_job
+from truefit.executors.attempt import Agreement
 from truefit.executors.channel import DONE, FORGET, JOB, LOADED, NO_DATA, PART, READY, STARTED, Channel, Message
 from truefit.executors.packing import Unpacker, packed, packed_outcomes
 from truefit.executors.shipment import Shipment
@@ -45,6 +45,7 @@ class Service:
         self.data: Data | None = None
         self.report_starts = False
         self._unpacker = Unpacker()
+        self._agreement = Agreement()
 
     def run(self) -> None:
         """Serve until the other end is closed."""
@@ -85,7 +86,7 @@ class Service:
             if self.report_starts:
                 self.channel.send(STARTED, message.number)
             start = time.perf_counter()
-            outcomes = run_job(job, self.data)
+            outcomes = self._agreement.run_job(job, self.data)
             seconds = time.perf_counter() - start
             content = packed_outcomes(job, outcomes)
         self.channel.send(DONE, message.number, content, seconds)

@@ -52,6 +52,11 @@ class ApartStore:
         """Where the store is kept, if it is a file."""
         return getattr(self.store, "path", None)
 
+    @property
+    def durable(self) -> bool:
+        """Whether it outlives this process."""
+        return getattr(self.store, "durable", True)
+
     def get(self, keys: Sequence[str]) -> dict[str, Outcome]:
         """Outcomes of those keys that are in the store, under their own key or apart."""
         found = self.store.get(keys)

@@ -53,6 +53,9 @@ class MemoryStore:
     >>> store.close()
     """
 
+    #: It ends with this process.
+    durable = False
+
     def __init__(self, limit_bytes: int = 8 << 20) -> None:
         if limit_bytes < 0:
             raise InvalidInput(f"limit_bytes must not be negative. Got {limit_bytes}. Pass 0 to hold next to nothing.")
