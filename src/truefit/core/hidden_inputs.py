@@ -93,7 +93,7 @@ class HiddenInputs:
                 self.reason = "opens a database"
         elif event in _FOLDERS:
             path = _path(arguments[0] if arguments and arguments[0] is not None else ".")
-            if path is not None and not _ignored(path + os.sep) and path not in map(os.path.abspath, sys.path):
+            if path is not None and not _ignored(path + os.sep):
                 self.reason = f"lists the folder {path!r}"
 
     def _hear_open(self, arguments: tuple[Any, ...]) -> None:
@@ -126,7 +126,7 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
     _thread.hearing = True  # what is done here must not be heard itself
     try:
         thread = threading.get_ident()
-        for watch in list(_watching):
+        for watch in _watching:
             watch.hear(event, arguments, thread)
     finally:
         _thread.hearing = False
@@ -145,7 +145,9 @@ def _path(given: Any) -> str | None:
 
 
 def _ignored(path: str) -> bool:
-    return path.startswith(_SYSTEM) or under_installed_root(path) or path.startswith(_JOBLIB)
+    if path.startswith((*_SYSTEM, _JOBLIB)) or under_installed_root(path):
+        return True
+    return path.rstrip(os.sep) in map(os.path.abspath, sys.path)  # an import looks there
 
 
 def _reads(mode: Any, flags: int) -> bool:
@@ -155,5 +157,5 @@ def _reads(mode: Any, flags: int) -> bool:
 
 
 def _random_states() -> tuple[Any, ...]:
-    state: Any = np.random.get_state(legacy=False)
+    state: Any = np.random.get_state(legacy=False)  # noqa: NPY002 - the state that user code may draw from
     return int(state["state"]["pos"]), state["state"]["key"].tobytes(), state["has_gauss"], hash(random.getstate())

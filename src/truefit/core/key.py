@@ -99,9 +99,13 @@ class Keys:
         if index is None or not hasattr(index, "to_numpy") or index.dtype.kind not in "iu":
             return order
         labels = index.to_numpy()
-        return order + b"|index %b" % blake2b(
-            np.ascontiguousarray(labels if rows.whole else labels[rows.index]).astype(np.int64).data, digest_size=16
-        ).digest()
+        return (
+            order
+            + b"|index %b"
+            % blake2b(
+                np.ascontiguousarray(labels if rows.whole else labels[rows.index]).astype(np.int64).data, digest_size=16
+            ).digest()
+        )
 
     def _estimator(self, estimator: Any) -> _Known:
         known = self._estimators.get(id(estimator))

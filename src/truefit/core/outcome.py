@@ -73,8 +73,8 @@ class Outcome:
     """What came of a fit: its answers, or the failure.
 
     ``answers`` may be a lazy sequence that reads from a store: nothing is held until a value is looked at.
-    ``classes`` are the model's own classes, in the order of the columns of its probabilities. ``hidden_input`` says what
-    the fit depends on besides its estimator and rows, if anything: then it must not be stored.
+    ``classes`` are the model's own classes, in the order of the columns of its probabilities. ``hidden_input`` says
+    what the fit depends on besides its estimator and rows, if anything: then it must not be stored.
     """
 
     key: str

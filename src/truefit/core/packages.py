@@ -276,7 +276,7 @@ def _packages_of(distribution_name: str) -> tuple[str, ...]:
 
 
 def _folder_of(package: str) -> str | None:
-    path = getattr(sys.modules.get(package), "__file__", None)
+    path: str | None = getattr(sys.modules.get(package), "__file__", None)
     if path is None:
         return None
     path = os.path.realpath(path)

@@ -10,7 +10,7 @@ import functools
 import operator
 import sys
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any
 
 from truefit.core.packages import closure, installed, under_installed_root
@@ -61,9 +61,13 @@ _seen = _Seen()
 def _replaced_in(name: str, module: types.ModuleType) -> list[tuple[str, Any]]:
     known = _seen.modules.get(name)
     values = list(vars(module).values())
-    if known is not None and known[0] is module and _identical(values, known[1]):
-        if all(_identical(list(vars(cls).values()), members) for cls, members in known[2]):
-            return []
+    if (
+        known is not None
+        and known[0] is module
+        and _identical(values, known[1])
+        and all(_identical(list(vars(cls).values()), members) for cls, members in known[2])
+    ):
+        return []
     found = []
     classes = []
     for attribute, value in list(vars(module).items()):
@@ -104,7 +108,7 @@ def _foreign(value: Any) -> bool:
 
 
 @functools.lru_cache(maxsize=50_000)
-def _installed_type(cls: type) -> bool:
+def _installed_type(cls: Hashable) -> bool:
     home = str(getattr(cls, "__module__", "builtins"))
     # A type whose module has no file (Cython's functions) was made by compiled code.
     has_file = getattr(sys.modules.get(home), "__file__", None) is not None

@@ -306,7 +306,7 @@ class _Course:
                 self.failed += 1
                 if loop._on_error == "raise":
                     want.doom(outcome.error)
-            elif outcome.hidden_input is not None and not is_private(outcome.key):
+            elif outcome.hidden_input is not None and loop.reused and not is_private(outcome.key):
                 loop._warn_once(
                     f"{type(want.fit.estimator).__name__} {outcome.hidden_input}. That is not part of its identity, so "
                     "its fits are run each time, never stored. Pass what it needs as a parameter."

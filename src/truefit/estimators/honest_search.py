@@ -17,9 +17,9 @@ from truefit.api.engine import Engine, engine_for_one_call
 from truefit.api.seed import seed_of
 from truefit.core.data import Data, Task
 from truefit.core.errors import InvalidInput
-from truefit.core.packages import installed
 from truefit.core.metadata import check_takes_weights
 from truefit.core.outcome import Outcome, grouped_failures
+from truefit.core.packages import installed
 from truefit.core.rows import Rows
 from truefit.core.task import RESPONSES, Response
 from truefit.estimators.grid import grid_points

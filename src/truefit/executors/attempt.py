@@ -26,7 +26,9 @@ def run_job(job: Job, data: Data) -> list[Outcome]:
             outcomes = job.run(data)
     except (Exception, SystemExit) as error:
         return job.failed(Failure.of(error))
-    reason = watch.reason or ("changes or depends on values that change while it runs" if own and _changed(own) else None)
+    reason = watch.reason or (
+        "changes or depends on values that change while it runs" if own and _changed(own) else None
+    )
     if reason is None and changed:
         reason = "depends on values that have changed since the call began"
     if reason is not None:
