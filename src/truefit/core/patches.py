@@ -10,7 +10,7 @@ import functools
 import operator
 import sys
 import types
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from truefit.core.packages import closure, installed, under_installed_root
@@ -107,9 +107,12 @@ def _foreign(value: Any) -> bool:
     return not _installed_type(kind)
 
 
-@functools.lru_cache(maxsize=50_000)
-def _installed_type(cls: Hashable) -> bool:
-    home = str(getattr(cls, "__module__", "builtins"))
+def _installed_type(cls: type) -> bool:
+    return _installed_home(str(getattr(cls, "__module__", "builtins")))
+
+
+@functools.lru_cache(maxsize=10_000)
+def _installed_home(home: str) -> bool:
     # A type whose module has no file (Cython's functions) was made by compiled code.
     has_file = getattr(sys.modules.get(home), "__file__", None) is not None
     return home != "__main__" and (not has_file or installed(home))
