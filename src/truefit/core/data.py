@@ -14,7 +14,8 @@ from scipy import sparse
 
 from truefit.core.errors import InvalidInput
 from truefit.core.rows import Rows, add_tokens
-from truefit.core.target import Task, checked_groups, checked_target, checked_weight
+from truefit.core.target import Task as Task
+from truefit.core.target import checked_groups, checked_target, checked_weight
 from truefit.core.tokens import Tokens, array_block, mix, row_tokens, rowset_id, table_blocks, value_tokens
 
 Array = npt.NDArray[Any]
@@ -188,8 +189,8 @@ def _as_array(X: Any) -> Array:
         return np.asarray(X, dtype=object) if array.dtype.kind in "SU" else array
     except ValueError as error:
         raise InvalidInput(
-            f"X must be a table with equally many values in every row. Got {type(X).__name__}, of which no array can be "
-            f"made: {error}"
+            f"X must be a table with equally many values in every row. Got a {type(X).__name__}, of which no array can "
+            f"be made: {error}"
         ) from error
 
 

@@ -27,7 +27,7 @@ def checked_column(values: Any, n: int, name: str) -> Array:
     """Return one value per row, as an array of its own."""
     if values is None:
         raise InvalidInput("requires y to be passed, but the target y is None. Pass one target value per row of X.")
-    column = _as_array(values, name)
+    column = as_array(values, name)
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]
     if column.ndim == 0 or len(column) != n:
@@ -92,7 +92,7 @@ def checked_weight(weight: Any, n: int) -> npt.NDArray[np.float64]:
     return values
 
 
-def _as_array(values: Any, name: str) -> Array:
+def as_array(values: Any, name: str) -> Array:
     """Return a copy: results are read later, and must not follow what the user does to y."""
     given = values
     try:
@@ -103,7 +103,7 @@ def _as_array(values: Any, name: str) -> Array:
             column = np.array(values, dtype=object)  # as text, a missing value or a number would be a label too
     except Exception as error:  # whatever a library of frames raises for a type that numpy does not have
         raise InvalidInput(
-            f"{name} must be one label or number per row. Got {type(given).__name__}, of which no array can be made: "
+            f"{name} must be one label or number per row. Got a {type(given).__name__}, of which no array can be made: "
             f"{str(error).splitlines()[0]}"
         ) from error
     return column

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from truefit.core.errors import InvalidInput
+from truefit.core.target import as_array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,6 +20,8 @@ MAX_CLASSES = 20
 MIN_PER_CLASS = 5
 #: Grades and counts have values that hardly occur; classes seldom do.
 MIN_SHARE = 0.001
+#: Text is kept as objects: pandas' own type for it does not take all of them.
+_OBJECT = {kind: object for kind in "OSU"}
 
 
 class TaskHint(NamedTuple):
@@ -77,21 +81,35 @@ def infer_task(y: Any) -> TaskHint:
 def _known_values(y: Any) -> pd.Series[Any]:
     import pandas as pd
 
-    if type(y).__module__.startswith("polars"):
-        y = y.to_numpy()
     if getattr(y, "ndim", 1) != 1:
         raise InvalidInput(f"The target must be one column. Got shape {y.shape}.")
-    values = pd.Series(y).dropna()
+    if not isinstance(y, pd.Series):
+        array = as_array(y, "The target")
+        y = pd.Series(array.astype(object) if array.dtype.kind in "OSU" else array, dtype=_OBJECT.get(array.dtype.kind))
+    values = y.dropna()
     if not len(values):
         raise InvalidInput("The target must have values. Got none.")
+    if isinstance(values.dtype, pd.api.extensions.ExtensionDtype) and pd.api.types.is_numeric_dtype(values):
+        values = pd.Series(values.to_numpy())  # without missing values, a type of numpy's
     if values.dtype == object and all(type(value) in (int, float, Decimal) for value in values):
         values = values.astype(float)
+    unfit = (
+        next((value for value in values if not isinstance(value, Hashable)), None) if _held_as_objects(values) else None
+    )
+    if unfit is not None or pd.api.types.is_complex_dtype(values):
+        shown = values.iloc[0] if unfit is None else unfit
+        raise InvalidInput(f"The target must be one label or number per row. Got values such as {shown!r}.")
     if pd.api.types.is_datetime64_any_dtype(values) or pd.api.types.is_timedelta64_dtype(values):
         raise InvalidInput(
             "The target must be labels or numbers. Got dates or durations. Turn them into a number, such as "
             "days since a first date."
         )
     return values
+
+
+def _held_as_objects(values: pd.Series[Any]) -> bool:
+    """Whether cells may be lists."""
+    return values.dtype == object or "[pyarrow]" in str(values.dtype)
 
 
 def _kind_of_labels(values: pd.Series[Any]) -> str | None:
