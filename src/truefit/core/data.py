@@ -47,7 +47,7 @@ class Data:
     """
 
     def __init__(self, X: Any, y: Any, *, task: Task, groups: Any = None, weight: Any = None) -> None:
-        self.X = _checked_table(X)
+        self.X = checked_table(X)
         self.n = int(self.X.shape[0])
         self.task: Task = task
         self.y = checked_target(y, self.n, task)
@@ -160,7 +160,8 @@ class Data:
         return self.n
 
 
-def _checked_table(X: Any) -> Any:
+def checked_table(X: Any) -> Any:
+    """Return X as a table that rows can be taken from, or say why it is none."""
     if sparse.issparse(X):
         X = X.tocsr()
     elif type(X).__name__ == "LazyFrame":

@@ -18,6 +18,9 @@ from truefit.core.errors import InvalidInput
 Array = npt.NDArray[Any]
 Task = Literal["classification", "regression"]
 
+#: The squared error of a larger target, summed over the rows, may be beyond float64.
+LARGEST_TARGET = 1e150
+
 _NUMBERS = (bool, int, float, np.number, np.bool_, Decimal, Fraction)
 _TEXT = (str,)
 _DATES = (datetime.date, datetime.timedelta, datetime.time, np.datetime64, np.timedelta64)
@@ -190,6 +193,11 @@ def _numbers(target: Array) -> Array:
                 f"The target y of a regression must be numbers. Got {target.dtype} such as {target.flat[0]!r}. "
                 "Pass numbers, or use a classifier."
             ) from error
+    if target.dtype.kind == "f" and target.size and np.abs(target).max() > LARGEST_TARGET:
+        raise InvalidInput(
+            f"The target y of a regression must not exceed {LARGEST_TARGET:g}, or its squared errors are infinite. Got "
+            f"{target.flat[np.abs(target).argmax()]:g}. Use another unit, or check these rows."
+        )
     # Whole numbers are the same targets whichever way they are written, so they are the same rows.
     return target.astype(np.float64) if target.dtype.kind in "biu" else target
 
