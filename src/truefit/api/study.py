@@ -8,7 +8,7 @@ from typing import Any, Literal
 from truefit.api.engine import Engine, engine_for_one_call, engine_or_new
 from truefit.api.metric import metric_for
 from truefit.api.seed import seed_of
-from truefit.core.data import Data
+from truefit.core.data import Data, checked_table
 from truefit.methods.assessment.estimate import check_interval_choice
 from truefit.methods.candidates import Candidates
 from truefit.methods.selection.default_candidates import default_candidates
@@ -85,7 +85,7 @@ def study(
     check_interval_choice("auto", level)
     seconds = seconds_of(budget)
     if models is None:
-        models = default_candidates(X, infer_task(y)[0] if task is None else task)
+        models = default_candidates(checked_table(X), infer_task(y)[0] if task is None else task)
     candidates = Candidates(models, y)
     data = Data(X, y, task=candidates.task, groups=groups, weight=sample_weight)
     if metric is None and data.task == "regression":

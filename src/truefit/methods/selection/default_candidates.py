@@ -10,7 +10,9 @@ import numpy as np
 from scipy import sparse
 
 from truefit.core.data import Task
+from truefit.core.infinities import check_no_infinities
 from truefit.methods.selection.encoded_labels import EncodedLabels
+from truefit.methods.selection.numpy_columns import NumpyColumns, columns_to_turn
 
 #: The time of a support vector machine grows with the square of its rows.
 SVM_ROWS: Final = 3_000
@@ -39,6 +41,11 @@ def default_candidates(X: Any, task: Task) -> dict[str, Any]:
     X : ndarray, sparse matrix, pandas or polars frame
     task : "classification" or "regression"
 
+    Raises
+    ------
+    InvalidInput
+        If X has infinities, or numbers beyond single precision: most of the learners cannot be fitted on them.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -46,15 +53,14 @@ def default_candidates(X: Any, task: Task) -> dict[str, Any]:
     >>> names[:9]
     ['dummy', 'linear', 'naive_bayes', 'knn', 'tree', 'random_forest', 'boosting', 'svm', 'mlp']
     """
+    check_no_infinities(X)
     rows, columns = int(X.shape[0]), int(X.shape[1]) if len(X.shape) > 1 else 1
     learners = _learners(_Size(rows, columns), task)
     if sparse.issparse(X):
         return {name: learner for name, learner in learners.items() if name in _SPARSE}
     if _all_numbers(X):
         return {name: _scaled(learner) if name in _SCALED else learner for name, learner in learners.items()}
-    from skrub import tabular_pipeline
-
-    return {name: learner if name == "dummy" else tabular_pipeline(learner) for name, learner in learners.items()}
+    return {name: learner if name == "dummy" else _preprocessed(learner, X) for name, learner in learners.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +101,15 @@ def _all_numbers(X: Any) -> bool:
         return numeric and not bool(np.isnan(np.asarray(X, dtype=float)).any())
     array = np.asarray(X)
     return array.dtype.kind in "biu" or (array.dtype.kind == "f" and not bool(np.isnan(array).any()))
+
+
+def _preprocessed(learner: Any, X: Any) -> Any:
+    from skrub import tabular_pipeline
+
+    pipeline = tabular_pipeline(learner)
+    if columns_to_turn(X):
+        pipeline.steps.insert(0, ("numpycolumns", NumpyColumns()))
+    return pipeline
 
 
 def _scaled(learner: Any) -> Any:
