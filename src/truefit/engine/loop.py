@@ -94,6 +94,8 @@ class Loop:
         """
         runs = [Run(plan, data) for plan, data in plans]
         course = _Course(self, self._scratch(), seconds, description)
+        if seconds is not None and runs:
+            self._start_workers(runs[0].data)
         try:
             for run in runs:
                 run.start()
@@ -116,8 +118,11 @@ class Loop:
 
     # What follows is how one batch is answered; _Course calls it.
 
-    def _executor_for(self, jobs: Sequence[Job]) -> Executor:
+    def _executor_for(self, jobs: Sequence[Job], *, with_deadline: bool) -> Executor:
         return self._executor
+
+    def _start_workers(self, data: Data) -> None:
+        """Start what a run with a deadline will need: the time counts."""
 
     def _store_of(self, key: str, scratch: Store) -> Store:
         return scratch if is_private(key) else self._store
@@ -176,7 +181,7 @@ class _Course:
         for run in runs:
             if run.doomed is not None:
                 run.fail()
-            elif run.outcomes.ready < len(run.outcomes):
+            elif run.outcomes.ready < len(run.outcomes) or (self._late() and run.leaders.without_model()):
                 if not self._late():
                     raise ExecutorError(f"An executor must answer every job. {self.loop._executor!r} left some out.")
                 message = f"The time budget was spent with {run.outcomes.ready} of {len(run.outcomes)} fits done."
@@ -229,8 +234,7 @@ class _Course:
                 self._leave_open(batch.wants[fit.key])
         # What a budget is spent on is for the plan to say: its order is kept.
         queue = iter(jobs.values()) if self.deadline is not None else Queue(jobs.values(), self.loop._pace)
-        executor = self.loop._executor_for(list(jobs.values()))
-        results = executor.map(self._still_wanted(queue, batch), batch.data)
+        results = self._map(list(jobs.values()), self._still_wanted(queue, batch), batch.data)
         try:
             for outcomes in results:
                 job = jobs[outcomes[0].key]
@@ -239,10 +243,14 @@ class _Course:
                     self._leave_open(batch.wants[outcomes[0].key])
                 else:
                     self._take(outcomes, job, batch)
-                if self._late() or not any(run.doomed is None for run in batch.runs):
+                if not any(run.doomed is None for run in batch.runs):
                     break
         finally:
             _close(results)
+
+    def _map(self, jobs: Sequence[Job], queue: Iterable[Job], data: Data) -> Iterator[list[Outcome]]:
+        executor = self.loop._executor_for(jobs, with_deadline=self.deadline is not None)
+        return executor.map(queue, data, deadline=self.deadline)
 
     def _still_wanted(self, jobs: Iterable[Job], batch: Batch) -> Iterator[Job]:
         # The executor takes jobs as it can start them: what nobody waits for any more is not started.
@@ -298,7 +306,8 @@ class _Course:
                 loop._remember_model(outcome.key, outcome.model)
 
     def _refit_leaders(self, fits: Sequence[Fit], batch: Batch) -> None:
-        results = self.loop._executor.map(iter(self.loop._claim(fits, batch.data)), batch.data)
+        jobs = self.loop._claim(fits, batch.data)
+        results = self._map(jobs, iter(jobs), batch.data)
         try:
             for outcome in (outcome for outcomes in results for outcome in outcomes):
                 want = batch.wants[outcome.key]

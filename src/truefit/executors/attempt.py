@@ -2,14 +2,72 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
 from truefit.core.data import Data
+from truefit.core.forks import forks_end_here
 from truefit.core.job import Job
 from truefit.core.outcome import Failure, Outcome
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM, signal.SIGCHLD, signal.SIGPIPE)
+
 
 def run_job(job: Job, data: Data) -> list[Outcome]:
-    """Return the outcomes of a job; only an interrupt gets through."""
+    """Return the outcomes of a job; only an interrupt gets through.
+
+    What a fit has forked ends with it. The working folder, the file mode mask, signal handlers and numpy's error state
+    are afterwards as they were before, so that the next fit does not depend on this one.
+    """
+    # They are the whole process's: where fits run in several threads, one must not undo what another needs.
+    before = ProcessState.now() if threading.current_thread() is threading.main_thread() else None
     try:
-        return job.run(data)
+        with forks_end_here():
+            return job.run(data)
     except (Exception, SystemExit) as error:
         return job.failed(Failure.of(error))
+    finally:
+        if before is not None:
+            before.restore()
+
+
+@dataclass(frozen=True)
+class ProcessState:
+    """What a fit can change for all that runs after it, as far as it is cheap to undo."""
+
+    folder: str | None
+    mask: int
+    handlers: list[Any]
+    float_errors: Any
+
+    @classmethod
+    def now(cls) -> ProcessState:
+        """Return the state of this process."""
+        mask = os.umask(0o077)
+        os.umask(mask)
+        return cls(_folder(), mask, [signal.getsignal(each) for each in _SIGNALS], np.geterr())
+
+    def restore(self) -> None:
+        """Undo what has changed since."""
+        os.umask(self.mask)
+        if self.folder is not None and _folder() != self.folder:
+            with suppress(OSError):  # it is gone
+                os.chdir(self.folder)
+        for each, handler in zip(_SIGNALS, self.handlers, strict=True):
+            if handler is not None and signal.getsignal(each) is not handler:
+                signal.signal(each, handler)
+        if np.geterr() != self.float_errors:
+            np.seterr(**self.float_errors)
+
+
+def _folder() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:  # removed
+        return None

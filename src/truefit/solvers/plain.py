@@ -13,6 +13,7 @@ from sklearn import get_config
 from sklearn.pipeline import Pipeline
 
 from truefit.core.data import Data
+from truefit.core.forks import forks_end_here
 from truefit.core.job import Job
 from truefit.core.metadata import fit_metadata
 from truefit.core.outcome import Answer, Failure, Outcome
@@ -58,9 +59,10 @@ class PlainSolver:
 def fit_plain(fit: Fit, data: Data) -> Outcome:
     """Fit and answer; whatever goes wrong is a failure of this fit alone."""
     try:
-        model, seconds = train(fit, data) if fit.model is None else (fit.model, 0.0)
-        classes = model_classes(model, data)
-        answers = respond(model, fit.asks, data, classes)
+        with forks_end_here():  # not only at the end of a job: a job may have many fits, and each may fork
+            model, seconds = train(fit, data) if fit.model is None else (fit.model, 0.0)
+            classes = model_classes(model, data)
+            answers = respond(model, fit.asks, data, classes)
     except WrongAnswer as error:
         return Outcome(fit.key, error=Failure("wrong answer", str(error)))
     except (Exception, SystemExit) as error:
