@@ -182,7 +182,7 @@ class _Course:
             if run.doomed is not None:
                 run.fail()
             elif run.outcomes.ready < len(run.outcomes) or (self._late() and run.leaders.without_model()):
-                if not self._late():
+                if not self._late() and run.fit_seconds is None:
                     raise ExecutorError(f"An executor must answer every job. {self.loop._executor!r} left some out.")
                 message = f"The time budget was spent with {run.outcomes.ready} of {len(run.outcomes)} fits done."
                 run.throw(BudgetSpent(message, run.outcomes))
@@ -234,10 +234,17 @@ class _Course:
                 self._leave_open(batch.wants[fit.key])
         # What a budget is spent on is for the plan to say: its order is kept.
         queue = iter(jobs.values()) if self.deadline is not None else Queue(jobs.values(), self.loop._pace)
-        results = self._map(list(jobs.values()), self._still_wanted(queue, batch), batch.data)
+        executor = self.loop._executor_for(list(jobs.values()), with_deadline=self.deadline is not None)
+        limit = batch.fit_seconds
+        if (timeout := getattr(executor, "timeout", None)) is not None and limit is not None and timeout <= limit:
+            limit = None  # past the executor's own limit a fit has failed
+        queued = self._still_wanted(queue, batch)
+        results = executor.map(queued, batch.data, deadline=self.deadline, fit_seconds=limit)
         try:
             for outcomes in results:
                 job = jobs[outcomes[0].key]
+                if limit is not None and _timed_out(outcomes):
+                    continue
                 self.loop._pace.learn(job, outcomes)
                 if job.fits[0].each_left_out and not outcomes[0].answers:
                     self._leave_open(batch.wants[outcomes[0].key])
@@ -247,10 +254,6 @@ class _Course:
                     break
         finally:
             _close(results)
-
-    def _map(self, jobs: Sequence[Job], queue: Iterable[Job], data: Data) -> Iterator[list[Outcome]]:
-        executor = self.loop._executor_for(jobs, with_deadline=self.deadline is not None)
-        return executor.map(queue, data, deadline=self.deadline)
 
     def _still_wanted(self, jobs: Iterable[Job], batch: Batch) -> Iterator[Job]:
         # The executor takes jobs as it can start them: what nobody waits for any more is not started.
@@ -307,7 +310,8 @@ class _Course:
 
     def _refit_leaders(self, fits: Sequence[Fit], batch: Batch) -> None:
         jobs = self.loop._claim(fits, batch.data)
-        results = self._map(jobs, iter(jobs), batch.data)
+        executor = self.loop._executor_for(jobs, with_deadline=self.deadline is not None)
+        results = executor.map(iter(jobs), batch.data, deadline=self.deadline)
         try:
             for outcome in (outcome for outcomes in results for outcome in outcomes):
                 want = batch.wants[outcome.key]
@@ -356,6 +360,10 @@ class _Course:
         close = getattr(self.loop._listener, "close", None)
         if close is not None:
             close()
+
+
+def _timed_out(outcomes: Sequence[Outcome]) -> bool:
+    return outcomes[0].error is not None and outcomes[0].error.kind == "timeout"
 
 
 def _close(results: Iterator[Any]) -> None:

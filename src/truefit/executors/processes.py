@@ -75,7 +75,9 @@ class ProcessExecutor:
         while self._crew.has_room:
             self._crew.start()
 
-    def map(self, jobs: Iterable[Job], data: Data, *, deadline: float | None = None) -> Iterator[list[Outcome]]:
+    def map(
+        self, jobs: Iterable[Job], data: Data, *, deadline: float | None = None, fit_seconds: float | None = None
+    ) -> Iterator[list[Outcome]]:
         """Run the jobs and yield their outcomes as they finish, in any order."""
         if self._crew.of_another_process:
             self._hire()
@@ -86,14 +88,14 @@ class ProcessExecutor:
             )
         try:
             self._crew.workers = affordable(self.workers, data)
-            limits = Limits(self.timeout, self.memory, deadline)
-            yield from Round(self._crew, jobs, lambda: self._orders(data), limits).outcomes()
+            limits = Limits(_shorter(self.timeout, fit_seconds), self.memory, deadline)
+            yield from Round(self._crew, jobs, lambda: self._orders(data, limits), limits).outcomes()
         finally:
             self._turn.release()
 
-    def _orders(self, data: Data) -> bytes:
+    def _orders(self, data: Data, limits: Limits) -> bytes:
         shipment = self._crew.shipper.ship(data)
-        return packed(Orders(shipment, Surroundings.here(), self.timeout is not None))
+        return packed(Orders(shipment, Surroundings.here(), limits.timeout is not None))
 
     def close(self) -> None:
         """Stop the workers and remove what was shipped to them; a later map starts anew."""
@@ -113,6 +115,10 @@ class ProcessExecutor:
 
     def __repr__(self) -> str:
         return f"ProcessExecutor(workers={self.workers}, timeout={self.timeout}, threads={self.threads})"
+
+
+def _shorter(timeout: float | None, other: float | None) -> float | None:
+    return min((each for each in (timeout, other) if each is not None), default=None)
 
 
 def _checked_workers(workers: int) -> int:

@@ -31,7 +31,9 @@ class SerialExecutor:
     def __init__(self, threads: int = 1) -> None:
         self.threads = checked_threads(threads, "SerialExecutor")
 
-    def map(self, jobs: Iterable[Job], data: Data, *, deadline: float | None = None) -> Iterator[list[Outcome]]:
+    def map(
+        self, jobs: Iterable[Job], data: Data, *, deadline: float | None = None, fit_seconds: float | None = None
+    ) -> Iterator[list[Outcome]]:
         """Run the jobs in their order; a deadline is looked at between them."""
         with limited_threads(self.threads):
             for job in jobs:

@@ -39,7 +39,9 @@ class ThreadExecutor:
         self.timeout = checked_timeout(timeout, "ThreadExecutor")
         self.threads = checked_threads(threads, "ThreadExecutor")
 
-    def map(self, jobs: Iterable[Job], data: Data, *, deadline: float | None = None) -> Iterator[list[Outcome]]:
+    def map(
+        self, jobs: Iterable[Job], data: Data, *, deadline: float | None = None, fit_seconds: float | None = None
+    ) -> Iterator[list[Outcome]]:
         """Run the jobs and yield their outcomes as they finish, in any order."""
         pool = ThreadPoolExecutor(self.workers, thread_name_prefix="truefit")
         try:

@@ -193,10 +193,8 @@ def checked(values: Any, n: int, response: Response) -> npt.NDArray[Any]:
     if response == "predict" and array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]  # as scikit-learn's metrics take it
     if array.ndim not in _DIMENSIONS[response]:
-        wanted = " or ".join(map(str, _DIMENSIONS[response]))
-        raise WrongAnswer(
-            f"{response} must return an array with {wanted} {'dimension' if wanted == '1' else 'dimensions'}. Got shape {array.shape}."
-        )
+        wanted = " or ".join(f"{each}-dimensional" for each in _DIMENSIONS[response])
+        raise WrongAnswer(f"{response} must return a {wanted} array. Got one of shape {array.shape}.")
     if array.dtype.kind == "f":
         # A decision may be infinite, a prediction may not.
         bad = np.isnan(array) if response == "decision_function" else ~np.isfinite(array)
