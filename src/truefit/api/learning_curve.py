@@ -22,6 +22,9 @@ from truefit.methods.curves.schedule import rows_to_begin
 from truefit.methods.curves.terms import CurveTerms, curve_terms
 from truefit.methods.perturbation.terms import Mode
 
+#: A budget counts the seconds in fits; by the clock the start of a worker comes on top.
+_START_SECONDS = 3.0
+
 
 def learning_curve(
     estimator: Any,
@@ -68,8 +71,8 @@ def learning_curve(
         Rows that could be had at most, by default those there are; where all of them are used, ten times as many.
     budget : int or dict, optional
         Rows that may be used; or a dict with some of "rows", "seconds" (in fits), and "money" at a "price_per_row".
-        Fits that are still running when so many seconds have passed by the clock are stopped, so that with "seconds"
-        they are run in a worker process, even by one worker.
+        Fits that are still running when so many seconds have passed by the clock, and 3 more, are stopped; so with
+        "seconds" they are run in a worker process, even by one worker.
     target : float, optional
         An error that is enough.
     mode : {"default", "paper"}, default="default"
@@ -141,7 +144,7 @@ def learning_curve(
             wanted *= 2
             continue
         allowed = terms.budget.seconds
-        left = None if allowed is None else allowed - (time.monotonic() - started)
+        left = None if allowed is None else allowed + _START_SECONDS - (time.monotonic() - started)
         curves = _curves(candidates, sampled, terms, engine, left)
         ahead = [curve.next_size for curve in curves.values() if not curve.stopped and curve.next_size is not None]
         if not ahead:
