@@ -16,14 +16,14 @@ from truefit.core.forks import forks_end_here
 from truefit.core.job import Job
 from truefit.core.outcome import Failure, Outcome
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM, signal.SIGCHLD, signal.SIGPIPE)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)  # those by which a run is ended
 
 
 def run_job(job: Job, data: Data) -> list[Outcome]:
     """Return the outcomes of a job; only an interrupt gets through.
 
-    What a fit has forked ends with it. The working folder, the file mode mask, signal handlers and numpy's error state
-    are afterwards as they were before, so that the next fit does not depend on this one.
+    What a fit has forked ends with it. The working folder, the file mode mask, the handlers of SIGINT and SIGTERM and
+    numpy's error state are afterwards as they were before, so that the next fit does not depend on this one.
     """
     # They are the whole process's: where fits run in several threads, one must not undo what another needs.
     before = ProcessState.now() if threading.current_thread() is threading.main_thread() else None
