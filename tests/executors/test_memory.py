@@ -8,7 +8,7 @@ import pytest
 
 from truefit.core.errors import InvalidInput
 from truefit.core.outcome import Failure
-from truefit.executors.memory import bytes_of, in_words, memory_of
+from truefit.executors.memory import bytes_of, exceeds, in_words, memory_of
 
 
 @pytest.mark.parametrize(
@@ -66,6 +66,27 @@ def test_memory_of_children_counts_and_that_of_the_dead_does_not():
         assert memory_of(process.pid) > 100 << 20
         process.communicate(b"\n")
     assert memory_of(process.pid) == 0
+
+
+def test_pages_that_a_forked_child_shares_count_once():
+    held = np.ones(200 << 20, dtype=np.uint8)
+    reader, writer = os.pipe()
+    children = []
+    for _ in range(3):
+        children.append(os.fork())
+        if children[-1] == 0:
+            os.close(writer)
+            os.read(reader, 1)
+            os._exit(0)
+    used = memory_of(os.getpid())
+    assert used > 4 * held.nbytes
+    assert not exceeds(os.getpid(), used // 2)
+    assert exceeds(os.getpid(), held.nbytes)
+    os.close(writer)
+    for child in children:
+        os.waitpid(child, 0)
+    assert exceeds(os.getpid(), held.nbytes)
+    assert not exceeds(os.getpid(), used)
 
 
 def test_allocations_beyond_a_limit_raise():

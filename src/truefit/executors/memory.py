@@ -75,6 +75,18 @@ def check_can_measure() -> None:
             ) from error
 
 
+def exceeds(pid: int, limit: int) -> bool:
+    """Whether a process has, with those that it has started, more than some bytes for itself."""
+    if memory_of(pid) <= limit:
+        return False
+    family = _family(pid)
+    if len(family) == 1:
+        return True
+    # Pages that a forked child still shares with its parent were counted for each; this is slower, and does not.
+    proportional = [_proportional(each) for each in family]
+    return sum(each for each in proportional if each is not None) > limit or None in proportional
+
+
 def memory_of(pid: int) -> int:
     """Return the bytes that a process and those started by it have for themselves; 0 when it is gone.
 
@@ -83,12 +95,32 @@ def memory_of(pid: int) -> int:
     if not (_PROC / "self" / "statm").exists():
         return _memory_by_psutil(pid)
     total = 0
-    with suppress(OSError, ValueError):
-        resident, shared = (_PROC / str(pid) / "statm").read_text().split()[1:3]
-        total = (int(resident) - int(shared)) * _PAGE
-        for child in (_PROC / str(pid) / "task" / str(pid) / "children").read_text().split():
-            total += memory_of(int(child))
+    for each in _family(pid):
+        with suppress(OSError, ValueError):
+            resident, shared = (_PROC / str(each) / "statm").read_text().split()[1:3]
+            total += (int(resident) - int(shared)) * _PAGE
     return total
+
+
+def _family(pid: int) -> list[int]:
+    """Return a process and its descendants, as far as the system names them."""
+    found = [pid]
+    for each in found:
+        with suppress(OSError, ValueError):
+            for thread in (_PROC / str(each) / "task").iterdir():
+                found.extend(map(int, (thread / "children").read_text().split()))
+    return found
+
+
+def _proportional(pid: int) -> int | None:
+    """Return the anonymous memory of a process, of pages shared with others its part; None where it is not known."""
+    try:
+        read = re.search(r"Pss_Anon:\s+(\d+) kB", (_PROC / str(pid) / "smaps_rollup").read_text())
+    except FileNotFoundError:
+        return 0 if (_PROC / "self" / "smaps_rollup").exists() else None
+    except OSError:  # it has just ended
+        return 0
+    return None if read is None else int(read.group(1)) << 10
 
 
 def _memory_by_psutil(pid: int) -> int:

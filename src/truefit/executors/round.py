@@ -17,7 +17,7 @@ from truefit.executors.channel import DONE, LOADED, NO_DATA, READY, STARTED, Mes
 from truefit.executors.crew import Crew
 from truefit.executors.hand import Errand, Hand
 from truefit.executors.limits import KILLS, Limits, limit_in_words, limit_of
-from truefit.executors.memory import exceeded, memory_of
+from truefit.executors.memory import exceeded, exceeds
 from truefit.executors.packing import Packer, unpacked_outcomes
 
 #: A job whose classes are being imported has this long to start before its limit counts.
@@ -200,7 +200,7 @@ class Round:
             return
         self._measured = now
         for hand in list(self.crew.hands):
-            if not (hand.loaded and hand.errands) or memory_of(hand.process.pid) <= limit:
+            if not (hand.loaded and hand.errands) or not exceeds(hand.process.pid, limit):
                 continue
             large = hand.errands.popleft()
             self._again.extendleft(reversed(hand.errands))
