@@ -178,3 +178,21 @@ def test_study_has_candidates_for_any_table():
 def test_a_mistake_in_an_estimator_is_shown_with_its_traceback():
     with pytest.raises(FitError, match="n_neighbors"):
         assess(KNeighborsClassifier(n_neighbors=0), X, y)
+
+
+@pytest.mark.parametrize("memory", ["lots", 0, 1.5, "10MB"])
+def test_a_memory_limit_must_be_one(memory):
+    with pytest.raises(InvalidInput, match="'memory' parameter"):
+        Engine(memory=memory)
+
+
+def test_a_memory_limit_is_not_for_workers_of_others():
+    with ThreadPoolExecutor(1) as pool, pytest.raises(InvalidInput, match="Limit their memory where they are started"):
+        Engine(executor=pool, memory="4GB")
+
+
+def test_a_memory_limit_changes_no_result():
+    forest = RandomForestClassifier(5)
+    with Engine(memory="4GB") as engine:
+        found = assess(forest, X, y, engine=engine).predictions
+    pd.testing.assert_frame_equal(found, assess(forest, X, y).predictions, check_exact=True)

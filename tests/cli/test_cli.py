@@ -159,3 +159,25 @@ def test_a_picture_of_no_known_kind_is_refused_before_the_work(folder, tmp_path)
     done = truefit("assess", folder / "rows.csv", "--target", "outcome", "--plot", tmp_path / "x.doc")
     assert done.returncode == 2
     assert "must end in" in done.stderr
+
+
+@pytest.mark.parametrize("limit", ["lots", "1MB", "-4GB"])
+def test_a_memory_limit_that_cannot_be_read_is_said(limit):
+    done = truefit("assess", "iris", "--model", "naive_bayes", f"--memory={limit}")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("Error: The 'memory' parameter must be")
+
+
+def test_a_fit_beyond_the_memory_limit_is_said(tmp_path):
+    (tmp_path / "large.py").write_text(
+        "import numpy as np\n"
+        "from sklearn.naive_bayes import GaussianNB\n"
+        "class Large(GaussianNB):\n"
+        "    def fit(self, X, y):\n"
+        "        np.ones(2 << 30, dtype=np.uint8)\n"
+        "        return super().fit(X, y)\n"
+        "large = Large()\n"
+    )
+    done = truefit("assess", "iris", "--model", "large.py:large", "--memory", "1GB", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "The fit used more than the memory limit of 1 GB" in done.stderr

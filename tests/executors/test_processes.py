@@ -141,6 +141,27 @@ def test_surroundings_reach_workers(shared, tmp_path, monkeypatch):
         assert ask_worker(shared, "__import__('warnings').filters[0][:3]") == ("ignore", None, ImportWarning)
 
 
+def test_what_a_fit_changes_in_its_worker_is_undone(shared):
+    before = ask_worker(shared, "__import__('os').getcwd()")
+    ask_worker(shared, "__import__('os').chdir('/')")
+    ask_worker(shared, "__import__('numpy').seterr(all='raise') and None")
+    for _ in range(4):  # by any of the workers
+        assert ask_worker(shared, "__import__('os').getcwd()") == before
+        assert ask_worker(shared, "__import__('numpy').geterr()['over']") == "warn"
+
+
+def test_memory_left_from_earlier_fits_is_not_held_against_a_fit():
+    data = some_data()
+    leak = "setattr(__import__('sys'), 'leak', bytearray(b'1') * 300_000_000)"
+    need = "(lambda block: __import__('time').sleep(0.5) or len(block))(bytearray(b'1') * 200_000_000)"
+    with ProcessExecutor(1, memory="550MB") as executor:
+        ask_worker(executor, leak, data)
+        assert ask_worker(executor, need, data) == 200_000_000
+        [[outcome]] = executor.map([told(need.replace("200_", "600_"), data)], data)
+    assert outcome.error.kind == "memory"
+    assert outcome.error.message.startswith("The fit used more than the memory limit of 550 MB")
+
+
 def test_threads_inside_a_fit_are_fixed(shared):
     code = "sorted({l.num_threads for l in __import__('threadpoolctl').ThreadpoolController().lib_controllers})"
     assert ask_worker(shared, code) == [1]

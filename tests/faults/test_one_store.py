@@ -2,6 +2,7 @@ import subprocess
 import sys
 
 import pandas as pd
+import pytest
 from sklearn.datasets import make_classification
 from sklearn.tree import DecisionTreeClassifier
 
@@ -22,13 +23,14 @@ with Engine(sys.argv[1]) as engine:
 """
 
 
-def test_two_processes_on_one_store_are_both_right_and_lose_nothing(tmp_path):
+@pytest.mark.parametrize("names", ["ab", pytest.param("abcd", marks=pytest.mark.slow)])
+def test_processes_on_one_store_are_all_right_and_lose_nothing(tmp_path, names):
     store = tmp_path / "runs.db"
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", RUN, str(store), str(tmp_path / who)], stdout=subprocess.PIPE, text=True
         )
-        for who in ("a", "b")
+        for who in names
     ]
     for process in processes:
         answered, _ = process.communicate(timeout=300)
@@ -37,7 +39,7 @@ def test_two_processes_on_one_store_are_both_right_and_lose_nothing(tmp_path):
     trees = {str(depth): DecisionTreeClassifier(max_depth=depth) for depth in (1, 2, 3)}
     alone = assess(trees, X, y, k=5, repeats=20).predictions
     for depth in trees:
-        for who in ("a", "b"):
+        for who in names:
             found = pd.read_pickle(tmp_path / f"{who}{depth}")
             pd.testing.assert_frame_equal(found, alone[depth], check_exact=True)
     with Engine(store) as engine:

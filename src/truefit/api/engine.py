@@ -9,6 +9,7 @@ import numpy as np
 
 from truefit.core.errors import InvalidInput
 from truefit.engine.loop import Listener, Loop
+from truefit.executors.memory import bytes_of
 from truefit.executors.serial import SerialExecutor
 from truefit.executors.surroundings import inside_worker
 from truefit.executors.thread_pool import ThreadExecutor
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from concurrent import futures
 
+    from truefit.core.data import Data
     from truefit.core.job import Executor, Job, Solver, Store
+    from truefit.executors.processes import ProcessExecutor
 
 
 class Engine(Loop):
@@ -38,7 +41,11 @@ class Engine(Loop):
     executor : concurrent.futures.Executor, optional
         Runs the fits in place of local processes, for instance Dask's ``client.get_executor()``.
     timeout : float, optional
-        Seconds that a fit may take.
+        Seconds that a fit may take. It is stopped then, so that fits are run in a worker process, even by one worker.
+    memory : int or str, optional
+        Memory that a worker may use: bytes, or text such as "500MB", "4GB" or "2GiB". A fit that needs more fails with
+        that reason (kind "memory") and the others continue. It is a soft limit: memory in use is measured 20 times a
+        second, without the table, which workers share. Fits are run in worker processes, even by one worker.
     on_error : {"raise", "record"}, default="raise"
         Whether a fit that fails ends the method, or is recorded and reported.
     solvers : {"auto", "plain"} or tuple ending in "auto", default="auto"
@@ -82,6 +89,7 @@ class Engine(Loop):
         workers: int = 1,
         executor: futures.Executor | None = None,
         timeout: float | None = None,
+        memory: int | str | None = None,
         on_error: Literal["raise", "record"] = "raise",
         solvers: Literal["auto", "plain"] | Sequence[str] = "auto",
         progress: Any = "auto",
@@ -99,24 +107,46 @@ class Engine(Loop):
         super().__init__(
             here=runs_here,
             store=ApartStore(kept, [solver.name for solver in named]) if named else kept,
-            executor=_executor_for(_worker_count(workers), executor, timeout, threads, runs_here),
+            executor=_executor_for(_worker_count(workers), executor, timeout, bytes_of(memory), runs_here),
             solvers=chosen,
             scratch=MemoryStore,
             on_error=on_error,
             listener=_listener_for(progress),
         )
 
-        in_processes = self.workers > 1 and timeout is None  # a fit in a thread cannot be stopped
-        self._thread_executor = ThreadExecutor(self.workers, threads=threads) if in_processes else None
+        # A fit in a thread cannot be stopped.
+        in_threads = self.workers > 1 and timeout is None and memory is None
+        self._thread_executor = ThreadExecutor(self.workers, threads=threads) if in_threads else None
+        self._threads = threads
+        self._one_worker: ProcessExecutor | None = None
 
-    def _executor_for(self, jobs: Sequence[Job]) -> Executor:
+    def _executor_for(self, jobs: Sequence[Job], *, with_deadline: bool) -> Executor:
+        if with_deadline:
+            return self._stoppable_executor()
         if self._thread_executor is not None and all_unlocked(jobs):
             return self._thread_executor
         return self._executor
 
+    def _stoppable_executor(self) -> Executor:
+        """Return an executor that can stop a fit at a deadline: for fits of this process, one worker process."""
+        if not isinstance(self._executor, SerialExecutor) or inside_worker():
+            return self._executor
+        if self._one_worker is None:
+            from truefit.executors.processes import ProcessExecutor
+
+            self._one_worker = ProcessExecutor(1, threads=self._threads)
+        return self._one_worker
+
+    def _start_workers(self, data: Data) -> None:
+        start = getattr(self._stoppable_executor(), "start", None)
+        if start is not None:
+            start(data)
+
     def stop_workers(self) -> None:
         """Stop the workers; results stay readable, and the next call starts new ones."""
         self._executor.close()
+        if self._one_worker is not None:
+            self._one_worker.close()
 
     def close(self) -> None:
         """Stop the workers and close the store."""
@@ -195,22 +225,28 @@ def _store_for(store: Any) -> Store:
 
 
 def _executor_for(
-    workers: int, executor: Any, timeout: float | None, threads: int, runs_here: SerialExecutor
+    workers: int, executor: Any, timeout: float | None, memory: int | None, runs_here: SerialExecutor
 ) -> Executor:
+    threads = runs_here.threads
     if executor is not None:
         if not (hasattr(executor, "submit") and hasattr(executor, "map")):
             raise InvalidInput(
                 f"The 'executor' parameter must be a concurrent.futures.Executor. Got {executor!r} instead."
             )
+        if memory is not None:
+            raise InvalidInput(
+                "The 'memory' parameter must be None with an 'executor': its workers are not started here. Limit their "
+                "memory where they are started, such as LocalCluster(memory_limit='4GB') of Dask."
+            )
         from truefit.executors.futures import FuturesExecutor
 
         return FuturesExecutor(executor, timeout=timeout, threads=threads)
-    if inside_worker() or (workers == 1 and timeout is None):
+    if inside_worker() or (workers == 1 and timeout is None and memory is None):
         return runs_here
-    # A fit in this process cannot be stopped, so a time limit takes a worker even for one.
+    # A fit in this process cannot be stopped, so a limit of time or memory takes a worker even for one.
     from truefit.executors.processes import ProcessExecutor
 
-    return ProcessExecutor(workers, timeout=timeout, threads=threads)
+    return ProcessExecutor(workers, timeout=timeout, threads=threads, memory=memory)
 
 
 def _worker_count(workers: Any) -> int:

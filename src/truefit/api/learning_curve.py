@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ from truefit.methods.curves.sampled import Sampled, sampled_source, sampled_tabl
 from truefit.methods.curves.schedule import rows_to_begin
 from truefit.methods.curves.terms import CurveTerms, curve_terms
 from truefit.methods.perturbation.terms import Mode
+
+#: A budget counts the seconds in fits; by the clock the start of a worker comes on top.
+_START_SECONDS = 3.0
 
 
 def learning_curve(
@@ -67,6 +71,8 @@ def learning_curve(
         Rows that could be had at most, by default those there are; where all of them are used, ten times as many.
     budget : int or dict, optional
         Rows that may be used; or a dict with some of "rows", "seconds" (in fits), and "money" at a "price_per_row".
+        Fits that are still running when so many seconds have passed by the clock, and 3 more, are stopped; so with
+        "seconds" they are run in a worker process, even by one worker.
     target : float, optional
         An error that is enough.
     mode : {"default", "paper"}, default="default"
@@ -101,6 +107,7 @@ def learning_curve(
     >>> bool(low < value < curve.errors[-1])
     True
     """
+    started = time.monotonic()
     engine, seed = engine_or_new(engine), seed_of(random_state)
     source = X if y is None and isinstance(X, RowSource) else None
     if source is not None and not (groups is None and sample_weight is None):
@@ -137,16 +144,20 @@ def learning_curve(
         if terms is None:
             wanted *= 2
             continue
-        curves = _curves(candidates, sampled, terms, engine)
+        allowed = terms.budget.seconds
+        left = None if allowed is None else allowed + _START_SECONDS - (time.monotonic() - started)
+        curves = _curves(candidates, sampled, terms, engine, left)
         ahead = [curve.next_size for curve in curves.values() if not curve.stopped and curve.next_size is not None]
         if not ahead:
             return curves[candidates.names[0]] if candidates.single else LearningCurves(curves)
         wanted = min(ahead)
 
 
-def _curves(candidates: Candidates, sampled: Sampled, terms: CurveTerms, engine: Engine) -> dict[str, LearningCurve]:
+def _curves(
+    candidates: Candidates, sampled: Sampled, terms: CurveTerms, engine: Engine, seconds: float | None
+) -> dict[str, LearningCurve]:
     plans = [(learning_curve_plan(name, each, sampled, terms), sampled.data) for name, each in candidates]
-    found = engine.run_all(plans, description="learning curve")
+    found = engine.run_all(plans, seconds=seconds, description="learning curve")
     for result in found:
         if isinstance(result, BaseException):
             raise result

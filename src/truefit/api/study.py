@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from typing import Any, Literal
 
@@ -50,9 +51,10 @@ def study(
     models : estimator, dict or list, optional
         By default a set that suits the task and the table.
     budget : float or str, optional
-        Seconds by the clock, or text such as "90s", "10m" or "1h". Candidates that are too slow for it, questions for
-        which there is no time and samples that are looked at in the place of all rows are named in the result. By
-        default all candidates are searched, and the further questions take about as long as that.
+        Seconds by the clock, or text such as "90s", "10m" or "1h". Fits that are running when it is exhausted are
+        stopped, so that fits are run in a worker process, even by one worker. Candidates that are too slow for it,
+        questions for which there is no time and samples that are looked at in the place of all rows are named in the
+        result. By default all candidates are searched, and the further questions take about as long as that.
     metric : str, optional
         By default the error of a classification and the root mean squared error of a regression.
     k, level, pos_label, groups, sample_weight, random_state, engine
@@ -82,6 +84,7 @@ def study(
     >>> result.perturbation.memorisation["naive Bayes"] < 0.5
     True
     """
+    started = time.monotonic()
     check_interval_choice("auto", level)
     seconds = seconds_of(budget)
     if models is None:
@@ -93,10 +96,16 @@ def study(
     chosen = metric_for(data, metric, pos_label)
     seed = seed_of(random_state)
     splits = make_splits(data, "kfold", k=k, random_state=seed)
+    own = engine is None
     engine = engine_for_one_call(on_error="record") if engine is None else engine_or_new(engine)
     allowance = Allowance(seconds, getattr(engine, "workers", 1))
     terms = StudyTerms(candidates, data, splits, chosen, level, allowance, seed, find_suspects(data))
-    result = engine.run(study_plan(terms), data, seconds=seconds, description="study")
+    left = None if seconds is None else seconds - (time.monotonic() - started)
+    try:
+        result = engine.run(study_plan(terms), data, seconds=left, description="study")
+    finally:
+        if own:
+            engine.stop_workers()
     result.fits = engine.stats.to_dict()
     result.refit = partial(_refitted, engine, candidates.estimators[result.best], data)
     return result

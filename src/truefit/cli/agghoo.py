@@ -16,6 +16,7 @@ from truefit.cli.options import (
     DataArgument,
     FoldsOption,
     JsonOption,
+    MemoryOption,
     MetricOption,
     ModelsOption,
     PlotOption,
@@ -69,6 +70,7 @@ def agghoo(
     task: TaskOption = None,
     store: StoreOption = None,
     workers: WorkersOption = 1,
+    memory: MemoryOption = None,
     seed: SeedOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -90,7 +92,7 @@ def agghoo(
     table = load_table(data, target)
     chosen = task_of(task, table)
     models = candidates_of(model, table, chosen) if model else default_candidates(table.X, chosen)
-    with Engine(store, workers=workers, on_error="record") as engine:
+    with Engine(store, workers=workers, memory=memory, on_error="record") as engine:
         fitted = make_agghoo(
             chosen, models, cv=k, path=stages, aggregate=aggregate, scoring=metric, random_state=seed, engine=engine
         )

@@ -17,6 +17,7 @@ from truefit.cli.options import (
     DataArgument,
     FoldsOption,
     JsonOption,
+    MemoryOption,
     MetricOption,
     ModelsOption,
     PlotOption,
@@ -69,6 +70,7 @@ def assess(
     task: TaskOption = None,
     store: StoreOption = None,
     workers: WorkersOption = 1,
+    memory: MemoryOption = None,
     seed: SeedOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -84,7 +86,7 @@ def assess(
     table = load_table(data, target)
     candidates = candidates_of(model or ["linear"], table, task_of(task, table))
     label = label_of(pos_label, table)
-    with Engine(store, workers=workers) as engine:
+    with Engine(store, workers=workers, memory=memory) as engine:
         result = run(
             candidates, table.X, table.y, design=design, k=k, repeats=repeats, metric=metric, level=level,
             interval=cast("IntervalChoice", interval), conservative=conservative, pos_label=label,

@@ -16,6 +16,7 @@ from truefit.cli.options import (
     DataArgument,
     FoldsOption,
     JsonOption,
+    MemoryOption,
     MetricOption,
     ModelsOption,
     PlotOption,
@@ -53,6 +54,7 @@ def compare(
     task: TaskOption = None,
     store: StoreOption = None,
     workers: WorkersOption = 1,
+    memory: MemoryOption = None,
     seed: SeedOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -68,7 +70,7 @@ def compare(
     table = load_table(data, target)
     chosen = task_of(task, table)
     candidates = candidates_of(model, table, chosen) if model else default_candidates(table.X, chosen)
-    with Engine(store, workers=workers) as engine:
+    with Engine(store, workers=workers, memory=memory) as engine:
         result = run(
             candidates, table.X, table.y, design=design, k=k, repeats=repeats, metric=metric, reference=reference,
             rope=rope, test=cast("TestChoice", test), pos_label=label_of(pos_label, table),

@@ -15,6 +15,7 @@ from truefit.cli.made import made_of
 from truefit.cli.options import (
     FoldsOption,
     JsonOption,
+    MemoryOption,
     MetricOption,
     ModelsOption,
     PlotOption,
@@ -83,6 +84,7 @@ def curve(
     task: TaskOption = None,
     store: StoreOption = None,
     workers: WorkersOption = 1,
+    memory: MemoryOption = None,
     seed: SeedOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -109,7 +111,7 @@ def curve(
     candidates = candidates_of(model or ["linear"], sample, task_of(task, sample))
     left = unlabelled if unlabelled is not None else rows.unlabelled or None
     far = horizon if horizon is not None or not left else rows.total + left
-    with Engine(None if kept is None else NotingStore(kept, rows), workers=workers) as engine:
+    with Engine(None if kept is None else NotingStore(kept, rows), workers=workers, memory=memory) as engine:
         result = learning_curve(
             candidates, rows, schedule=sizes, k=k, tolerance=tolerance, horizon=far, budget=allowed,
             target=target_error, mode=cast("Mode", mode), metric=metric, level=level, batches=rows.totals or None,

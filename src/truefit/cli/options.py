@@ -32,6 +32,9 @@ PositiveOption = Annotated[str | None, typer.Option(help="The positive class, wh
 FoldsOption = Annotated[int, typer.Option("--k", help="Number of folds.")]
 StoreOption = Annotated[Path | None, typer.Option(help="SQLite file that keeps the fits; run again to go on from it.")]
 WorkersOption = Annotated[int, typer.Option(help="Processes to fit in; -1 for all cores.")]
+MemoryOption = Annotated[
+    str | None, typer.Option(help="Memory that a worker may use, such as 4GB; a fit that needs more fails.")
+]
 SeedOption = Annotated[int | None, typer.Option(help="Seed for the folds.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 PlotOption = Annotated[Path | None, typer.Option("--plot", help="Draw the result into this file: .svg, .png or .pdf.")]

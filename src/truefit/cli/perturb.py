@@ -15,6 +15,7 @@ from truefit.cli.made import made_of
 from truefit.cli.options import (
     DataArgument,
     JsonOption,
+    MemoryOption,
     ModelsOption,
     PlotOption,
     SeedOption,
@@ -61,6 +62,7 @@ def perturb(
     task: TaskOption = None,
     store: StoreOption = None,
     workers: WorkersOption = 1,
+    memory: MemoryOption = None,
     seed: SeedOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -79,7 +81,7 @@ def perturb(
     table = load_table(data, target)
     chosen = task_of(task, table)
     candidates = candidates_of(model, table, chosen) if model else default_candidates(table.X, chosen)
-    with Engine(store, workers=workers) as engine:
+    with Engine(store, workers=workers, memory=memory) as engine:
         result = run(
             candidates, table.X, table.y, levels=shares, repeats=repeats, cv=cv or None,
             perturbation=cast("PerturbationKind", perturbation), mode=cast("Mode", mode),

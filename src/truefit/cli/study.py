@@ -18,6 +18,7 @@ from truefit.cli.options import (
     DataArgument,
     FoldsOption,
     JsonOption,
+    MemoryOption,
     MetricOption,
     ModelsOption,
     PositiveOption,
@@ -62,6 +63,7 @@ def study(
     task: TaskOption = None,
     store: StoreOption = None,
     workers: WorkersOption = -1,
+    memory: MemoryOption = None,
     seed: SeedOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -96,7 +98,7 @@ def study(
     candidates = candidates_of(names, table, chosen) if names else default_candidates(table.X, chosen)
     # What hundreds of fits have to say about categories and convergence would bury the answers.
     warnings.filterwarnings("ignore", module=r"(sklearn|skrub|lightgbm|xgboost)\b")
-    with Engine(store, workers=workers, on_error="record") as engine:
+    with Engine(store, workers=workers, memory=memory, on_error="record") as engine:
         result = run(
             table.X, table.y, candidates, budget=seconds, k=k, metric=metric, pos_label=label_of(pos_label, table),
             task=chosen, random_state=seed, engine=engine,

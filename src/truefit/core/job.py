@@ -101,9 +101,14 @@ class Executor(Protocol):
     - A fit that raises is an outcome with a failure, and so is one that hangs past the time limit or kills its
       worker; neighbours are not touched.
     - Closing the iterator stops what runs as far as the executor can, and leaves it usable.
+    - With a ``deadline``, in seconds of ``time.monotonic()``, the iterator ends soon after it: jobs that run then are
+      stopped as far as the executor can, and have no outcome.
+    - With ``fit_seconds``, an executor that can stop fits treats it as a time limit; any other may ignore it.
     """
 
-    def map(self, jobs: Iterable[Job], data: Data) -> Iterator[list[Outcome]]:
+    def map(
+        self, jobs: Iterable[Job], data: Data, *, deadline: float | None = None, fit_seconds: float | None = None
+    ) -> Iterator[list[Outcome]]:
         """Run the jobs and yield their outcomes as they finish."""
         ...
 

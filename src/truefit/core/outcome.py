@@ -19,7 +19,7 @@ from truefit.core.tokens import Tokens, rowset_id
 
 _NO_ROWS = rowset_id(np.empty((0, 2), dtype=np.uint64))
 
-FailureKind = Literal["raised", "timeout", "died", "wrong answer", "not fitted", "other code"]
+FailureKind = Literal["raised", "timeout", "died", "memory", "wrong answer", "not fitted", "other code"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,9 @@ class Failure:
 
     @classmethod
     def of(cls, error: BaseException, kind: FailureKind = "raised") -> Failure:
-        """Record an exception with its traceback."""
+        """Record an exception with its traceback; a MemoryError is of its own kind."""
+        if isinstance(error, MemoryError):
+            kind = "memory"
         text = "".join(traceback.format_exception(error))
         return cls(kind, f"{type(error).__name__}: {error}", text)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -81,6 +81,18 @@ class FitTask:
     repeat: int = 0
     keep: Keep | None = None
     each_left_out: bool = False
+
+
+class TimedTasks(list[FitTask]):
+    """Tasks whose fits may take ``fit_seconds`` each.
+
+    One that takes longer is stopped where the executor can do that. It has no outcome then, and BudgetSpent is thrown
+    into the plan with those of the others.
+    """
+
+    def __init__(self, tasks: Iterable[FitTask], fit_seconds: float) -> None:
+        super().__init__(tasks)
+        self.fit_seconds = fit_seconds
 
 
 @dataclass(slots=True, eq=False)

@@ -102,6 +102,8 @@ class Loop:
         """
         runs = [Run(plan, data) for plan, data in plans]
         course = _Course(self, self._scratch(), seconds, description)
+        if seconds is not None and runs:
+            self._start_workers(runs[0].data)
         try:
             for run in runs:
                 run.start()
@@ -124,8 +126,11 @@ class Loop:
 
     # What follows is how one batch is answered; _Course calls it.
 
-    def _executor_for(self, jobs: Sequence[Job]) -> Executor:
+    def _executor_for(self, jobs: Sequence[Job], *, with_deadline: bool) -> Executor:
         return self._executor
+
+    def _start_workers(self, data: Data) -> None:
+        """Start what a run with a deadline will need: the time counts."""
 
     def _keys(self, data: Data) -> Keys:
         stored = getattr(self._store, "durable", True)
@@ -190,8 +195,8 @@ class _Course:
         for run in runs:
             if run.doomed is not None:
                 run.fail()
-            elif run.outcomes.ready < len(run.outcomes):
-                if not self._late():
+            elif run.outcomes.ready < len(run.outcomes) or (self._late() and run.leaders.without_model()):
+                if not self._late() and run.fit_seconds is None:
                     raise ExecutorError(f"An executor must answer every job. {self.loop._executor!r} left some out.")
                 message = f"The time budget was spent with {run.outcomes.ready} of {len(run.outcomes)} fits done."
                 run.throw(BudgetSpent(message, run.outcomes))
@@ -243,28 +248,39 @@ class _Course:
                 self._leave_open(batch.wants[fit.key])
         # What a budget is spent on is for the plan to say: its order is kept.
         queue = iter(jobs.values()) if self.deadline is not None else Queue(jobs.values(), self.loop._pace)
-        executor = self.loop._executor_for(list(jobs.values()))
-        results = self._outcomes(executor, self._still_wanted(queue, batch), batch.data, jobs)
+        executor = self.loop._executor_for(list(jobs.values()), with_deadline=self.deadline is not None)
+        limit = batch.fit_seconds
+        if (timeout := getattr(executor, "timeout", None)) is not None and limit is not None and timeout <= limit:
+            limit = None  # past the executor's own limit a fit has failed
+        queued = self._still_wanted(queue, batch)
+        results = self._outcomes(executor, queued, batch.data, jobs, limit)
         try:
             for outcomes in results:
                 job = jobs[outcomes[0].key]
+                if limit is not None and _timed_out(outcomes):
+                    continue
                 self.loop._pace.learn(job, outcomes)
                 if job.fits[0].each_left_out and not outcomes[0].answers:
                     self._leave_open(batch.wants[outcomes[0].key])
                 else:
                     self._take(outcomes, job, batch)
-                if self._late() or not any(run.doomed is None for run in batch.runs):
+                if not any(run.doomed is None for run in batch.runs):
                     break
         finally:
             _close(results)
 
     def _outcomes(
-        self, executor: Executor, jobs: Iterable[Job], data: Data, by_key: Mapping[str, Job]
+        self,
+        executor: Executor,
+        jobs: Iterable[Job],
+        data: Data,
+        by_key: Mapping[str, Job],
+        fit_seconds: float | None = None,
     ) -> Iterator[list[Outcome]]:
         """Yield what an executor yields; what its workers refuse, having other code, is run in this process."""
         refused: list[Job] = []
         here = self.loop._here
-        results = executor.map(jobs, data)
+        results = executor.map(jobs, data, deadline=self.deadline, fit_seconds=fit_seconds)
         try:
             for outcomes in results:
                 error = outcomes[0].error
@@ -276,7 +292,7 @@ class _Course:
         finally:
             _close(results)
         if refused and here is not None:
-            yield from here.map(refused, data)
+            yield from here.map(refused, data, deadline=self.deadline)
 
     def _still_wanted(self, jobs: Iterable[Job], batch: Batch) -> Iterator[Job]:
         # The executor takes jobs as it can start them: what nobody waits for any more is not started.
@@ -339,7 +355,8 @@ class _Course:
     def _refit_leaders(self, fits: Sequence[Fit], batch: Batch) -> None:
         jobs = self.loop._claim(fits, batch.data)
         by_key = {job.fits[0].key: job for job in jobs}
-        results = self._outcomes(self.loop._executor, iter(jobs), batch.data, by_key)
+        executor = self.loop._executor_for(jobs, with_deadline=self.deadline is not None)
+        results = self._outcomes(executor, iter(jobs), batch.data, by_key)
         try:
             for outcome in (outcome for outcomes in results for outcome in outcomes):
                 want = batch.wants[outcome.key]
@@ -397,6 +414,10 @@ def _storable(outcome: Outcome) -> bool:
 def _limited(executor: Executor) -> bool:
     """Whether an executor stops fits that take too much, which this process cannot do."""
     return any(getattr(executor, limit, None) is not None for limit in ("timeout", "memory"))
+
+
+def _timed_out(outcomes: Sequence[Outcome]) -> bool:
+    return outcomes[0].error is not None and outcomes[0].error.kind == "timeout"
 
 
 def _close(results: Iterator[Any]) -> None:

@@ -12,7 +12,7 @@ from truefit.core.job import Plan
 from truefit.core.key import Keys, Unions
 from truefit.core.outcome import Failure, Outcome, grouped_failures
 from truefit.core.outcomes import Outcomes
-from truefit.core.task import Ask, Fit, FitTask
+from truefit.core.task import Ask, Fit, FitTask, TimedTasks
 from truefit.engine.leaders import Leaders
 
 
@@ -28,6 +28,7 @@ class Run:
     leaders: Leaders = field(default_factory=Leaders)
     result: Any = None
     error: BaseException | None = None
+    fit_seconds: float | None = None
     doomed: Failure | None = None
     finished: bool = False
 
@@ -56,7 +57,9 @@ class Run:
     def _advance(self, step: Callable[[], Sequence[FitTask]]) -> None:
         self.doomed, self.tasks = None, ()  # so that they are not held while the plan makes others
         try:
-            self.tasks = list(step())
+            asked = step()
+            self.tasks = list(asked)
+            self.fit_seconds = asked.fit_seconds if isinstance(asked, TimedTasks) else None
         except StopIteration as stop:
             self.result, self.finished = stop.value, True
         except Exception as error:
@@ -123,6 +126,12 @@ class Batch:
         for key, together in asks.items():
             want = self.wants[key]
             want.fit = replace(want.fit, asks=unions.of(together), keep_model=want.needs_model())
+
+    @property
+    def fit_seconds(self) -> float | None:
+        """Seconds that a fit may take, where all plans have a limit."""
+        limits = [run.fit_seconds for run in self.runs if run.fit_seconds is not None]
+        return max(limits) if len(limits) == len(self.runs) else None
 
     def missing_asks(self, want: Want, outcome: Outcome) -> tuple[Ask, ...]:
         """Asks that a stored outcome cannot answer."""

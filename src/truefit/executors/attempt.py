@@ -1,34 +1,47 @@
-"""Attempt: a job run to its end, by the code that it is identified with, and watched for hidden inputs."""
+"""Attempt: a job run to its end, whatever goes wrong being its own failure, and watched for hidden inputs."""
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from truefit.core.data import Data
-from truefit.core.environment import Environments
-from truefit.core.fingerprint import Fingerprint, Unkeyable
+from truefit.core.fingerprint import Fingerprint
+from truefit.core.forks import forks_end_here
 from truefit.core.hidden_inputs import HiddenInputs
 from truefit.core.job import Job
 from truefit.core.outcome import Failure, Outcome
 from truefit.core.task import Origin
 
-#: Estimators whose fingerprint is remembered; beyond that all are forgotten.
-_MANY = 1000
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)  # those by which a run is ended
 
 
 def run_job(job: Job, data: Data) -> list[Outcome]:
-    """Return the outcomes of a job; only an interrupt gets through."""
-    own = [(estimator, origin) for estimator, origin in _origins(job) if origin.own_code]
+    """Return the outcomes of a job; only an interrupt gets through.
+
+    What a fit has forked ends with it. The working folder, the file mode mask, the handlers of SIGINT and SIGTERM and
+    numpy's error state are afterwards as they were before, so that the next fit does not depend on this one.
+    """
+    # They are the whole process's: where fits run in several threads, one must not undo what another needs.
+    before = ProcessState.now() if threading.current_thread() is threading.main_thread() else None
+    own = [(estimator, origin) for estimator, origin in origins(job) if origin.own_code]
     changed = _changed(own)
     try:
-        with HiddenInputs(own_code=bool(own)) as watch:
+        with forks_end_here(), HiddenInputs(own_code=bool(own)) as watch:
             outcomes = job.run(data)
     except (Exception, SystemExit) as error:
         return job.failed(Failure.of(error))
-    reason = watch.reason or (
-        "changes or depends on values that change while it runs" if own and _changed(own) else None
-    )
+    finally:
+        if before is not None:
+            before.restore()
+    reason = watch.reason or ("changes values that it depends on" if _changed(own) and not changed else None)
     if reason is None and changed:
         reason = "depends on values that have changed since the call began"
     if reason is not None:
@@ -37,7 +50,7 @@ def run_job(job: Job, data: Data) -> list[Outcome]:
     return outcomes
 
 
-def _origins(job: Job) -> Iterator[tuple[Any, Origin]]:
+def origins(job: Job) -> Iterator[tuple[Any, Origin]]:
     """Return the different estimators of a job with their origins."""
     seen: set[int] = set()
     for fit in job.fits:
@@ -50,50 +63,37 @@ def _changed(own: Iterable[tuple[Any, Origin]]) -> bool:
     return any(Fingerprint(estimator, tolerant=True).digest != origin.fingerprint for estimator, origin in own)
 
 
-class Agreement:
-    """Checks in a worker that it would run the code that a job is identified with.
+@dataclass(frozen=True)
+class ProcessState:
+    """What a fit can change for all that runs after it, as far as it is cheap to undo."""
 
-    A worker is another process: it imports modules from files that may have been edited since, and knows nothing of
-    what was changed at run time in the process that sends the jobs.
-    """
+    folder: str | None
+    mask: int
+    handlers: list[Any]
+    float_errors: Any
 
-    def __init__(self) -> None:
-        self._environments = Environments()
-        self._known: dict[int, tuple[Any, Fingerprint]] = {}
+    @classmethod
+    def now(cls) -> ProcessState:
+        """Return the state of this process."""
+        mask = os.umask(0o077)
+        os.umask(mask)
+        return cls(_folder(), mask, [signal.getsignal(each) for each in _SIGNALS], np.geterr())
 
-    def run_job(self, job: Job, data: Data) -> list[Outcome]:
-        """Run a job, or refuse it with a failure of the kind "other code"."""
-        for estimator, origin in _origins(job):
-            if not self._same(estimator, origin):
-                name = type(estimator).__name__
-                return job.failed(
-                    Failure(
-                        "other code",
-                        f"A worker must run the same code as the process that sends the fits. For {name} it has other "
-                        "code: a module or package was edited after it was imported, or something was changed at run "
-                        "time. Restart Python, or run with workers=1.",
-                    )
-                )
-        return run_job(job, data)
+    def restore(self) -> None:
+        """Undo what has changed since."""
+        os.umask(self.mask)
+        if self.folder is not None and _folder() != self.folder:
+            with suppress(OSError):  # it is gone
+                os.chdir(self.folder)
+        for each, handler in zip(_SIGNALS, self.handlers, strict=True):
+            if handler is not None and signal.getsignal(each) is not handler:
+                signal.signal(each, handler)
+        if np.geterr() != self.float_errors:
+            np.seterr(**self.float_errors)
 
-    def _same(self, estimator: Any, origin: Origin) -> bool:
-        found = self._fingerprint(estimator, origin)
-        if found.digest != origin.fingerprint:
-            return False
-        if origin.environment is None:
-            return True
-        try:
-            return self._environments.digest(found.packages, found.classes, files=origin.files) == origin.environment
-        except Unkeyable:
-            return False
 
-    def _fingerprint(self, estimator: Any, origin: Origin) -> Fingerprint:
-        if origin.own_code:  # which may have changed since
-            return Fingerprint(estimator, tolerant=True)
-        known = self._known.get(id(estimator))
-        if known is None:
-            if len(self._known) >= _MANY:
-                self._known.clear()
-            # The estimator is held so that its id stays its own.
-            known = self._known[id(estimator)] = estimator, Fingerprint(estimator, tolerant=True)
-        return known[1]
+def _folder() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:  # removed
+        return None

@@ -21,9 +21,10 @@ _FAREWELL_SECONDS = 1.0
 class Crew:
     """Hands at work, and the ear that listens to all of them."""
 
-    def __init__(self, workers: int, threads: int) -> None:
+    def __init__(self, workers: int, threads: int, memory: int | None = None) -> None:
         self.workers = workers
         self.threads = threads
+        self.memory = memory
         self.hands: list[Hand] = []
         self.shipper = Shipper()
         self._selector = selectors.DefaultSelector()
@@ -43,7 +44,7 @@ class Crew:
 
     def start(self) -> Hand:
         """Start a worker; it can be given errands at once."""
-        hand = Hand(self.threads)
+        hand = Hand(self.threads, self.memory)
         self.hands.append(hand)
         self._selector.register(hand.channel.socket, selectors.EVENT_READ, hand)
         return hand
@@ -114,7 +115,8 @@ class Crew:
         if self.of_another_process:
             return
         self.dismissals += 1
-        self.stop_busy()
+        for hand in [hand for hand in self.hands if hand.errands or not hand.ready]:
+            self.lose(hand)
         for hand in self.hands:
             with suppress(OSError):
                 hand.channel.socket.shutdown(socket.SHUT_RDWR)

@@ -19,7 +19,7 @@ from truefit.core.errors import ExecutorError
 from truefit.core.job import Job
 from truefit.core.outcome import Failure, Outcome
 from truefit.executors.cluster import Cluster
-from truefit.executors.limits import KILLS, limit_in_words, limit_of
+from truefit.executors.limits import KILLS, limit_in_words, limit_of, past
 from truefit.executors.mark import Mark
 from truefit.executors.packing import PackedJob, Packer, unpacked_outcomes
 from truefit.executors.parcel import Parcel, Reply, Terms, deliver, run_here
@@ -84,11 +84,11 @@ class Dispatch:
         self._marks_seen = True
         self._warned = False
 
-    def outcomes(self, jobs: Iterable[Job]) -> Iterator[list[Outcome]]:
-        """Yield the outcomes of each job."""
+    def outcomes(self, jobs: Iterable[Job], deadline: float | None = None) -> Iterator[list[Outcome]]:
+        """Yield the outcomes of each job that is done before a deadline."""
         trials = self._trials(jobs)
         try:
-            while True:
+            while not past(deadline):
                 self._fill(trials)
                 if self._finished:
                     yield self._finished.popleft()
@@ -98,6 +98,9 @@ class Dispatch:
                     self._gather(_CARE_SECONDS if self.timeout is None else _LOOK_SECONDS)
                 else:
                     return
+            self._gather(0.0)
+            while self._finished:
+                yield self._finished.popleft()
         except ExecutorError:
             while self._finished:
                 yield self._finished.popleft()

@@ -62,10 +62,12 @@ class FuturesExecutor:
         self._shipper = Shipper()
         self._end = weakref.finalize(self, self._pool.close)
 
-    def map(self, jobs: Iterable[Job], data: Data) -> Iterator[list[Outcome]]:
+    def map(
+        self, jobs: Iterable[Job], data: Data, *, deadline: float | None = None, fit_seconds: float | None = None
+    ) -> Iterator[list[Outcome]]:
         """Run the jobs and yield their outcomes as they finish, in any order."""
         terms = Terms(packed(Surroundings.here()), self.threads)
-        yield from Dispatch(self._pool, self._shipper, data, terms, self.timeout).outcomes(jobs)
+        yield from Dispatch(self._pool, self._shipper, data, terms, self.timeout).outcomes(jobs, deadline)
 
     def close(self) -> None:
         """Remove what was shipped, and shut down what is ours: never the executor that was passed in."""

@@ -38,12 +38,13 @@ class Errand:
 class Hand:
     """A process, the channel to it, and the errands that it has been given, the one that runs first."""
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, memory: int | None = None) -> None:
         self.errands: deque[Errand] = deque()
         self.ready = False  # has said that it is there
         self.loaded = False  # has the data of the orders that it was given last
         self.alone = False  # runs an errand that has killed before: nothing may wait behind it
         self.clock: float | None = None  # from when the limit of the running errand counts
+        self.jobs_done = 0
         self.born = time.monotonic()
         self.last_words = ""  # of one that never got ready: the end of what it wrote to stderr
         self._orders: bytes | None = None
@@ -53,13 +54,13 @@ class Hand:
         ours.setblocking(False)
         self.channel = Channel(ours)
         with theirs:
-            self.process = self._start(theirs.fileno(), threads)
+            self.process = self._start(theirs.fileno(), threads, memory)
 
-    def _start(self, end: int, threads: int) -> subprocess.Popen[bytes]:
+    def _start(self, end: int, threads: int, memory: int | None) -> subprocess.Popen[bytes]:
         environment = {**os.environ, MARKER: "1", **dict.fromkeys(VARIABLES, str(threads))}
         path = [entry for entry in sys.path if isinstance(entry, str)]
         stderr = _copy_of_stderr()
-        code = _BOOT.format(path=path, arguments=f"{end}, {stderr}, {os.getpid()}, {threads}")
+        code = _BOOT.format(path=path, arguments=f"{end}, {stderr}, {os.getpid()}, {threads}, {memory}")
         try:
             return subprocess.Popen(
                 [sys.executable, "-c", code],

@@ -1,12 +1,44 @@
-"""Limits: how long a fit may take, and how often it may kill its worker."""
+"""Limits: how long a fit may take, how much memory it may use, and how often it may kill its worker."""
 
 from __future__ import annotations
+
+import time
+from dataclasses import dataclass
 
 from truefit.core.errors import InvalidInput
 from truefit.core.job import Job
 
 #: Workers that a job may kill before it is given up: the first may have died of something else.
 KILLS = 2
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What holds for the fits of one map.
+
+    Parameters
+    ----------
+    timeout : float, optional
+        Seconds that a fit may take.
+    memory : int, optional
+        Bytes that a worker may have.
+    deadline : float, optional
+        When all of them end, in seconds of ``time.monotonic()``.
+    """
+
+    timeout: float | None = None
+    memory: int | None = None
+    deadline: float | None = None
+
+    @property
+    def late(self) -> bool:
+        """Whether the deadline has passed."""
+        return past(self.deadline)
+
+
+def past(deadline: float | None) -> bool:
+    """Whether a deadline has passed."""
+    return deadline is not None and time.monotonic() > deadline
 
 
 def limit_of(job: Job, timeout: float) -> float:

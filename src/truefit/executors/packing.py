@@ -64,7 +64,7 @@ class Packer:
                 "raised",
                 f"An estimator must be picklable to be fitted in a worker. Got {names}, for which pickling says: "
                 f"{type(error).__name__}: {error}. Leave out what cannot be pickled (locks, open files, connections), "
-                "or run with workers=1.",
+                "or run with workers=1 and no budget, timeout or memory limit.",
             )
 
     def _part(self, thing: Any, parts: dict[int, Part]) -> int:
@@ -156,7 +156,7 @@ def packed_outcomes(job: Job, outcomes: Iterable[Outcome]) -> bytes:
     except Exception as error:
         message = (
             f"The outcome of a fit must be picklable to come back from a worker. Got {type(error).__name__}: {error}. "
-            "Make the model picklable, or run with workers=1."
+            "Make the model picklable, or run with workers=1 and no budget, timeout or memory limit."
         )
         return packed(Failure("raised", message))
 

@@ -13,7 +13,8 @@ from typing import Any
 from truefit.core.data import Data
 from truefit.core.job import Job
 from truefit.core.outcome import Failure, Outcome
-from truefit.executors.attempt import Agreement, run_job
+from truefit.executors.agreement import Agreement
+from truefit.executors.attempt import run_job
 from truefit.executors.manifest import Absent
 from truefit.executors.mark import Mark
 from truefit.executors.packing import Unpacker, packed, packed_outcomes

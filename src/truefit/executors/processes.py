@@ -15,7 +15,8 @@ from truefit.core.errors import ExecutorError, InvalidInput
 from truefit.core.job import Job
 from truefit.core.outcome import Outcome
 from truefit.executors.crew import Crew
-from truefit.executors.limits import checked_timeout
+from truefit.executors.limits import Limits, checked_timeout
+from truefit.executors.memory import bytes_of, check_can_measure
 from truefit.executors.packing import packed
 from truefit.executors.round import Round
 from truefit.executors.surroundings import Surroundings
@@ -40,6 +41,8 @@ class ProcessExecutor:
         with its worker.
     threads : int, default=1
         Threads of BLAS and OpenMP inside a fit.
+    memory : int or str, optional
+        Memory that a worker may have, such as "4GB". A fit that exceeds it is stopped with its worker.
 
     Examples
     --------
@@ -50,18 +53,31 @@ class ProcessExecutor:
     []
     """
 
-    def __init__(self, workers: int, timeout: float | None = None, threads: int = 1) -> None:
+    def __init__(self, workers: int, timeout: float | None = None, threads: int = 1, memory: Any = None) -> None:
         self.workers = _checked_workers(workers)
         self.timeout = checked_timeout(timeout, "ProcessExecutor")
         self.threads = checked_threads(threads, "ProcessExecutor")
+        self.memory = bytes_of(memory)
+        if self.memory is not None:
+            check_can_measure()
         self._hire()
 
     def _hire(self) -> None:
-        self._crew = Crew(self.workers, self.threads)
+        self._crew = Crew(self.workers, self.threads, self.memory)
         self._turn = threading.Lock()
         self._end = weakref.finalize(self, self._crew.dismiss)
 
-    def map(self, jobs: Iterable[Job], data: Data) -> Iterator[list[Outcome]]:
+    def start(self, data: Data) -> None:
+        """Start the workers for a table now, so that they are there when the first job is."""
+        if self._crew.of_another_process:
+            self._hire()
+        self._crew.workers = affordable(self.workers, data)
+        while self._crew.has_room:
+            self._crew.start()
+
+    def map(
+        self, jobs: Iterable[Job], data: Data, *, deadline: float | None = None, fit_seconds: float | None = None
+    ) -> Iterator[list[Outcome]]:
         """Run the jobs and yield their outcomes as they finish, in any order."""
         if self._crew.of_another_process:
             self._hire()
@@ -72,13 +88,14 @@ class ProcessExecutor:
             )
         try:
             self._crew.workers = affordable(self.workers, data)
-            yield from Round(self._crew, jobs, lambda: self._orders(data), self.timeout).outcomes()
+            limits = Limits(_shorter(self.timeout, fit_seconds), self.memory, deadline)
+            yield from Round(self._crew, jobs, lambda: self._orders(data, limits), limits).outcomes()
         finally:
             self._turn.release()
 
-    def _orders(self, data: Data) -> bytes:
+    def _orders(self, data: Data, limits: Limits) -> bytes:
         shipment = self._crew.shipper.ship(data)
-        return packed(Orders(shipment, Surroundings.here(), self.timeout is not None))
+        return packed(Orders(shipment, Surroundings.here(), limits.timeout is not None))
 
     def close(self) -> None:
         """Stop the workers and remove what was shipped to them; a later map starts anew."""
@@ -94,10 +111,14 @@ class ProcessExecutor:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A copy is one with the same settings: processes cannot be copied, and estimators that hold one are cloned.
-        return type(self), (self.workers, self.timeout, self.threads)
+        return type(self), (self.workers, self.timeout, self.threads, self.memory)
 
     def __repr__(self) -> str:
         return f"ProcessExecutor(workers={self.workers}, timeout={self.timeout}, threads={self.threads})"
+
+
+def _shorter(timeout: float | None, other: float | None) -> float | None:
+    return min((each for each in (timeout, other) if each is not None), default=None)
 
 
 def _checked_workers(workers: int) -> int:

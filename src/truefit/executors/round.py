@@ -16,7 +16,8 @@ from truefit.core.outcome import Failure, Outcome
 from truefit.executors.channel import DONE, LOADED, NO_DATA, READY, STARTED, Message
 from truefit.executors.crew import Crew
 from truefit.executors.hand import Errand, Hand
-from truefit.executors.limits import KILLS, limit_in_words, limit_of
+from truefit.executors.limits import KILLS, Limits, limit_in_words, limit_of
+from truefit.executors.memory import exceeded, exceeds
 from truefit.executors.packing import Packer, unpacked_outcomes
 
 #: A job whose classes are being imported has this long to start before its limit counts.
@@ -26,14 +27,17 @@ _AHEAD_SECONDS, _AHEAD_JOBS = 0.02, 32
 #: Longer jobs are handed out one at a time: the next may find another worker free.
 _LONG_SECONDS = 0.5
 _DRAIN_SECONDS = 0.2
+#: How often the memory of workers is measured. A process fills some 100 MB in this time.
+_MEMORY_SECONDS = 0.05
 
 
 class Round:
     """Feeds workers and listens to them."""
 
-    def __init__(self, crew: Crew, jobs: Iterable[Job], orders: Callable[[], bytes], timeout: float | None) -> None:
+    def __init__(self, crew: Crew, jobs: Iterable[Job], orders: Callable[[], bytes], limits: Limits) -> None:
         self.crew = crew
-        self.timeout = timeout
+        self.limits = limits
+        self.timeout = limits.timeout
         self._orders = cache(orders)  # not before there is a job: it ships the data
         self._dismissals = crew.dismissals
         self._source = iter(jobs)
@@ -44,12 +48,16 @@ class Round:
         self._ahead = 0
         self._slowest = 0.0
         self._heard = time.monotonic()
+        self._measured = 0.0
 
     def outcomes(self) -> Iterator[list[Outcome]]:
         """Yield the outcomes of each job."""
         try:
             while True:
                 self._check_open()
+                if self.limits.late:
+                    self._drain()
+                    break
                 self._feed()
                 if self._finished:
                     yield self._finished.popleft()
@@ -60,6 +68,8 @@ class Round:
                     self._listen(self._patience())
                 else:
                     return
+            while self._finished:
+                yield self._finished.popleft()
         except ExecutorError:
             while self._finished:
                 yield self._finished.popleft()
@@ -125,6 +135,8 @@ class Round:
                 self._mourn(hand)
         if self.timeout is not None:
             self._check_clocks(self.timeout)
+        if self.limits.memory is not None:
+            self._check_memory(self.limits.memory)
 
     def _take(self, hand: Hand, message: Message) -> None:
         if message.kind == READY:
@@ -136,6 +148,7 @@ class Round:
             hand.clock = time.monotonic()
         elif message.kind == DONE:
             errand = hand.errands.popleft()
+            hand.jobs_done += 1
             self._finished.append(unpacked_outcomes(message.body, errand.job))
             self._learn(message.seconds)
             hand.alone = False
@@ -157,15 +170,18 @@ class Round:
         self._ahead = 0 if self._slowest > _LONG_SECONDS else min(few, _AHEAD_JOBS)
 
     def _patience(self) -> float:
-        if self.timeout is None:
-            return 1.0
+        longest = 1.0 if self.limits.memory is None else _MEMORY_SECONDS
         now = time.monotonic()
+        if self.limits.deadline is not None:
+            longest = min(longest, max(self.limits.deadline - now, 0.001))
+        if self.timeout is None:
+            return longest
         left = [
             hand.clock + limit_of(hand.errands[0].job, self.timeout) - now
             for hand in self.crew.hands
             if hand.errands and hand.clock is not None
         ]
-        return min([1.0, *(max(seconds, 0.001) for seconds in left)])
+        return min([longest, *(max(seconds, 0.001) for seconds in left)])
 
     def _check_clocks(self, timeout: float) -> None:
         now = time.monotonic()
@@ -177,6 +193,24 @@ class Round:
                 self._again.extendleft(reversed(hand.errands))
                 self.crew.lose(hand)
                 self._finished.append(late.job.failed(_timeout(late.job, timeout)))
+
+    def _check_memory(self, limit: int) -> None:
+        now = time.monotonic()
+        if now - self._measured < _MEMORY_SECONDS:
+            return
+        self._measured = now
+        for hand in list(self.crew.hands):
+            if not (hand.loaded and hand.errands) or not exceeds(hand.process.pid, limit):
+                continue
+            large = hand.errands.popleft()
+            self._again.extendleft(reversed(hand.errands))
+            self.crew.lose(hand)
+            if hand.jobs_done and not large.kills:
+                # Some of the memory may be left from earlier fits: a new worker shows what this one needs by itself.
+                large.kills += 1
+                self._again.appendleft(large)
+            else:
+                self._finished.append(large.job.failed(exceeded(limit)))
 
     def _mourn(self, hand: Hand) -> None:
         self._again.extendleft(reversed(hand.errands))

@@ -8,6 +8,7 @@ from truefit.core.data import Data
 from truefit.core.job import Job
 from truefit.core.outcome import Outcome
 from truefit.executors.attempt import run_job
+from truefit.executors.limits import past
 from truefit.executors.threads import checked_threads, limited_threads
 
 
@@ -30,10 +31,14 @@ class SerialExecutor:
     def __init__(self, threads: int = 1) -> None:
         self.threads = checked_threads(threads, "SerialExecutor")
 
-    def map(self, jobs: Iterable[Job], data: Data) -> Iterator[list[Outcome]]:
-        """Run the jobs in their order."""
+    def map(
+        self, jobs: Iterable[Job], data: Data, *, deadline: float | None = None, fit_seconds: float | None = None
+    ) -> Iterator[list[Outcome]]:
+        """Run the jobs in their order; a deadline is looked at between them."""
         with limited_threads(self.threads):
             for job in jobs:
+                if past(deadline):
+                    return
                 yield run_job(job, data)
 
     def close(self) -> None:

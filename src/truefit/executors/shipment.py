@@ -7,6 +7,7 @@ import io
 import mmap
 import os
 import shutil
+import subprocess
 import tempfile
 import time
 import weakref
@@ -26,6 +27,8 @@ _PREFIX = "truefit-"
 _ALIVE = "alive"
 #: A folder is another process's beginning, not its remains, until it is this old.
 _SECONDS_TO_LOCK = 60.0
+#: Waits until its input is closed, which a process does whatever it ends by, and removes a folder.
+_REMOVER = """trap '' INT TERM HUP; read -r _; rm -rf -- "$0" """
 
 _here: weakref.WeakValueDictionary[str, Data] = weakref.WeakValueDictionary()
 
@@ -80,7 +83,9 @@ class Shipper:
             lock = open(self._folder / _ALIVE, "w")  # noqa: SIM115 - held until the folder goes
             with suppress(OSError):  # where files cannot be locked, nothing is swept either
                 fcntl.flock(lock, fcntl.LOCK_EX)
-            self._removal = weakref.finalize(self, _remove_folder, self._folder, lock, os.getpid())
+            self._removal = weakref.finalize(
+                self, _remove_folder, self._folder, lock, _remover(self._folder), os.getpid()
+            )
         return self._folder
 
     def ship(self, data: Data) -> Shipment:
@@ -178,7 +183,27 @@ def _remove_file(path: Path, owner: int) -> None:
             path.unlink()
 
 
-def _remove_folder(folder: Path, lock: io.TextIOWrapper, owner: int) -> None:
+def _remover(folder: Path) -> subprocess.Popen[bytes] | None:
+    """Start a process that removes the folder if this one ends without doing so: by SIGTERM or SIGKILL.
+
+    A signal handler could do it only for SIGTERM, would be the whole program's, and would wait for a fit to return.
+    """
+    try:
+        return subprocess.Popen(
+            ["/bin/sh", "-c", _REMOVER, os.path.abspath(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            start_new_session=True,  # a signal to our process group is not for it
+        )
+    except OSError:  # no shell, or no room for one more process: the next run sweeps
+        return None
+
+
+def _remove_folder(folder: Path, lock: io.TextIOWrapper, remover: subprocess.Popen[bytes] | None, owner: int) -> None:
     if os.getpid() == owner:
         shutil.rmtree(folder, ignore_errors=True)
+        if remover is not None:
+            remover.communicate(b"\n")  # a forked child may hold the pipe open, so that closing it is not enough
     lock.close()

@@ -39,12 +39,14 @@ class ThreadExecutor:
         self.timeout = checked_timeout(timeout, "ThreadExecutor")
         self.threads = checked_threads(threads, "ThreadExecutor")
 
-    def map(self, jobs: Iterable[Job], data: Data) -> Iterator[list[Outcome]]:
+    def map(
+        self, jobs: Iterable[Job], data: Data, *, deadline: float | None = None, fit_seconds: float | None = None
+    ) -> Iterator[list[Outcome]]:
         """Run the jobs and yield their outcomes as they finish, in any order."""
         pool = ThreadPoolExecutor(self.workers, thread_name_prefix="truefit")
         try:
             with FuturesExecutor(pool, timeout=self.timeout, threads=self.threads) as executor:
-                yield from executor.map(jobs, data)
+                yield from executor.map(jobs, data, deadline=deadline)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)  # nobody waits for a fit that nobody wants any more
 

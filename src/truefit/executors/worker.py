@@ -16,8 +16,9 @@ from dataclasses import dataclass
 
 from truefit.core.data import Data
 from truefit.core.outcome import Failure
-from truefit.executors.attempt import Agreement
+from truefit.executors.agreement import Agreement
 from truefit.executors.channel import DONE, FORGET, JOB, LOADED, NO_DATA, PART, READY, STARTED, Channel, Message
+from truefit.executors.memory import limit_allocations, with_limit
 from truefit.executors.packing import Unpacker, packed, packed_outcomes
 from truefit.executors.shipment import Shipment
 from truefit.executors.surroundings import Surroundings
@@ -39,8 +40,9 @@ class Orders:
 class Service:
     """Does what comes through a channel, one thing after the other."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Channel, memory: int | None = None) -> None:
         self.channel = channel
+        self.memory = memory
         self.tables: dict[str, Data] = {}
         self.data: Data | None = None
         self.report_starts = False
@@ -88,13 +90,15 @@ class Service:
             start = time.perf_counter()
             outcomes = self._agreement.run_job(job, self.data)
             seconds = time.perf_counter() - start
+            if self.memory is not None:
+                outcomes = with_limit(outcomes, self.memory)
             content = packed_outcomes(job, outcomes)
         self.channel.send(DONE, message.number, content, seconds)
         if self.data.release is not None:
             self.data.release()
 
 
-def main(end: int, stderr: int, parent: int, threads: int) -> None:
+def main(end: int, stderr: int, parent: int, threads: int, memory: int | None = None) -> None:
     """Serve the parent at the other end of a socket."""
     _live_with(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
@@ -105,7 +109,9 @@ def main(end: int, stderr: int, parent: int, threads: int) -> None:
         os.dup2(stderr, 2)  # until here what went wrong was kept for the parent to show
         os.close(stderr)
         faulthandler.enable()
-        Service(channel).run()
+        if memory is not None:
+            limit_allocations(memory)
+        Service(channel, memory).run()
 
 
 def _live_with(parent: int) -> None:

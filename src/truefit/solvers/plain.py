@@ -13,6 +13,7 @@ from sklearn import get_config
 from sklearn.pipeline import Pipeline
 
 from truefit.core.data import Data
+from truefit.core.forks import forks_end_here
 from truefit.core.job import Job
 from truefit.core.metadata import fit_metadata
 from truefit.core.outcome import Answer, Failure, Outcome
@@ -24,6 +25,7 @@ logger = logging.getLogger("truefit")
 
 #: Rows are predicted on in blocks of about this size, so that a small training set does not need the whole X twice.
 BLOCK_BYTES = 64 << 20
+_DIMENSIONS: dict[Response, tuple[int, ...]] = {"predict": (1,), "predict_proba": (2,), "decision_function": (1, 2)}
 #: Classifiers of scikit-learn that predict the class of the largest probability, which they work out for it anew. By
 #: module and class: nothing is imported to look one up.
 _LIKELIEST = frozenset(
@@ -58,9 +60,10 @@ class PlainSolver:
 def fit_plain(fit: Fit, data: Data) -> Outcome:
     """Fit and answer; whatever goes wrong is a failure of this fit alone."""
     try:
-        model, seconds = train(fit, data) if fit.model is None else (fit.model, 0.0)
-        classes = model_classes(model, data)
-        answers = respond(model, fit.asks, data, classes)
+        with forks_end_here():  # not only at the end of a job: a job may have many fits, and each may fork
+            model, seconds = train(fit, data) if fit.model is None else (fit.model, 0.0)
+            classes = model_classes(model, data)
+            answers = respond(model, fit.asks, data, classes)
     except WrongAnswer as error:
         return Outcome(fit.key, error=Failure("wrong answer", str(error)))
     except (Exception, SystemExit) as error:
@@ -163,6 +166,10 @@ def as_answer(
     classes: npt.NDArray[Any] | None,
 ) -> Answer:
     """Pack values into an answer: labels as codes in the smallest integer type."""
+    if response == "predict_proba" and classes is not None and values.shape[1] != len(classes):
+        raise WrongAnswer(
+            f"predict_proba must return one column per class: {len(classes)}. Got {values.shape[1]} columns."
+        )
     if response != "predict":
         return Answer(response, tokens, values)
     if values.dtype.kind == "O":
@@ -183,6 +190,11 @@ def checked(values: Any, n: int, response: Response) -> npt.NDArray[Any]:
     if array.ndim == 0 or len(array) != n:
         got = "a single value" if array.ndim == 0 else f"{len(array)}"
         raise WrongAnswer(f"{response} must return one answer per row: {n}. Got {got}.")
+    if response == "predict" and array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]  # as scikit-learn's metrics take it
+    if array.ndim not in _DIMENSIONS[response]:
+        wanted = " or ".join(f"{each}-dimensional" for each in _DIMENSIONS[response])
+        raise WrongAnswer(f"{response} must return a {wanted} array. Got one of shape {array.shape}.")
     if array.dtype.kind == "f":
         # A decision may be infinite, a prediction may not.
         bad = np.isnan(array) if response == "decision_function" else ~np.isfinite(array)

@@ -13,6 +13,7 @@ from typing import Any
 from sklearn import get_config
 
 from truefit.core.data import Data
+from truefit.core.forks import forks_end_here
 from truefit.core.job import Job, Solver
 from truefit.core.outcome import Outcome
 from truefit.core.seeds import seeded
@@ -248,10 +249,11 @@ def _fitted(shared: SharedSteps, data: Data, *, apart: bool) -> FittedSteps:
     for i, link in enumerate(links):
         name, step = first.estimator.steps[link.place]
         step = seeded(step, seeds_of(name, first.seeds))
-        if apart and has_parts(step):
-            step, X = parts.fit_transform(step, X, y, _name(shared, data, i))
-        else:
-            X = step.fit_transform(X, y) if hasattr(step, "fit_transform") else step.fit(X, y).transform(X)
+        with forks_end_here():
+            if apart and has_parts(step):
+                step, X = parts.fit_transform(step, X, y, _name(shared, data, i))
+            else:
+                X = step.fit_transform(X, y) if hasattr(step, "fit_transform") else step.fit(X, y).transform(X)
         steps.append(step)
     return FittedSteps(steps, X, time.perf_counter() - start)
 

@@ -324,6 +324,20 @@ class ExecutorContract:
         next(outcomes)
         _close(outcomes)  # a suite that hangs for minutes here has failed
 
+    def test_a_deadline_ends_the_map(self, executor: Executor) -> None:
+        """What is done by then has outcomes; what runs is stopped where that can be done, and has none."""
+        data = some_data()
+        list(executor.map(some_jobs(data, 30, seconds=0.02), data))  # the workers are there
+        long = Script(seconds=300 if self.can_kill else 1.0)
+        jobs = [job(data, Script(), name="short"), *(job(data, long, name=str(i)) for i in range(20))]
+        deadline = time.monotonic() + 2.0
+        found = by_key(executor.map(iter(jobs), data, deadline=deadline))
+        assert time.monotonic() - deadline < 5.0
+        assert "short/0" in found
+        assert len(found) < len(jobs)
+        again = some_jobs(data, 10)
+        assert_as_here(executor.map(again, data, deadline=time.monotonic() + 600), again, data)
+
     def test_a_fit_past_its_limit_is_its_own_failure(self, strict: Executor) -> None:
         """It is a timeout, and neighbours get their answers."""
         data = some_data()

@@ -81,7 +81,10 @@ class Course:
             if len(found) == len(splits[size]) and all(outcome is not None for outcome in found):
                 self._take(size, splits[size], [outcome for outcome in found if outcome is not None])
         if late and not self.points:
-            raise BudgetSpent("The time was spent before a first point of the curve was measured.")
+            raise BudgetSpent(
+                "The time budget was exhausted before a first point of the curve was measured. Give it more time, "
+                "smaller sizes or a faster model."
+            )
         return late
 
     def _take(self, size: int, splits: Sequence[Any], outcomes: Sequence[Outcome]) -> None:

@@ -12,7 +12,7 @@ from truefit.core.errors import BudgetSpent, FitError
 from truefit.core.job import Plan
 from truefit.core.outcome import Outcome
 from truefit.core.rows import Rows
-from truefit.core.task import FitTask
+from truefit.core.task import FitTask, TimedTasks
 from truefit.methods.selection.heat import NOT_FITTED
 from truefit.methods.selection.race import Race
 from truefit.methods.selection.search import Nested, search_plan
@@ -26,6 +26,9 @@ from truefit.methods.words import seconds as spoken_seconds
 _RACE_FROM = 30.0
 #: With a budget, candidates are first fitted on so many rows of a table that has many times more.
 _PILOT_ROWS, _PILOT_FROM = 2000, 10_000
+#: A fit on these few rows may take such a share of the budget in any case; one on the first fold so many times what it
+#: could take on every fold.
+_PILOT_SHARE, _FIRST_FOLD_FACTOR = 0.1, 1.25
 #: Candidates are left out as long as so many are there to choose among, and if they take such a share of the time.
 _FEWEST, _WORTH_SAVING = 4, 0.05
 
@@ -91,17 +94,36 @@ class Choosing:
             return
         rows = sample_rows(terms.data, _PILOT_ROWS, least=1, random_state=terms.random_state)
         names = list(self.names)
-        try:
-            outcomes = yield [FitTask(terms.candidates.estimators[name], Rows.of(rows)) for name in names]
-        except BudgetSpent as spent:
-            raise BudgetSpent(self._too_short) from spent
-        self._drop_failed(names, outcomes)
         # Time grows about as the rows do or faster, but for what every fit takes anyway: hence no more than half of it.
         growth = 0.5 * terms.splits.mean_train_rows / len(rows) * terms.work(nested=False)
+        longest = max(allowed / growth, _PILOT_SHARE * terms.allowance.budget)
+        tasks = [FitTask(terms.candidates.estimators[name], Rows.of(rows)) for name in names]
+        try:
+            outcomes: Sequence[Outcome | None] = yield TimedTasks(tasks, longest)
+        except BudgetSpent as spent:
+            outcomes = spent.outcomes
+            self._drop_unfinished(
+                names,
+                outcomes,
+                f"too slow for the budget: a fit on {len(rows):,} rows was not done in {spoken_seconds(longest)}",
+                spent,
+            )
+        self._drop_failed(names, outcomes)
         for name, outcome in zip(names, outcomes, strict=True):
+            if outcome is None:
+                continue
             expected = growth * outcome.fit_seconds
             if name in self.names and len(self.names) > 1 and expected > allowed:
                 self._drop(name, 0, self._too_slow(expected, allowed))
+
+    def _drop_unfinished(
+        self, names: Sequence[str], outcomes: Sequence[Outcome | None], reason: str, spent: BudgetSpent
+    ) -> None:
+        for name, outcome in zip(names, outcomes, strict=True):
+            if outcome is None:
+                self._drop(name, 0, reason)
+        if not self.names:
+            raise BudgetSpent(self._too_short) from spent
 
     def _too_slow(self, expected: float, allowed: float) -> str:
         return (
@@ -121,15 +143,15 @@ class Choosing:
         """Fit all on the first fold, which the search asks for again."""
         terms, split = self.terms, self.terms.splits[0]
         names = list(self.names)
+        tasks = [terms.task(name, split) for name in names]
+        if terms.allowance.budget is not None:
+            # One that takes longer cannot be fitted on every fold in time, and would leave no time for the others.
+            tasks = TimedTasks(tasks, _FIRST_FOLD_FACTOR * terms.allowance.whole / terms.work(nested=False))
         try:
-            outcomes: Sequence[Outcome | None] = yield [terms.task(name, split) for name in names]
+            outcomes: Sequence[Outcome | None] = yield tasks
         except BudgetSpent as spent:
             outcomes = spent.outcomes
-            for name, outcome in zip(names, outcomes, strict=True):
-                if outcome is None:
-                    self._drop(name, 0, "the time was spent before its first fit was done")
-            if not self.names:
-                raise BudgetSpent(self._too_short) from spent
+            self._drop_unfinished(names, outcomes, "too slow for the budget: its first fit was not done in time", spent)
         self._drop_failed(names, outcomes)
         for name, outcome in zip(names, outcomes, strict=True):
             if name in self.names and outcome is not None:

@@ -1,0 +1,94 @@
+"""A budget stops a fit that is running, whatever it does, and what was finished is the answer."""
+
+import time
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import make_classification
+from sklearn.dummy import DummyClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import SVC
+
+from truefit import Engine, learning_curve, study
+from truefit.core.errors import BudgetSpent
+
+X, y = make_classification(200, 4, random_state=0)
+
+
+class Slow(ClassifierMixin, BaseEstimator):
+    """Takes its time from a number of rows on."""
+
+    def __init__(self, seconds=100.0, from_rows=0):
+        self.seconds = seconds
+        self.from_rows = from_rows
+
+    def fit(self, X, y):
+        if len(X) >= self.from_rows:
+            time.sleep(self.seconds)
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return (X[:, 0] > 0).astype(int)
+
+
+def within(budget):
+    """Seconds that a call with a budget may take."""
+    return 1.1 * budget + 5
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_study_ends_in_time_with_what_it_has(workers):
+    models = {"slow": Slow(), "dummy": DummyClassifier(), "bayes": GaussianNB()}
+    with Engine(workers=workers, on_error="record") as engine:
+        start = time.monotonic()
+        result = study(X, y, models, budget=20, engine=engine)
+        assert time.monotonic() - start < within(20)
+        assert engine.stats.failed == 0  # not done is not failed
+    assert result.best == "bayes"
+    assert "slow" in str(result)
+
+
+def test_a_study_of_which_nothing_was_done_in_time_says_so():
+    start = time.monotonic()
+    with pytest.raises(BudgetSpent, match=r"The budget of 3 s was spent before .* Give it more time") as caught:
+        study(X, y, {"slow": Slow()}, budget="3s")
+    assert time.monotonic() - start < within(3)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_learning_curve_ends_in_time_with_what_it_has():
+    start, limit = time.monotonic(), {"seconds": 8}
+    with Engine() as engine:
+        curve = learning_curve(Slow(from_rows=70), X, y, k=3, budget=limit, schedule=[30, 60, 120], engine=engine)
+    assert time.monotonic() - start < within(8)
+    assert list(curve.sizes) == [30, 60]
+    assert curve.rule == "time"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_fit_in_compiled_code_is_stopped(workers):
+    rng = np.random.default_rng(0)
+    many, noise = rng.normal(size=(8000, 20)), rng.integers(0, 2, 8000)
+    with Engine(workers=workers, on_error="record") as engine:
+        start = time.monotonic()
+        result = study(
+            many, noise, {"svm": SVC(C=1e9, gamma=5.0), "dummy": DummyClassifier()}, budget=20, engine=engine
+        )
+        assert time.monotonic() - start < within(20)
+        start, limit = time.monotonic(), {"seconds": 3}
+        with pytest.raises(BudgetSpent, match="before a first point"):
+            learning_curve(SVC(C=1e9, gamma=5.0), many, noise, k=3, budget=limit, schedule=[8000], engine=engine)
+        assert time.monotonic() - start < within(3)
+    assert result.best == "dummy"
+
+
+def test_a_later_call_without_a_budget_runs_here_again():
+    with Engine() as engine:
+        study(X, y, {"dummy": DummyClassifier()}, budget=20, engine=engine)
+        learning_curve(GaussianNB(), X, y, k=3, engine=engine)
+        assert engine._one_worker is not None
+        assert engine._executor_for([], with_deadline=False) is engine._executor
+        assert engine._executor_for([], with_deadline=True) is engine._one_worker
