@@ -15,10 +15,12 @@ from truefit.cli import (  # noqa: F401  (each adds its command)
     study,
 )
 from truefit.cli.app import app
+from truefit.cli.standard_output import claim_standard_output
 
 
 def main() -> None:
     """Run the command line."""
+    claim_standard_output()
     app()
 
 

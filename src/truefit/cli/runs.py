@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +12,7 @@ import typer
 from truefit.cli.app import app, in_plain_words
 from truefit.cli.kept import open_store
 from truefit.cli.options import JsonOption
+from truefit.cli.standard_output import echo, results
 from truefit.core.kept_report import KeptReport
 
 
@@ -31,19 +31,19 @@ def runs(
     if as_json:
         listed = [{"id": r.id, "made_at": r.made_at, "kind": r.content["kind"], "headline": r.content["headline"],
                    "made": dict(r.made)} for r in reports]  # fmt: skip
-        typer.echo(json.dumps({"fits": fits, "reports": listed}, indent=2))
+        echo(json.dumps({"fits": fits, "reports": listed}, indent=2))
         return
-    if sys.stdout.isatty() and reports:
+    if results().isatty() and reports:
         _print_table(reports)
     else:
         for report in reports:
-            typer.echo(f"{report.id}  {_when(report)}  {report.content['kind']}: {report.content['headline']}")
-            typer.echo(f"          {_data(report)}")
-            typer.echo(f"          {report.made.get('command', '')}")
+            echo(f"{report.id}  {_when(report)}  {report.content['kind']}: {report.content['headline']}")
+            echo(f"          {_data(report)}")
+            echo(f"          {report.made.get('command', '')}")
     counted = f"{len(reports):,} {'report' if len(reports) == 1 else 'reports'}"
-    typer.echo(f"{store} holds {counted} and {fits:,} {'fit' if fits == 1 else 'fits'}.")
+    echo(f"{store} holds {counted} and {fits:,} {'fit' if fits == 1 else 'fits'}.")
     if reports:
-        typer.echo(f"Reopen one without fitting: truefit show {store} {reports[0].id} --out report.html")
+        echo(f"Reopen one without fitting: truefit show {store} {reports[0].id} --out report.html")
 
 
 def _print_table(reports: list[KeptReport]) -> None:
@@ -59,7 +59,7 @@ def _print_table(reports: list[KeptReport]) -> None:
         cells = (report.id, _when(report), str(report.content["kind"]), made, str(report.content["headline"]))
         # As text: names of columns and files are no markup.
         drawn.add_row(*map(Text, cells))
-    Console().print(drawn)
+    Console(file=results()).print(drawn)
 
 
 def _when(report: KeptReport) -> str:

@@ -14,6 +14,7 @@ from truefit.cli.app import app, in_plain_words
 from truefit.cli.kept import find_report, open_store, spoken_time
 from truefit.cli.options import JsonOption
 from truefit.cli.outputs import check_report, write_text
+from truefit.cli.standard_output import echo
 from truefit.core.kept_report import KeptReport
 
 
@@ -36,13 +37,13 @@ def show(
     with closing(open_store(store)) as opened:
         report = find_report(opened.reports(), name, store)
     if as_json:
-        typer.echo(json.dumps(report.content["result"], indent=2))
+        echo(json.dumps(report.content["result"], indent=2))
     elif out is None:
-        typer.echo(report.content["summary"])
-        typer.echo(f"\nMade {spoken_time(report)} by: {report.made.get('command', '')}")
+        echo(report.content["summary"])
+        echo(f"\nMade {spoken_time(report)} by: {report.made.get('command', '')}")
     if out is not None:
         write_text(out, page_of_kept(report))
-        typer.echo(f"The report is in {out}.", err=as_json)
+        echo(f"The report is in {out}.", err=as_json)
 
 
 def page_of_kept(report: KeptReport) -> str:
