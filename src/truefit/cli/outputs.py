@@ -75,7 +75,7 @@ def check_picture(place: Path | None, read: Sequence[str | Path | None]) -> None
 def check_report(place: Path, read: Sequence[str | Path | None]) -> None:
     """Refuse a place for a page, also one that holds something else than a page."""
     check_place(place, read)
-    if place.is_file() and "<html" not in place.read_text("utf-8", "replace")[:2000].lower():
+    if place.is_file() and not _is_special(place) and "<html" not in place.read_text("utf-8", "replace")[:2000].lower():
         raise InvalidInput(f"This would overwrite {place}, which is no report. Name another file, or remove it first.")
 
 
@@ -158,7 +158,12 @@ def _real(place: Path) -> Path:
 
 def _is_special(place: Path) -> bool:
     """Whether it is a device or a pipe, which no file can take the place of."""
-    return place.exists() and not stat.S_ISREG(place.stat().st_mode)
+    return _is_standard_output(place) or (place.exists() and not stat.S_ISREG(place.stat().st_mode))
+
+
+def _is_standard_output(place: Path) -> bool:
+    """Whether results are meant: while a command runs, descriptor 1 is standard error."""
+    return os.path.abspath(place) in ("/dev/stdout", "/dev/fd/1")
 
 
 def _settle(new: Path, real: Path) -> None:
@@ -174,8 +179,7 @@ def _settle(new: Path, real: Path) -> None:
 
 def _copy(new: Path, place: Path) -> None:
     with new.open("rb") as content:
-        if os.path.abspath(place) in ("/dev/stdout", "/dev/fd/1"):
-            # While a command runs, descriptor 1 is standard error: results have a stream of their own.
+        if _is_standard_output(place):
             cast("ResultStream", results()).write_bytes(content)
         else:
             with place.open("wb") as device:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from truefit.cli.app import app, in_plain_words
-from truefit.cli.kept import open_store
+from truefit.cli.kept import open_store, reports_of
 from truefit.cli.options import JsonOption
 from truefit.cli.standard_output import echo, results
 from truefit.core.kept_report import KeptReport
@@ -27,7 +27,7 @@ def runs(
     Example: truefit runs runs.db
     """
     with closing(open_store(store)) as opened:
-        reports, fits = opened.reports(), opened.count_fits()
+        reports, fits = reports_of(opened), opened.count_fits()
     if as_json:
         listed = [{"id": r.id, "made_at": r.made_at, "kind": r.content["kind"], "headline": r.content["headline"],
                    "made": dict(r.made)} for r in reports]  # fmt: skip

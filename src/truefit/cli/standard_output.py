@@ -29,6 +29,11 @@ class ResultStream(io.TextIOBase):
         """Encoding of the text, as standard output has it."""
         return "utf-8" if self._stream is None else self._stream.encoding
 
+    @property
+    def errors(self) -> str | None:  # type: ignore[override]
+        """What becomes of characters that the encoding lacks."""
+        return None if self._stream is None else self._stream.errors
+
     def write(self, text: str) -> int:
         """Write text, and have it on its way."""
         with self._errors() as stream:
@@ -92,7 +97,8 @@ def echo(text: str = "", *, err: bool = False) -> None:
 def results_only() -> Iterator[None]:
     """Keep standard output for results while a command runs: what anything else prints goes to standard error."""
     global _results
-    before, _results = _results, ResultStream(sys.stdout)
+    out: object = sys.stdout
+    before, _results = _results, out if isinstance(out, ResultStream) else ResultStream(sys.stdout)
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield
@@ -100,12 +106,15 @@ def results_only() -> Iterator[None]:
         _results = before
 
 
-def claim_standard_output() -> None:
-    """Keep this process's standard output for results, also from what is written below Python and by workers.
+@contextlib.contextmanager
+def standard_output_claimed() -> Iterator[None]:
+    """Keep a process's standard output for results, also from what is written below Python and by workers.
 
-    File descriptor 1 becomes standard error for the rest of the process, and so for every process that it starts.
+    File descriptor 1 becomes standard error for the rest of the process, and so for every process that it starts. What
+    is printed while the process ends goes to standard error too.
     """
     if sys.stdout is None or sys.stdout.fileno() != 1:
+        yield
         return
     sys.stdout.flush()
     own = os.dup(1)
@@ -114,4 +123,9 @@ def claim_standard_output() -> None:
             os.dup2(nowhere.fileno(), 1)
     else:
         os.dup2(2, 1)
-    sys.stdout = open(own, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)  # noqa: SIM115
+    with open(own, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors) as stream:
+        sys.stdout = cast("TextIO", ResultStream(stream))
+        try:
+            yield
+        finally:
+            sys.stdout = sys.stderr

@@ -190,10 +190,14 @@ def without_credentials(text: str, arguments: Iterable[str]) -> str:
     for argument in sorted(arguments, key=len, reverse=True):
         for given in (argument, argument.partition("=")[2]):
             clean = redacted(given)
-            if clean != given:
-                # As it was given, as a path (two slashes become one) and as Python writes it.
-                for form in (given, str(PurePath(given)), repr(given)[1:-1]):
-                    text = text.replace(form, clean)
+            if clean == given:
+                continue
+            # As it was given, as a path (two slashes become one) and as Python writes it.
+            for form in (given, str(PurePath(given)), repr(given)[1:-1]):
+                text = text.replace(form, clean)
+            # A part of it, such as the folder of a path.
+            who = given.rpartition("@")[0].rpartition("//")[2]
+            text = text.replace(f"{who}@", f"{HIDDEN}@") if who else text
     return text
 
 
