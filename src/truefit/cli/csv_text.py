@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,11 +34,14 @@ def csv_text(frame: pd.DataFrame) -> str:
     """
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
-    safe = frame.rename(columns=defused)
+    safe, returns = frame.rename(columns=defused), False
     for place, dtype in enumerate(frame.dtypes):
         if not (is_numeric_dtype(dtype) or is_bool_dtype(dtype)):
-            safe.isetitem(place, frame.iloc[:, place].astype(object).map(defused, na_action="ignore").to_list())
-    return safe.to_csv(index=False)
+            cells = frame.iloc[:, place].astype(object).map(defused, na_action="ignore").to_list()
+            returns = returns or any(isinstance(cell, str) and "\r" in cell for cell in cells)
+            safe.isetitem(place, cells)
+    # A carriage return would end the line, and what follows it begin a cell: pandas puts no quotes around it.
+    return safe.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL)
 
 
 def defused(cell: Any) -> Any:

@@ -42,9 +42,8 @@ def check_place(place: Path | None, read: Sequence[str | Path | None]) -> None:
     shown = redacted(str(place))
     parent = _real(place).parent
     if not parent.is_dir():
-        raise InvalidInput(
-            f"The folder of {redacted(place.name)} must exist. There is no {redacted(str(parent))}. Make it first."
-        )
+        name = place.name if shown == str(place) else shown
+        raise InvalidInput(f"The folder of {name} must exist. There is no {redacted(str(parent))}. Make it first.")
     if place.is_dir():
         raise InvalidInput(f"A file is to be written, but {shown} is a folder. Name a file in it.")
     if any(_same_file(place, file) for other in read if other is not None for file in _files_of(other)):

@@ -33,6 +33,8 @@ _INTERNED_CLASSES = 256
 #: Packed arrays begin with another byte.
 _SEALED: Final = b"\x01"
 _SEAL_BYTES: Final = 5
+#: In place of an answer's response, rows and whether it is coded, where the classes of a fit are sealed.
+_OF_CLASSES: Final = ("classes", b"", 0)
 _RESPONSES: Final = frozenset(get_args(Response))
 #: Names of notes begin so: the table that says what the file is has room for them, in stores of any age.
 _NOTE = "note: "
@@ -249,11 +251,12 @@ class SqliteStore:
             if response is not None:
                 there.append(StoredAnswer.of(self, key, response, rowset, bool(coded)))
         for key, (solver, fit_seconds, classes) in heads.items():
-            known = None if classes is None else self._classes_of(classes)
+            known = None if classes is None else self._classes_in(classes, key)
             seconds = math.nan if fit_seconds is None else fit_seconds  # SQLite has no NaN
             yield Outcome(key, tuple(answers[key]), seconds, solver, known)
 
-    def _classes_of(self, packed: bytes) -> Array:
+    def _classes_in(self, sealed: bytes, key: str) -> Array:
+        packed = self._unsealed(sealed, key, *_OF_CLASSES)
         classes = self._classes.get(packed)
         if classes is None:
             if len(self._classes) >= _INTERNED_CLASSES:
@@ -267,7 +270,7 @@ class SqliteStore:
         if row is not None and row[0] != classes and classes is not None:
             if row[0] is None:
                 connection.execute("UPDATE outcomes SET classes = ? WHERE key = ?", (classes, key))
-            elif not np.array_equal(decode(row[0], self.path), decode(classes)):
+            elif not np.array_equal(self._classes_in(row[0], key), self._classes_in(classes, key)):
                 # Codes mean nothing under other classes: the outcome takes the place of what is there.
                 connection.execute("DELETE FROM answers WHERE key = ?", (key,))
                 connection.execute("DELETE FROM outcomes WHERE key = ?", (key,))
@@ -283,12 +286,12 @@ class SqliteStore:
         )
 
     def _unsealed(self, sealed: Any, *name: Any) -> Any:
-        """Return the bytes of an answer, checked to be of this fit, response and rows, and coded as it says."""
+        """Return packed values, checked to be of this fit, response and rows, and coded as it says."""
         if not isinstance(sealed, bytes) or not sealed.startswith(_SEALED):
             return sealed  # of a store that had no checksums, or damaged, which shows when it is decoded
         packed = sealed[_SEAL_BYTES:]
         if sealed[:_SEAL_BYTES] != _seal(packed, *name):
-            raise self.damaged("an answer in it is not what its checksum says")
+            raise self.damaged("values in it are not what their checksum says")
         return packed
 
     def damaged(self, reason: str) -> StoreDamaged:
@@ -358,4 +361,5 @@ def _record(outcome: Outcome, tokens: dict[bytes, Tokens]) -> _Record | None:
         seal = _seal(values_bytes, outcome.key, answer.response, rowset, answer.coded)
         answers.append((answer.response, rowset, bool(answer.coded), seal + values_bytes))
     packed = None if classes is None else encode(classes)
+    packed = None if packed is None else _seal(packed, outcome.key, *_OF_CLASSES) + packed
     return _Record(outcome.key, outcome.solver, float(outcome.fit_seconds), packed, answers)

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from truefit.core.credentials import redacted
@@ -88,7 +89,7 @@ class StoreFile:
         self.version = SCHEMA_VERSION
         self._read_only = read_only
         self._writable = True
-        self._copy: Path | None = None
+        self._copy: tuple[Path, weakref.finalize[..., Any]] | None = None
         self._identity: tuple[int, int] | None = None
         self._checked: tuple[int, int] | None = None
         with self.errors("opening"):
@@ -112,6 +113,8 @@ class StoreFile:
                 if self._writable:
                     connection.execute("PRAGMA synchronous = NORMAL")
                     self._make(connection)
+                else:
+                    connection.execute("PRAGMA query_only = 1")  # what went into a copy would be lost
                 self.version = self._check_version(connection)
                 if self.version < SCHEMA_VERSION and self._writable:
                     self._update(connection)
@@ -128,6 +131,9 @@ class StoreFile:
         """Close a connection that ``connect`` gave."""
         with _guard:
             connection.close()
+            if self._copy is not None:
+                self._copy[1]()
+                self._copy = None
             if self._identity is not None:
                 _open_here[self._identity] -= 1
                 self._identity = None
@@ -277,13 +283,12 @@ class StoreFile:
         """Return a copy in a folder of our own, with the log that the store was left with."""
         if self._copy is None:
             folder = Path(tempfile.mkdtemp(prefix="truefit-store-"))
-            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            self._copy = folder / "store.db", weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
             for suffix in ("", "-wal", "-journal"):
                 if self._size_of(suffix):
                     copy = folder / f"store.db{suffix}"
                     shutil.copyfile(f"{self.path}{suffix}", copy)
-            self._copy = folder / "store.db"
-        return self._copy
+        return self._copy[0]
 
     def _size_of(self, suffix: str) -> int:
         with contextlib.suppress(FileNotFoundError):
