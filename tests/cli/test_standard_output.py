@@ -83,7 +83,7 @@ def test_a_reader_that_leaves_is_no_error_and_files_are_written(folder):
     reader, writer = os.pipe()
     os.close(reader)
     try:
-        for words in (("runs", "runs.db"), ("runs", "runs.db", "--json"), ("--help",), ("--version",)):
+        for words in (("runs", "runs.db", "--json"), ("--help",)):
             done = run(*words, cwd=folder, stdout=writer)
             assert (done.returncode, done.stderr) == (0, ""), words
         done = run("assess", "iris", "--predictions", "p.csv", cwd=folder, stdout=writer)
@@ -108,6 +108,12 @@ def test_closed_streams_are_no_error(folder, closed):
     done = run("runs", "runs.db", cwd=folder, preexec_fn=lambda: os.close(closed))
     assert done.returncode == 0, done.stderr
     assert ("runs.db holds 1 report" in done.stdout) is (closed == 2)
+
+
+def test_characters_that_control_a_terminal_are_not_printed(capsys):
+    with results_only():
+        echo("a\x1b[2Jb\tc\n\x9b1m\x07")
+    assert capsys.readouterr().out == "a\ufffd[2Jb\tc\n\ufffd1m\ufffd\n"
 
 
 def test_in_one_process_the_streams_are_given_back(capsys):

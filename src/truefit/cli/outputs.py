@@ -105,8 +105,6 @@ def replaced(place: Path) -> Iterator[Path]:
             _settle(new, real)
             os.replace(new, real)
     except OSError as error:
-        if isinstance(error, TruefitError):
-            raise
         raise _not_written(place, error) from error
     finally:
         new.unlink(missing_ok=True)

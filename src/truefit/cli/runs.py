@@ -12,7 +12,7 @@ import typer
 from truefit.cli.app import app, in_plain_words
 from truefit.cli.kept import open_store, reports_of
 from truefit.cli.options import JsonOption
-from truefit.cli.standard_output import echo, results
+from truefit.cli.standard_output import echo, printable, results
 from truefit.core.kept_report import KeptReport
 
 
@@ -58,7 +58,7 @@ def _print_table(reports: list[KeptReport]) -> None:
         made = f"{_data(report)}\n{report.made.get('command', '')}"
         cells = (report.id, _when(report), str(report.content["kind"]), made, str(report.content["headline"]))
         # As text: names of columns and files are no markup.
-        drawn.add_row(*map(Text, cells))
+        drawn.add_row(*(Text(printable(cell)) for cell in cells))
     Console(file=results()).print(drawn)
 
 

@@ -7,7 +7,7 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from typing import BinaryIO, TextIO, cast
+from typing import BinaryIO, Final, TextIO, cast
 
 import typer
 
@@ -78,6 +78,7 @@ class ResultStream(io.TextIOBase):
 
 
 _results: ResultStream | None = None
+_CONTROL: Final = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)], "\N{REPLACEMENT CHARACTER}")
 
 
 def results() -> TextIO:
@@ -88,9 +89,20 @@ def results() -> TextIO:
 def echo(text: str = "", *, err: bool = False) -> None:
     """Write a line of a result, or a remark to standard error."""
     if err:
-        typer.echo(text, err=True)
+        typer.echo(printable(text), err=True)
     else:
-        results().write(f"{text}\n")
+        results().write(f"{printable(text)}\n")
+
+
+def printable(text: str) -> str:
+    """Return text without characters that control a terminal: names in a table or a store may be anybody's.
+
+    Examples
+    --------
+    >>> printable("a\\x1b[2Jb\\n")
+    'a�[2Jb\\n'
+    """
+    return text.translate(_CONTROL)
 
 
 @contextlib.contextmanager
