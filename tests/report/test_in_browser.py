@@ -6,9 +6,13 @@ import shutil
 from itertools import pairwise
 
 import pytest
+from tests.cli.command import truefit
 from tests.report.made_study import ATTACK, MADE, made_study
+from tests.report.test_safe_svg import HOSTILE
 
-from truefit.cli.study_report import study_page
+from truefit import Engine
+from truefit.cli.kept import keep_report
+from truefit.cli.study_report import study_page, study_report
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 pytestmark = [
@@ -183,6 +187,33 @@ def test_it_prints_on_white_with_all_pictures(opened, tmp_path):
     assert page.locator("figure svg[role=img]:visible").count() == 6
     page.pdf(path=tmp_path / "report.pdf", format="A4")
     assert (tmp_path / "report.pdf").stat().st_size > 20_000
+
+
+@pytest.mark.parametrize("java_script", [True, False])
+def test_hostile_pictures_of_a_store_do_nothing(browser, tmp_path, java_script):
+    """A store that somebody else wrote: nothing runs, nothing is loaded, and the page stays where it is."""
+    hostile = "".join(markup for markup, _ in HOSTILE.values())
+    report = study_report(made_study(), title="Study")
+    for pictures in report["pictures"].values():
+        for picture in pictures:
+            picture[1:] = [None if svg is None else svg.replace("</svg>", f"{hostile}</svg>") for svg in picture[1:]]
+    with Engine(tmp_path / "runs.db") as engine:
+        keep_report(engine, report, MADE)
+    done = truefit("show", "runs.db", "--out", "report.html", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    address, troubles = (tmp_path / "report.html").as_uri(), []
+    context = browser.new_context(java_script_enabled=java_script)
+    page = context.new_page()
+    page.on("dialog", lambda dialog: (troubles.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    page.on("request", lambda request: request.url == address or troubles.append(f"request: {request.url}"))
+    page.on("console", lambda message: troubles.append(f"console: {message.text}"))
+    page.goto(address)
+    page.wait_for_timeout(300)
+    assert (page.url, troubles) == (address, [])
+    assert page.locator("script").count() == 1
+    assert page.locator("svg script, svg style, svg a, meta[http-equiv=refresh], iframe, foreignObject").count() == 0
+    assert page.locator("#which figure svg").count() >= 2
+    context.close()
 
 
 def test_without_a_script_the_page_says_the_same(opened):

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import tempfile
-from pathlib import Path
-
-import adbc_driver_postgresql.dbapi
 import numpy as np
 import pandas as pd
 import pytest
+from tests.sources.postgres_server import OWNER, execute, program, server
 
 from truefit.core.errors import InvalidInput
 from truefit.sources import load, open_rows
 
 ROWS = 30_000
-
-
-def program(name):
-    """Where a program of the server is; Debian has them off the path."""
-    places = [*sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)]
-    return shutil.which(name) or next((str(place / name) for place in places if (place / name).exists()), None)
 
 
 pytestmark = [
@@ -47,34 +35,12 @@ TABLE = f"""
 """
 
 
-def run(folder, *command):
-    """Run a program of the server, which refuses to be run by root."""
-    as_somebody = {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.getuid() == 0 else {}
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=folder, **as_somebody)
-
-
 @pytest.fixture(scope="module")
 def address():
-    # Not below pytest's own folder, which nobody but its owner may enter.
-    with tempfile.TemporaryDirectory(prefix="truefit-postgres-") as folder:
-        os.chmod(folder, 0o777)
-        run(folder, program("initdb"), "-D", f"{folder}/data", "-U", "tester", "-A", "trust", "--no-sync")
-        options = f"-c listen_addresses='' -c fsync=off -k {folder}"
-        control = (program("pg_ctl"), "-D", f"{folder}/data", "-w")
-        run(folder, *control, "-o", options, "-l", f"{folder}/log", "start")
-        try:
-            address = f"postgresql://tester:secret@/postgres?host={folder}"
-            execute(address, TABLE)
-            yield address
-        finally:
-            run(folder, *control, "-m", "immediate", "stop")
-
-
-def execute(address, statements):
-    with adbc_driver_postgresql.dbapi.connect(address, autocommit=True) as connection, connection.cursor() as cursor:
-        for statement in statements.split(";"):
-            if statement.strip():
-                cursor.execute(statement)
+    with server() as folder:
+        address = f"postgresql://{OWNER}:secret@/postgres?host={folder}"
+        execute(address, TABLE)
+        yield address
 
 
 def test_a_table_is_read_whole_in_the_order_of_its_key(address):

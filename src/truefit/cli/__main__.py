@@ -15,11 +15,13 @@ from truefit.cli import (  # noqa: F401  (each adds its command)
     study,
 )
 from truefit.cli.app import app
+from truefit.cli.standard_output import standard_output_claimed
 
 
 def main() -> None:
     """Run the command line."""
-    app()
+    with standard_output_claimed():
+        app()
 
 
 if __name__ == "__main__":

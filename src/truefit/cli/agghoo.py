@@ -27,8 +27,9 @@ from truefit.cli.options import (
     TaskOption,
     WorkersOption,
 )
-from truefit.cli.outputs import check_picture, write_picture
+from truefit.cli.outputs import check_apart, check_picture, write_picture
 from truefit.cli.saved import check_model_file, write_model
+from truefit.cli.standard_output import echo
 from truefit.core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -83,10 +84,12 @@ def agghoo(
     from truefit.methods.aggregation.cross_test import check_correction
     from truefit.methods.selection.default_candidates import default_candidates
 
-    check_picture(plot, (data, store))
+    read = (data, store, *(model or ()))
+    check_picture(plot, read)
+    check_apart(plot, save)
     if kind is not None and kind not in _PICTURES:
         raise InvalidInput(f"--kind must be {', '.join(_PICTURES[:-1])} or {_PICTURES[-1]}. Got {kind!r} instead.")
-    check_model_file(save, (data, store))
+    check_model_file(save, read)
     check_correction(correction, True)
     stages = stages_of(path)
     table = load_table(data, target)
@@ -104,11 +107,11 @@ def agghoo(
         )  # fmt: skip
         keep_result(engine, result, made_of(table, engine.stats, task=task))
         if as_json:
-            typer.echo(json.dumps(described(fitted, result) | {"fits": engine.stats.to_dict()}, indent=2))
+            echo(json.dumps(described(fitted, result) | {"fits": engine.stats.to_dict()}, indent=2))
         else:
-            typer.echo(selection_text(fitted))
-            typer.echo("\n" + result.summary())
-            typer.echo(f"{engine.stats}.")
+            echo(selection_text(fitted))
+            echo("\n" + result.summary())
+            echo(f"{engine.stats}.")
         if save is not None:
             write_model(fitted, save, table=table, quiet=as_json)
         if plot is not None:

@@ -2,17 +2,50 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from truefit import __version__
+from truefit.cli.standard_output import results_only
 from truefit.cli.warned import warnings_shown_once
+from truefit.core.credentials import without_credentials
 from truefit.core.errors import Interrupted, InvalidInput, MissingDependency, StoreError, TruefitError
 
+#: What typer raises for arguments that a command does not take.
+_UsageError: Any = typer.BadParameter.__base__
+
+
+class Commands(TyperGroup):
+    """The commands, whose usage errors repeat no password."""
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        """Read the arguments before the command's own."""
+        with _usage_errors():
+            return super().make_context(*arguments, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Read the command's arguments, and run it."""
+        with _usage_errors():
+            return super().invoke(ctx)
+
+
+@contextlib.contextmanager
+def _usage_errors() -> Iterator[None]:
+    try:
+        yield
+    except _UsageError as error:
+        error.message = _shown(str(error.message))
+        raise
+
+
 app = typer.Typer(
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -27,7 +60,7 @@ def in_plain_words(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def guarded(*arguments: Any, **options: Any) -> None:
         try:
-            with warnings_shown_once():
+            with results_only(), warnings_shown_once():
                 command(*arguments, **options)
         except Interrupted as interrupt:
             _leave(str(interrupt), 130, interrupt)
@@ -40,8 +73,12 @@ def in_plain_words(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _leave(message: str, code: int, reason: BaseException) -> NoReturn:
-    typer.echo(message, err=True)
+    typer.echo(_shown(message), err=True)
     raise typer.Exit(code) from reason
+
+
+def _shown(message: str) -> str:
+    return without_credentials(message, sys.argv[1:])
 
 
 def _version(wanted: bool) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from truefit.cli.app import app, in_plain_words
+from truefit.cli.csv_text import csv_text
 from truefit.cli.inputs import candidates_of, label_of, load_table, task_of
 from truefit.cli.kept import keep_result
 from truefit.cli.made import made_of
@@ -28,7 +28,8 @@ from truefit.cli.options import (
     TaskOption,
     WorkersOption,
 )
-from truefit.cli.outputs import check_picture, check_place, write_picture
+from truefit.cli.outputs import check_apart, check_picture, check_place, write_picture, write_text
+from truefit.cli.standard_output import echo, results
 
 if TYPE_CHECKING:
     from truefit.methods.assessment.assessment import Assessment
@@ -81,8 +82,10 @@ def assess(
     from truefit.api.assess import assess as run
     from truefit.api.engine import Engine
 
-    check_picture(plot, (data, store))
-    check_place(predictions, (data, store))
+    read = (data, store, *(model or ()))
+    check_picture(plot, read)
+    check_place(predictions, read)
+    check_apart(plot, predictions)
     table = load_table(data, target)
     candidates = candidates_of(model or ["linear"], table, task_of(task, table))
     label = label_of(pos_label, table)
@@ -98,12 +101,12 @@ def assess(
             found = result.to_dict() | {"task": result.task, "fits": engine.stats.to_dict()}
             if further is not None:
                 found["metrics"] = {name: row.to_dict() for name, row in further.iterrows()}
-            typer.echo(json.dumps(found, indent=2))
+            echo(json.dumps(found, indent=2))
         else:
             print_assessment(result)
             if further is not None:
-                typer.echo("\n" + further.T.to_string(float_format="{:.4g}".format) + "\n")
-            typer.echo(f"{engine.stats}.")
+                echo("\n" + further.T.to_string(float_format="{:.4g}".format) + "\n")
+            echo(f"{engine.stats}.")
         if predictions is not None:
             _write_predictions(result, predictions)
         if plot is not None:
@@ -116,13 +119,13 @@ def _write_predictions(result: Assessment, place: Path) -> None:
     found = result.predictions
     if isinstance(found, dict):
         found = pd.concat(found, names=["model"]).reset_index("model")
-    found.to_csv(place, index=False)
+    write_text(place, csv_text(found))
 
 
 def print_assessment(result: Assessment) -> None:
     """Print the estimates: a table on a terminal, plain lines elsewhere."""
-    if not sys.stdout.isatty():
-        typer.echo(result.summary())
+    if not results().isatty():
+        echo(result.summary())
         return
     from rich.console import Console
     from rich.table import Table as RichTable
@@ -134,7 +137,7 @@ def print_assessment(result: Assessment) -> None:
         interval = "none" if estimate.interval is None else "{:.4g} to {:.4g}".format(*estimate.interval)
         style = "bold" if name == result.best and len(result.names) > 1 else None
         drawn.add_row(name, f"{estimate.value:.4g}", interval, style=style)
-    console = Console()
+    console = Console(file=results())
     console.print(drawn)
     for line in (f"Estimated: {result.estimand}.", *(f"Note: {note}" for note in result.notes)):
         console.print(line, style="dim", highlight=False)

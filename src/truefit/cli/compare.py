@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -28,6 +27,7 @@ from truefit.cli.options import (
     WorkersOption,
 )
 from truefit.cli.outputs import check_picture, write_picture
+from truefit.cli.standard_output import echo, results
 
 if TYPE_CHECKING:
     from truefit.methods.comparison.compare import Comparison
@@ -66,7 +66,7 @@ def compare(
     from truefit.api.engine import Engine
     from truefit.methods.selection.default_candidates import default_candidates
 
-    check_picture(plot, (data, store))
+    check_picture(plot, (data, store, *(model or ())))
     table = load_table(data, target)
     chosen = task_of(task, table)
     candidates = candidates_of(model, table, chosen) if model else default_candidates(table.X, chosen)
@@ -78,18 +78,18 @@ def compare(
         )  # fmt: skip
         keep_result(engine, result, made_of(table, engine.stats, task=task))
         if as_json:
-            typer.echo(json.dumps(result.to_dict(), indent=2))
+            echo(json.dumps(result.to_dict(), indent=2))
         else:
             print_comparison(result)
-            typer.echo(f"{engine.stats}.")
+            echo(f"{engine.stats}.")
         if plot is not None:
             write_picture(plot, result.plot, title=result.heading, quiet=as_json)
 
 
 def print_comparison(result: Comparison) -> None:
     """Print the verdict and the differences: a table on a terminal, plain lines elsewhere."""
-    if not sys.stdout.isatty():
-        typer.echo(result.summary())
+    if not results().isatty():
+        echo(result.summary())
         return
     from rich.console import Console
     from rich.table import Table as RichTable
@@ -103,7 +103,7 @@ def print_comparison(result: Comparison) -> None:
         ends = "none" if interval is None else "{:+.4g} to {:+.4g}".format(*interval)
         numbers = ("", "", "") if pair.found is None else (f"{pair.found.mean:+.4g}", ends, f"{pair.p_adjusted:.3g}")
         drawn.add_row(pair.name, *numbers, result.verdict_on(pair))
-    console = Console()
+    console = Console(file=results())
     console.print("\n".join(result.verdict) + "\n", highlight=False, markup=False)
     console.print(drawn)
     for note in result.notes:

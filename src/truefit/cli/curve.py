@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -28,6 +27,7 @@ from truefit.cli.options import (
 )
 from truefit.cli.outputs import check_picture, write_picture
 from truefit.cli.remembered import NotingStore, remembered_rows
+from truefit.cli.standard_output import echo, results
 from truefit.core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -100,14 +100,14 @@ def curve(
     from truefit.methods.curves.learning_curves import LearningCurves
     from truefit.stores.sqlite import SqliteStore
 
-    check_picture(plot, (data, store))
+    check_picture(plot, (data, store, *(model or ())))
     allowed, sizes = budget_of(budget), sizes_of(schedule)
     kept = None if store is None else SqliteStore(store)
     rows = remembered_rows(data, target, table=table, key=key, seed=seed, store=kept)
     sample = rows.table(_LOOKED_AT)
     say_notes(sample.notes)
     if rows.change is not None:
-        typer.echo(f"Note: {rows.change}", err=True)
+        echo(f"Note: {rows.change}", err=True)
     candidates = candidates_of(model or ["linear"], sample, task_of(task, sample))
     left = unlabelled if unlabelled is not None else rows.unlabelled or None
     far = horizon if horizon is not None or not left else rows.total + left
@@ -125,10 +125,10 @@ def curve(
         if as_json:
             found: dict[str, Any] = {"rows": rows.total, "unlabelled": left, "fits": engine.stats.to_dict()}
             found["curves"] = [each.to_dict() | {"label": advice[name].to_dict()} for name, each in curves.items()]
-            typer.echo(json.dumps(found, indent=2))
+            echo(json.dumps(found, indent=2))
         else:
             print_curves(curves, advice)
-            typer.echo(f"{engine.stats}.")
+            echo(f"{engine.stats}.")
         if plot is not None:
             title = f"Learning curve of {', '.join(curves)}"
             drawn = result if len(curves) > 1 else next(iter(curves.values()))
@@ -177,11 +177,11 @@ def sizes_of(text: str) -> str | list[int]:
 def print_curves(curves: dict[str, LearningCurve], advice: dict[str, Labelling]) -> None:
     """Print what was measured and what more rows would bring: a table on a terminal, plain lines elsewhere."""
     for name, each in curves.items():
-        if sys.stdout.isatty():
+        if results().isatty():
             _draw(each)
         else:
-            typer.echo(f"{_measured(each)}\n{each.summary()}")
-        typer.echo(f"{advice[name]}\n")
+            echo(f"{_measured(each)}\n{each.summary()}")
+        echo(f"{advice[name]}\n")
 
 
 def _measured(each: LearningCurve) -> str:
@@ -204,7 +204,7 @@ def _draw(each: LearningCurve) -> None:
         for n in (2 * each.sizes[-1], 5 * each.sizes[-1], 10 * each.sizes[-1]):
             value, low, high = each.predict(float(n))
             drawn.add_row(f"{n:,.0f}", f"{value:.4g}", f"{low:.4g} to {high:.4g}", "expected", style="bold")
-    console = Console()
+    console = Console(file=results())
     console.print(drawn)
     words = [f"No extrapolation: {each.refused}"] if each.refused is not None else []
     words.append(each.reason)

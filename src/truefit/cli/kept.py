@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from truefit.core.credentials import HIDDEN, redacted
 from truefit.core.errors import InvalidInput
 from truefit.core.kept_report import KeptReport, ReportStore
 
@@ -75,7 +78,7 @@ def answered(place: Path, question: str) -> KeptReport | None:
     if not place.is_file():
         return None
     with closing(open_store(place)) as store:
-        return next((report for report in store.reports() if report.content.get("question") == question), None)
+        return next((report for report in reports_of(store) if report.content.get("question") == question), None)
 
 
 def keep_result(engine: Engine, result: Result, made: Mapping[str, Any]) -> str | None:
@@ -97,12 +100,34 @@ def keep_result(engine: Engine, result: Result, made: Mapping[str, Any]) -> str 
 
 
 def open_store(place: Path) -> SqliteStore:
-    """Open a store that is there."""
+    """Open a store that is there, to read what it holds; it may lie where nothing can be written."""
     from truefit.stores.sqlite import SqliteStore
 
     if not place.is_file():
         raise InvalidInput(f"There is no store {str(place)!r}. Check the path; --store of any command makes one.")
-    return SqliteStore(place)
+    return SqliteStore(place, read_only=True)
+
+
+def reports_of(store: SqliteStore) -> list[KeptReport]:
+    """Return the reports of a store, as they may be shown: checked to be reports, and without passwords.
+
+    Stores of earlier versions, and those of others, may have a password in a command.
+    """
+    reports = store.reports()
+    for report in reports:
+        texts = [report.content.get(name) for name in ("kind", "title", "headline", "summary")]
+        if not all(isinstance(text, str) for text in texts) or not isinstance(report.content.get("result"), dict):
+            raise store.damaged(f"the report {report.id} lacks a part")
+    return [replace(report, made=_shown(report.made)) for report in reports]
+
+
+def _shown(made: Mapping[str, Any]) -> Mapping[str, Any]:
+    try:
+        words = shlex.split(str(made.get("command", "")))
+    except ValueError:  # an open quote: no command that was ever kept
+        return {**made, "command": HIDDEN}
+    clean = [redacted(word) for word in words]
+    return made if clean == words else {**made, "command": shlex.join(clean)}
 
 
 def spoken_time(report: KeptReport) -> str:

@@ -8,6 +8,8 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Final
 
+from truefit.core.credentials import redacted
+
 if TYPE_CHECKING:
     from truefit.engine.stats import Stats
     from truefit.sources.table import Table
@@ -29,7 +31,8 @@ def made_of(table: Table, stats: Stats, *, task: str | None = None) -> dict[str,
     """
     fits = {name: count for name, count in stats.to_dict().items() if name != "seconds" and count}
     return {
-        "command": shlex.join(["truefit", *sys.argv[1:]]),
+        # Without passwords: this is stored, and shown in every report.
+        "command": shlex.join(["truefit", *map(redacted, sys.argv[1:])]),
         "data": f"{table.name}: {len(table.y):,} rows, {table.X.shape[1]:,} columns, target {table.target}",
         "task": task or f"{table.task_hint.task}: {table.task_hint.reason}",
         "fits": fits,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -25,6 +24,7 @@ from truefit.cli.options import (
     WorkersOption,
 )
 from truefit.cli.outputs import check_picture, write_picture
+from truefit.cli.standard_output import echo, results
 from truefit.core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def perturb(
     from truefit.api.perturb import perturb as run
     from truefit.methods.selection.default_candidates import default_candidates
 
-    check_picture(plot, (data, store))
+    check_picture(plot, (data, store, *(model or ())))
     if kind is not None and kind not in _PICTURES:
         raise InvalidInput(f"--kind must be {' or '.join(_PICTURES)}. Got {kind!r} instead.")
     shares = levels_of(levels)
@@ -89,10 +89,10 @@ def perturb(
         )  # fmt: skip
         keep_result(engine, result, made_of(table, engine.stats, task=task))
         if as_json:
-            typer.echo(json.dumps(result.to_dict(), indent=2))
+            echo(json.dumps(result.to_dict(), indent=2))
         else:
             print_perturbation(result)
-            typer.echo(f"{engine.stats}.")
+            echo(f"{engine.stats}.")
         if plot is not None:
             write_picture(plot, lambda: result.plot(kind=kind), title=result.heading, quiet=as_json)  # type: ignore[arg-type]
 
@@ -117,8 +117,8 @@ def levels_of(text: str | None) -> str | list[float] | None:
 
 def print_perturbation(result: Perturbation) -> None:
     """Print the rates and the verdicts: a table on a terminal, plain lines elsewhere."""
-    if not sys.stdout.isatty():
-        typer.echo(result.summary())
+    if not results().isatty():
+        echo(result.summary())
         return
     from rich.console import Console
     from rich.table import Table as RichTable
@@ -134,7 +134,7 @@ def print_perturbation(result: Perturbation) -> None:
         memory = "cannot be told" if each.memorisation is None else f"{each.memorisation:.2f}"
         numbers = (f"{each.rate:.3f}", ends, f"{each.skill:.3f}", memory) if each.known else ("not known", "", "", "")
         drawn.add_row(name, *numbers, verdict, style="bold" if name in result.ties and not result.single else None)
-    console = Console()
+    console = Console(file=results())
     console.print(drawn)
     for name, reason in _by_name(result, result.reasons).items():
         console.print(f"{name}: {reason}", highlight=False, markup=False)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from truefit.cli.app import app, in_plain_words
+from truefit.cli.csv_text import csv_text
 from truefit.cli.inputs import say_notes
 from truefit.cli.outputs import check_place, write_text
 from truefit.cli.saved import SavedModel, inputs_for, read_model
+from truefit.cli.standard_output import echo, results
 from truefit.core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -43,10 +44,10 @@ def predict(
         raise InvalidInput(f"{name!r} must have rows to predict. Got none.")
     predictions = _predictions(saved, inputs_for(saved, frame, name), proba=proba, name=name)
     if out is None:
-        predictions.to_csv(sys.stdout, index=False)
+        results().write(csv_text(predictions))
     else:
-        write_text(out, predictions.to_csv(index=False))
-        typer.echo(f"The predictions of {len(predictions):,} rows are in {out}.")
+        write_text(out, csv_text(predictions))
+        echo(f"The predictions of {len(predictions):,} rows are in {out}.")
 
 
 def _predictions(saved: SavedModel, X: Any, *, proba: bool, name: str) -> pd.DataFrame:

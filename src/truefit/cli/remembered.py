@@ -40,7 +40,7 @@ def remembered_rows(
     rows = open_rows(data, target, table=table, key=key, seed=seed or 0)
     name = f"rows of {rows.place} with target {target}, seed {seed}"
     note = None if store is None else store.note(name)
-    known = None if note is None else _Sample(**json.loads(note))
+    known = None if store is None or note is None else _sample_of(note, store)
     if known is not None and known.kind != rows.kind:
         # A file that has grown is still read as it was before, else its rows would not be found again.
         rows = open_rows(data, target, seed=seed or 0, whole=known.kind == "content")
@@ -166,6 +166,19 @@ class NotingStore:
     def close(self) -> None:
         """Let go of the file."""
         self._store.close()
+
+
+def _sample_of(note: str, store: SqliteStore) -> _Sample:
+    try:
+        sample = _Sample(**json.loads(note))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise store.damaged(f"what it remembers of a table does not read ({error})") from error
+    types = {"kind": str, "keys": list, "totals": list, "digest": str, "schema": str, "identity": int}
+    if not all(isinstance(getattr(sample, name), kind) for name, kind in types.items()) or not all(
+        isinstance(total, int) for total in sample.totals
+    ):
+        raise store.damaged("what it remembers of a table is of another type than was written")
+    return sample
 
 
 def _short(text: str) -> str:

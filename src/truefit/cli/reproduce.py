@@ -14,6 +14,7 @@ from truefit import __version__
 from truefit.cli.app import app, in_plain_words
 from truefit.cli.options import MemoryOption, StoreOption, WorkersOption
 from truefit.cli.outputs import check_place, write_text
+from truefit.cli.standard_output import echo
 from truefit.core.errors import InvalidInput
 
 
@@ -50,7 +51,7 @@ def reproduce(
 
     if name is None:
         for each in EXPERIMENTS.values():
-            typer.echo(f"{each.name}\n  {each.title}\n  Needs: {each.needs}.")
+            echo(f"{each.name}\n  {each.title}\n  Needs: {each.needs}.")
         return
     name = name if network is None else f"{name}-{network}"
     experiment = find_experiment(name)
@@ -60,14 +61,14 @@ def reproduce(
     if data is not None and not data.is_dir():
         raise InvalidInput(f"The folder with the tables must exist. There is no {data}. Check --data or TRUEFIT_DATA.")
     with Engine(store, workers=workers, memory=memory) as engine:
-        page = experiment.run(Setting(engine, data, quick, lambda line: typer.echo(f"{line} ...", err=True)))
-        typer.echo(f"{engine.stats}.", err=True)
+        page = experiment.run(Setting(engine, data, quick, lambda line: echo(f"{line} ...", err=True)))
+        echo(f"{engine.stats}.", err=True)
     section = page.to_markdown(experiment.name, experiment.title, _made(name, quick))
-    typer.echo(section)
+    echo(section)
     if out is not None:
         before = out.read_text("utf-8") if out.exists() else "# The papers' numbers and ours\n"
         write_text(out, with_section(before, name, section))
-        typer.echo(f"The page is in {out}.", err=True)
+        echo(f"The page is in {out}.", err=True)
 
 
 def _made(name: str, quick: bool) -> str:

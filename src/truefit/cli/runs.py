@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated
@@ -11,8 +10,9 @@ from typing import Annotated
 import typer
 
 from truefit.cli.app import app, in_plain_words
-from truefit.cli.kept import open_store
+from truefit.cli.kept import open_store, reports_of
 from truefit.cli.options import JsonOption
+from truefit.cli.standard_output import echo, printable, results
 from truefit.core.kept_report import KeptReport
 
 
@@ -27,23 +27,23 @@ def runs(
     Example: truefit runs runs.db
     """
     with closing(open_store(store)) as opened:
-        reports, fits = opened.reports(), opened.count_fits()
+        reports, fits = reports_of(opened), opened.count_fits()
     if as_json:
         listed = [{"id": r.id, "made_at": r.made_at, "kind": r.content["kind"], "headline": r.content["headline"],
                    "made": dict(r.made)} for r in reports]  # fmt: skip
-        typer.echo(json.dumps({"fits": fits, "reports": listed}, indent=2))
+        echo(json.dumps({"fits": fits, "reports": listed}, indent=2))
         return
-    if sys.stdout.isatty() and reports:
+    if results().isatty() and reports:
         _print_table(reports)
     else:
         for report in reports:
-            typer.echo(f"{report.id}  {_when(report)}  {report.content['kind']}: {report.content['headline']}")
-            typer.echo(f"          {_data(report)}")
-            typer.echo(f"          {report.made.get('command', '')}")
+            echo(f"{report.id}  {_when(report)}  {report.content['kind']}: {report.content['headline']}")
+            echo(f"          {_data(report)}")
+            echo(f"          {report.made.get('command', '')}")
     counted = f"{len(reports):,} {'report' if len(reports) == 1 else 'reports'}"
-    typer.echo(f"{store} holds {counted} and {fits:,} {'fit' if fits == 1 else 'fits'}.")
+    echo(f"{store} holds {counted} and {fits:,} {'fit' if fits == 1 else 'fits'}.")
     if reports:
-        typer.echo(f"Reopen one without fitting: truefit show {store} {reports[0].id} --out report.html")
+        echo(f"Reopen one without fitting: truefit show {store} {reports[0].id} --out report.html")
 
 
 def _print_table(reports: list[KeptReport]) -> None:
@@ -58,8 +58,8 @@ def _print_table(reports: list[KeptReport]) -> None:
         made = f"{_data(report)}\n{report.made.get('command', '')}"
         cells = (report.id, _when(report), str(report.content["kind"]), made, str(report.content["headline"]))
         # As text: names of columns and files are no markup.
-        drawn.add_row(*map(Text, cells))
-    Console().print(drawn)
+        drawn.add_row(*(Text(printable(cell)) for cell in cells))
+    Console(file=results()).print(drawn)
 
 
 def _when(report: KeptReport) -> str:

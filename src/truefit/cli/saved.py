@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import typer
-
-from truefit.cli.outputs import check_place
+from truefit.cli.outputs import check_place, replaced
+from truefit.cli.standard_output import echo
 from truefit.cli.trusted import not_trusted
 from truefit.core.errors import InvalidInput, MissingDependency
 
@@ -69,13 +68,11 @@ def write_model(fitted: Any, place: Path, *, table: Table, quiet: bool) -> None:
         "columns": {str(name): str(table.X.dtypes.iloc[i]) for i, name in enumerate(table.X.columns)},
         "target": table.target,
     }
-    try:
-        _skops().dump(fitted, place)
-        with zipfile.ZipFile(place, "a") as file:
+    with replaced(place) as new:
+        _skops().dump(fitted, new)
+        with zipfile.ZipFile(new, "a") as file:
             file.writestr(_NOTES, json.dumps(notes))
-    except OSError as error:
-        raise InvalidInput(f"{place} could not be written: {error.strerror}. Name another file.") from error
-    typer.echo(f"The model is in {place}. To use it: truefit predict {place} NEW.csv", err=quiet)
+    echo(f"The model is in {place}. To use it: truefit predict {place} NEW.csv", err=quiet)
 
 
 def read_model(place: Path, trust: Sequence[str] = ()) -> SavedModel:

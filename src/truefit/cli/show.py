@@ -11,9 +11,11 @@ from typing import Annotated, Any
 import typer
 
 from truefit.cli.app import app, in_plain_words
-from truefit.cli.kept import find_report, open_store, spoken_time
+from truefit.cli.kept import find_report, open_store, reports_of, spoken_time
 from truefit.cli.options import JsonOption
 from truefit.cli.outputs import check_report, write_text
+from truefit.cli.standard_output import echo
+from truefit.core.errors import StoreDamaged
 from truefit.core.kept_report import KeptReport
 
 
@@ -34,25 +36,31 @@ def show(
     if out is not None:
         check_report(out, (store,))
     with closing(open_store(store)) as opened:
-        report = find_report(opened.reports(), name, store)
+        report = find_report(reports_of(opened), name, store)
     if as_json:
-        typer.echo(json.dumps(report.content["result"], indent=2))
+        echo(json.dumps(report.content["result"], indent=2))
     elif out is None:
-        typer.echo(report.content["summary"])
-        typer.echo(f"\nMade {spoken_time(report)} by: {report.made.get('command', '')}")
+        echo(report.content["summary"])
+        echo(f"\nMade {spoken_time(report)} by: {report.made.get('command', '')}")
     if out is not None:
         write_text(out, page_of_kept(report))
-        typer.echo(f"The report is in {out}.", err=as_json)
+        echo(f"The report is in {out}.", err=as_json)
 
 
 def page_of_kept(report: KeptReport) -> str:
     """Render a report that was kept, as it was rendered then."""
     made = {**report.made, "made": spoken_time(report)}
-    if report.content["kind"] == "study":
-        from truefit.cli.study_report import page_of
+    try:
+        if report.content["kind"] == "study":
+            from truefit.cli.study_report import page_of
 
-        return page_of(report.content, made)
-    return _plain_page(report.content, made)
+            return page_of(report.content, made)
+        return _plain_page(report.content, made)
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
+        raise StoreDamaged(
+            f"A report in a store must have the parts of a page. The report {report.id} has not "
+            f"({type(error).__name__}: {error}). Delete the store, or run the command again."
+        ) from error
 
 
 def _plain_page(content: Mapping[str, Any], made: Mapping[str, Any]) -> str:

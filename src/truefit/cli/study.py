@@ -28,10 +28,11 @@ from truefit.cli.options import (
     TaskOption,
     WorkersOption,
 )
-from truefit.cli.outputs import check_report, write_text
+from truefit.cli.outputs import check_apart, check_report, write_text
 from truefit.cli.question import question_of
 from truefit.cli.saved import check_model_file, write_model
 from truefit.cli.show import page_of_kept
+from truefit.cli.standard_output import echo
 from truefit.cli.study_report import page_of, study_report
 from truefit.cli.study_text import print_study, study_text
 from truefit.core.errors import InvalidInput
@@ -73,9 +74,11 @@ def study(
     """
     from truefit.methods.study.allowance import seconds_of
 
+    read = (data, store, *(model or ()))
     if out is not None:
-        check_report(out, (data, store))
-    check_model_file(save, (data, store))
+        check_report(out, read)
+    check_model_file(save, read)
+    check_apart(out, save)
     if agghoo and save is None:
         raise InvalidInput("--agghoo says which model to save. Name a file for it with --save model.skops.")
     seconds = seconds_of(budget)
@@ -105,10 +108,10 @@ def study(
         )  # fmt: skip
         made, text = made_of(table, engine.stats, task=task), study_text(result)
         if as_json:
-            typer.echo(json.dumps(result.to_dict(), indent=2))
+            echo(json.dumps(result.to_dict(), indent=2))
         else:
             print_study(text)
-            typer.echo(f"{engine.stats}.")
+            echo(f"{engine.stats}.")
         if out is not None or store is not None:
             report = kept_content(engine, "study", result.to_dict(), made)
             report = report or study_report(result, title=f"Study of {table.name}")
@@ -116,7 +119,7 @@ def study(
             keep_report(engine, {**report, "text": text, "question": None if engine.stats.failed else question}, made)
             if out is not None:
                 write_text(out, page_of(report, made))
-                typer.echo(f"The report is in {out}.", err=as_json)
+                echo(f"The report is in {out}.", err=as_json)
         if save is not None:
             options = {"cv": k, "random_state": seed, "engine": engine}
             label = label_of(pos_label, table)
@@ -127,10 +130,10 @@ def study(
 def _show_again(report: KeptReport, out: Path | None, *, as_json: bool) -> None:
     """Show the report of a study that the store has the answer of."""
     if as_json:
-        typer.echo(json.dumps(report.content["result"], indent=2))
+        echo(json.dumps(report.content["result"], indent=2))
     else:
         print_study(report.content["text"])
-        typer.echo(f"Answered from the store, as found {spoken_time(report)}: no fits were needed.")
+        echo(f"Answered from the store, as found {spoken_time(report)}: no fits were needed.")
     if out is not None:
         write_text(out, page_of_kept(report))
-        typer.echo(f"The report is in {out}.", err=as_json)
+        echo(f"The report is in {out}.", err=as_json)

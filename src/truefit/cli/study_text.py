@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import typer
+from truefit.cli.standard_output import echo, results
 
 if TYPE_CHECKING:
     from truefit.methods.study.study import Study
@@ -41,16 +40,16 @@ def _lines(result: Study) -> tuple[list[str], list[list[str]]]:
 
 def print_study(text: Mapping[str, Any]) -> None:
     """Print what ``study_text`` returned, now or long ago: with rich on a terminal, plainly elsewhere."""
-    if not sys.stdout.isatty():
-        typer.echo(text["summary"] + "\n")
-        typer.echo(_plain_table(text["heading"], [text["columns"], *text["rows"]]) + "\n")
+    if not results().isatty():
+        echo(text["summary"] + "\n")
+        echo(_plain_table(text["heading"], [text["columns"], *text["rows"]]) + "\n")
         return
     from rich.console import Console
     from rich.padding import Padding
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    console = Console()
+    console = Console(file=results())
     for question, headline, sentences in text["answers"]:
         console.print(Text(question, style="dim"))
         console.print(Text(headline, style="bold"))

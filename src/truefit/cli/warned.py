@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator
@@ -9,6 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import typer
+
+from truefit.core.credentials import without_credentials
 
 
 @contextmanager
@@ -21,7 +24,7 @@ def warnings_shown_once() -> Iterator[None]:
     seen: Counter[tuple[str, str]] = Counter()
 
     def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        warned = (category.__name__, str(message))
+        warned = (category.__name__, without_credentials(str(message), sys.argv[1:]))
         seen[warned] += 1
         if seen[warned] == 1:
             typer.echo(_line(*warned), err=True)

@@ -8,6 +8,7 @@
     ├── MissingDependency (ImportError)    an optional package has to be installed
     ├── FitError (ValueError, TypeError)   fits failed, and a plan needed them
     ├── BudgetSpent                        the deadline passed; thrown into plans, which return what they have
+    ├── WriteFailed                        an output could not be written: no space left, a failing disk
     ├── ExecutorError                      the workers themselves are gone
     └── StoreError
         ├── StoreUnusable                  a directory, not SQLite, read-only, no space left
@@ -63,6 +64,10 @@ class BudgetSpent(TruefitError):
 
 class ExecutorError(TruefitError):
     """The executor can no longer run anything."""
+
+
+class WriteFailed(TruefitError):
+    """An output could not be written, and what was in its place is unchanged."""
 
 
 class StoreError(TruefitError):

@@ -27,7 +27,7 @@ def render_fragment(
     table : mapping, optional
         As in :func:`truefit.report.render_page`.
     figure_svg : str, optional
-        Trusted markup, as ``plots.to_svg`` makes it.
+        As ``plots.to_svg`` makes it; only what draws is kept.
 
     Returns
     -------

@@ -45,7 +45,7 @@ def render_page(content: Mapping[str, Any]) -> str:
                            "headline": str,
                            "sentences": [str, ...],
                            "lead": str,
-                           "figures": [{"svg": str,     # trusted markup, as plots.to_svg makes it
+                           "figures": [{"svg": str,     # as plots.to_svg makes it; only what draws is kept
                                         "narrow": str,  # the same for a phone
                                         "caption": str}],
                            "tables": [{"columns": [str, ...],

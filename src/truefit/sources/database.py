@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
-from urllib.parse import quote, urlsplit, urlunsplit
+from urllib.parse import quote
 
+from truefit.core.credentials import Address, redacted, split_address
 from truefit.core.errors import InvalidInput, MissingDependency
 
 #: Endings of a SQLite database that is given as a path.
@@ -94,29 +94,42 @@ def is_database(data: str) -> bool:
     """
     if "://" in data:
         return data.partition("://")[0].lower() not in _WEB
-    return data.lower().endswith(SQLITE_ENDINGS)
+    return data.lower().endswith(SQLITE_ENDINGS) or data.partition("#")[0].lower().endswith(SQLITE_ENDINGS)
 
 
-def open_database(data: str) -> Database:
-    """Open what ``is_database`` says is one, for reading only."""
-    scheme = data.partition("://")[0].lower() if "://" in data else "sqlite"
+def open_database(data: str) -> tuple[Database, str | None]:
+    """Open what ``is_database`` says is one, for reading only; the table is what stands behind ``#``."""
+    scheme = redacted(data).partition("://")[0].lower() if "://" in data else "sqlite"
     if scheme == "sqlite":
-        return Sqlite(data)
-    if scheme in ("postgresql", "postgres"):
-        return Postgres(data)
-    raise InvalidInput(
-        f"A database must be sqlite:///FILE or postgresql://USER@HOST/NAME. Got {scheme}:// instead. Copy the table "
-        "into one of these, or into a Parquet file."
-    )
+        place, _, table = (data, "", "") if Path(data).is_file() else data.partition("#")
+        return Sqlite(place), table or None
+    if scheme not in ("postgresql", "postgres"):
+        raise InvalidInput(
+            f"A database must be sqlite:///FILE or postgresql://USER@HOST/NAME. Got {scheme}:// instead. Copy the "
+            "table into one of these, or into a Parquet file."
+        )
+    address = split_address(data)
+    if address is None:
+        raise InvalidInput(
+            f"An address such as {scheme}://USER:PASSWORD@HOST:PORT/NAME must have one reading, and this one has none "
+            "or several (it is not shown, because it may hold a password). Write @ as %40, / as %2F, : as %3A, # as "
+            "%23, ? as %3F and % as %25 in the user, the password and the parameters; a port is a number."
+        )
+    return Postgres(address), address.table
 
 
 class Sqlite:
     """A SQLite file, opened so that nothing can be written to it."""
 
     def __init__(self, data: str) -> None:
-        path = Path(data.partition("://")[2].removeprefix("/") if "://" in data else data).expanduser()
+        scheme, _, rest = data.rpartition("://")
+        if scheme and not rest.startswith("/"):
+            raise InvalidInput(
+                f"A SQLite database must be sqlite:///FILE, without a user, a password or a host. Got {redacted(data)}."
+            )
+        path = Path(rest.removeprefix("/") if scheme else data).expanduser()
         if not path.is_file():
-            raise InvalidInput(f"There is no database {str(path)!r}. Check the path.")
+            raise InvalidInput(f"There is no database {redacted(str(path)).partition('?')[0]!r}. Check the path.")
         self.place = f"sqlite:///{path.resolve()}"
         self._name = path.name
         self._address = f"file:{quote(str(path.resolve()))}?mode=ro"
@@ -150,7 +163,8 @@ class Sqlite:
 
     def stretches(self, query: str, parameters: Sequence[Any] = ()) -> Iterator[Any]:
         """Rows of a query as Arrow record batches."""
-        with _explained(self._name, "sqlite"):
+        failure = None
+        try:
             import adbc_driver_sqlite.dbapi as driver
 
             with driver.connect(self._address, autocommit=True) as connection, connection.cursor() as cursor:
@@ -158,17 +172,19 @@ class Sqlite:
                 cursor.adbc_statement.set_options(**{"adbc.sqlite.query.batch_rows": 1 << 16})
                 cursor.execute(query, list(parameters) or None)
                 yield from cursor.fetch_record_batch()
+        except Exception as error:
+            failure = _explained(error, self._name, "sqlite")
+        if failure is not None:
+            raise failure
 
 
 class Postgres:
     """A PostgreSQL database."""
 
-    def __init__(self, url: str) -> None:
-        parts = urlsplit(url)
+    def __init__(self, address: Address) -> None:
         # What is written down, in messages and in a store, has no password in it.
-        host = parts.netloc.rpartition("@")[2]
-        self.place = urlunsplit(parts._replace(scheme="postgresql", netloc=host))
-        self._address = url
+        self.place = address.shown.replace("postgres://", "postgresql://", 1)
+        self._address = address
 
     def tables(self) -> list[str]:
         """Names of its tables and views."""
@@ -209,12 +225,20 @@ class Postgres:
 
     def stretches(self, query: str, parameters: Sequence[Any] = ()) -> Iterator[Any]:
         """Rows of a query as Arrow record batches."""
-        with _explained(self.place, "postgresql"):
+        failure = None
+        try:
             import adbc_driver_postgresql.dbapi as driver
 
-            with driver.connect(self._address, autocommit=True) as connection, connection.cursor() as cursor:
+            with (
+                driver.connect(self._address.whole.reveal(), autocommit=True) as connection,
+                connection.cursor() as cursor,
+            ):
                 cursor.execute(query, list(parameters) or None)
                 yield from cursor.fetch_record_batch()
+        except Exception as error:
+            failure = _explained(error, self.place, "postgresql", self._address)
+        if failure is not None:
+            raise failure
 
 
 def quoted_column(name: str) -> str:
@@ -233,17 +257,15 @@ def json_list(values: Sequence[Any]) -> str:
     return json.dumps(list(values))
 
 
-@contextlib.contextmanager
-def _explained(name: str, driver: str) -> Iterator[None]:
-    try:
-        yield
-    except ImportError as error:
+def _explained(error: Exception, name: str, driver: str, address: Address | None = None) -> InvalidInput:
+    """Return what to raise once the error is handled: chained to it, a traceback would show what the driver quotes."""
+    if isinstance(error, ImportError):
         raise MissingDependency(
             f"Reading {name!r} needs adbc-driver-{driver} and pyarrow, which are not installed. Install them with "
             "`pip install truefit[sql]`."
         ) from error
-    except Exception as error:
-        if not type(error).__module__.startswith("adbc_driver_manager"):
-            raise
-        reason = " ".join(str(error).split())
-        raise InvalidInput(f"The database {name!r} must answer. It says: {reason}. Check its address.") from error
+    if not type(error).__module__.startswith("adbc_driver_manager"):
+        raise error
+    reason = " ".join(str(error).split())
+    reason = reason if address is None else address.cleaned(reason)
+    return InvalidInput(f"The database {name!r} must answer. It says: {reason}. Check its address.")

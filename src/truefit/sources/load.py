@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from truefit.core.credentials import redacted
 from truefit.core.errors import InvalidInput
 from truefit.sources.builtin import BUILTIN, load_builtin
 from truefit.sources.database import is_database, open_database
@@ -86,9 +87,9 @@ def load_rows(name_or_path: str | os.PathLike[str]) -> tuple[pd.DataFrame, str, 
 
 
 def _read(name: str, target: str | None) -> tuple[pd.DataFrame, str, tuple[str, ...]]:
-    address, _, table = name.partition("#")
-    if is_database(address):
-        return read_table(open_database(address), table or None, target)
+    if is_database(name):
+        database, table = open_database(name)
+        return read_table(database, table, target)
     path = existing_file(name)
     frame = read_frame(path, target)
     return frame, stem(path), notes_of(path)
@@ -96,11 +97,11 @@ def _read(name: str, target: str | None) -> tuple[pd.DataFrame, str, tuple[str, 
 
 def existing_file(name: str) -> Path:
     """Return the path of a file that is there, or say which one may have been meant."""
-    path = Path(name).expanduser()
+    path, shown = Path(name).expanduser(), redacted(name)
     if "://" in name:
-        raise InvalidInput(f"Files are read from this computer. Got {name!r}: download it first, then pass its path.")
+        raise InvalidInput(f"Files are read from this computer. Got {shown!r}: download it first, then pass its path.")
     if not path.exists():
-        raise InvalidInput(_missing(path, name))
+        raise InvalidInput(_missing(path, shown))
     if path.is_dir():
         raise InvalidInput(f"{name!r} is a folder. Pass the path of a file in it.")
     return path

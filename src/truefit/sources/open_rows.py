@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from truefit.core.credentials import redacted
 from truefit.core.errors import InvalidInput
 from truefit.sources.builtin import BUILTIN, load_builtin
 from truefit.sources.database import is_database, open_database
@@ -43,7 +44,7 @@ def open_rows(
     ----------
     data : str, path or pandas DataFrame
         A built-in name; a file, as for ``load``; ``sqlite:///FILE`` or the path of a SQLite database; or
-        ``postgresql://USER@HOST/NAME``.
+        ``postgresql://USER@HOST/NAME``. ``#TABLE`` may stand behind a database.
     target : str, optional
         The column to predict; the built-in sets have one of their own.
     table : str, optional
@@ -78,10 +79,13 @@ def open_rows(
         frame = built_in.X.assign(**{built_in.target: built_in.y})
         return RowsOnDemand(FrameReader(frame, name=name, place=name), built_in.target, seed=seed, first=first)
     if is_database(name):
-        in_database = SqlReader(open_database(name), table, key=key, target=target)
+        database, named = open_database(name)
+        in_database = SqlReader(database, table or named, key=key, target=target)
         return RowsOnDemand(in_database, target, seed=seed, first=first)
     if table is not None or key is not None:
-        raise InvalidInput(f"A table and a key are for databases. Got {name!r}, which is a file. Leave them out.")
+        raise InvalidInput(
+            f"A table and a key are for databases. Got {redacted(name)!r}, which is a file. Leave them out."
+        )
     path = existing_file(name)
     ending = ending_of(path)
     in_parts = ending in DELIMITED or ending in PARQUET

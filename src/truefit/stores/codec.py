@@ -64,7 +64,7 @@ def decode(packed: bytes, where: object = "the store") -> Array:
         dtype, shape, fortran = _layout(data[:start])
         if len(data) - start != math.prod(shape) * dtype.itemsize:
             raise ValueError(f"{len(data) - start} bytes for {dtype} of shape {shape}")
-    except (zlib.error, ValueError) as error:
+    except (zlib.error, TypeError, ValueError) as error:
         raise StoreDamaged(
             f"An array in a store must read back as it was written. In {where} one does not: {error}. Delete "
             "the store, or put a copy of it back; what is missing is fitted again."

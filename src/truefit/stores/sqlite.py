@@ -11,12 +11,13 @@ import weakref
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, get_args
 
 import numpy as np
 
-from truefit.core.errors import StoreUnusable
+from truefit.core.errors import StoreDamaged, StoreUnusable
 from truefit.core.kept_report import KeptReport
 from truefit.core.outcome import Outcome
 from truefit.core.private_key import is_private
@@ -25,10 +26,16 @@ from truefit.core.tokens import Tokens
 from truefit.stores.answer import StoredAnswer
 from truefit.stores.codec import Array, decode, encodable, encode
 from truefit.stores.recent import Recent
-from truefit.stores.storefile import StoreFile, transaction
+from truefit.stores.storefile import REPORTS_SINCE, StoreFile, transaction
 
 _KEYS_AT_ONCE = 900  # SQLite before 3.32 takes 999 parameters
 _INTERNED_CLASSES = 256
+#: Packed arrays begin with another byte.
+_SEALED: Final = b"\x01"
+_SEAL_BYTES: Final = 5
+#: In place of an answer's response, rows and whether it is coded, where the classes of a fit are sealed.
+_OF_CLASSES: Final = ("classes", b"", 0)
+_RESPONSES: Final = frozenset(get_args(Response))
 #: Names of notes begin so: the table that says what the file is has room for them, in stores of any age.
 _NOTE = "note: "
 
@@ -62,7 +69,10 @@ class SqliteStore:
     Parameters
     ----------
     path : str or path-like
-        A store, or a file that is not there yet, in a folder that is.
+        A store, or a file that is not there yet, in a folder that is. A new file may be read and written by its
+        owner only; one that is there keeps its mode.
+    read_only : bool, default=False
+        Whether it will only be read. Then it may lie where nothing can be written.
 
     Raises
     ------
@@ -85,8 +95,9 @@ class SqliteStore:
     >>> folder.cleanup()
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._file = StoreFile(path)
+    def __init__(self, path: str | os.PathLike[str], *, read_only: bool = False) -> None:
+        self._file = StoreFile(path, read_only=read_only)
+        self._read_only = read_only
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._finalizer: weakref.finalize[..., Any] | None = None
@@ -141,7 +152,9 @@ class SqliteStore:
             if connection is None:
                 return None
             row = connection.execute("SELECT value FROM meta WHERE name = ?", (_NOTE + name,)).fetchone()
-            return None if row is None else str(row[0])
+            if row is not None and not isinstance(row[0], str):
+                raise self.damaged("a note in it is no text")
+            return None if row is None else row[0]
 
     def write_note(self, name: str, text: str) -> None:
         """Write something down for later runs, in place of what was there under that name."""
@@ -168,10 +181,10 @@ class SqliteStore:
         """Return all reports, the one made last first."""
         with self._lock, self._file.errors("reading"):
             connection = self._existing()
-            if connection is None:
+            if connection is None or self._file.version < REPORTS_SINCE:
                 return []
             rows = connection.execute("SELECT id, made_at, made, content FROM reports ORDER BY made_at DESC, id")
-            return [KeptReport(name, made_at, *self._unpacked(made, content)) for name, made_at, made, content in rows]
+            return [self._report(*row) for row in rows]
 
     def count_fits(self) -> int:
         """How many fits are kept."""
@@ -190,16 +203,17 @@ class SqliteStore:
 
     def read_tokens(self, rowset: bytes) -> Tokens:
         """Tokens of a list of rows, for a stored answer."""
-        return self._read(rowset, "SELECT tokens FROM rowsets WHERE id = ?", (rowset,))
+        return self._read(rowset, "SELECT tokens, NULL FROM rowsets WHERE id = ?", (rowset,))
 
     def read_values(self, key: str, response: Response, rowset: bytes) -> Array:
         """Values of one answer of a fit, for a stored answer."""
         name = (key, response, rowset)
-        return self._read(name, 'SELECT "values" FROM answers WHERE key = ? AND response = ? AND rowset = ?', name)
+        query = 'SELECT "values", coded FROM answers WHERE key = ? AND response = ? AND rowset = ?'
+        return self._read(name, query, name)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A store is known by its path: a copy, also in another process, is one more user of the file.
-        return type(self), (str(self.path),)
+        return partial(type(self), read_only=self._read_only), (str(self.path),)
 
     def _leave_fork(self) -> None:
         if self._owner != os.getpid():
@@ -222,16 +236,27 @@ class SqliteStore:
         answers: dict[str, list[StoredAnswer]] = {}
         heads: dict[str, tuple[str, float | None, bytes | None]] = {}
         for key, solver, fit_seconds, classes, response, rowset, coded in rows:
+            # SQLite holds any type in any column: a damaged file may have another than was written.
+            if not (
+                isinstance(key, str)
+                and isinstance(solver, str)
+                and isinstance(fit_seconds, float | None)
+                and isinstance(classes, bytes | None)
+                and (response is None or (response in _RESPONSES and isinstance(rowset, bytes) and coded in (0, 1)))
+                and not (coded and classes is None)
+            ):
+                raise self.damaged("a fit in it has values of another type than were written")
             heads[key] = (solver, fit_seconds, classes)
             there = answers.setdefault(key, [])
             if response is not None:
                 there.append(StoredAnswer.of(self, key, response, rowset, bool(coded)))
         for key, (solver, fit_seconds, classes) in heads.items():
-            known = None if classes is None else self._classes_of(classes)
+            known = None if classes is None else self._classes_in(classes, key)
             seconds = math.nan if fit_seconds is None else fit_seconds  # SQLite has no NaN
             yield Outcome(key, tuple(answers[key]), seconds, solver, known)
 
-    def _classes_of(self, packed: bytes) -> Array:
+    def _classes_in(self, sealed: bytes, key: str) -> Array:
+        packed = self._unsealed(sealed, key, *_OF_CLASSES)
         classes = self._classes.get(packed)
         if classes is None:
             if len(self._classes) >= _INTERNED_CLASSES:
@@ -245,7 +270,7 @@ class SqliteStore:
         if row is not None and row[0] != classes and classes is not None:
             if row[0] is None:
                 connection.execute("UPDATE outcomes SET classes = ? WHERE key = ?", (classes, key))
-            elif not np.array_equal(decode(row[0], self.path), decode(classes)):
+            elif not np.array_equal(self._classes_in(row[0], key), self._classes_in(classes, key)):
                 # Codes mean nothing under other classes: the outcome takes the place of what is there.
                 connection.execute("DELETE FROM answers WHERE key = ?", (key,))
                 connection.execute("DELETE FROM outcomes WHERE key = ?", (key,))
@@ -260,11 +285,29 @@ class SqliteStore:
             [(key, *answer) for answer in record.answers],
         )
 
-    def _unpacked(self, made: str, content: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _unsealed(self, sealed: Any, *name: Any) -> Any:
+        """Return packed values, checked to be of this fit, response and rows, and coded as it says."""
+        if not isinstance(sealed, bytes) or not sealed.startswith(_SEALED):
+            return sealed  # of a store that had no checksums, or damaged, which shows when it is decoded
+        packed = sealed[_SEAL_BYTES:]
+        if sealed[:_SEAL_BYTES] != _seal(packed, *name):
+            raise self.damaged("values in it are not what their checksum says")
+        return packed
+
+    def damaged(self, reason: str) -> StoreDamaged:
+        """Return the error that says that the store no longer reads."""
+        return self._file.damaged(reason)
+
+    def _report(self, name: Any, made_at: Any, made: Any, content: Any) -> KeptReport:
         try:
-            return json.loads(made), json.loads(zlib.decompress(content))
-        except (ValueError, zlib.error) as error:
-            raise self._file.damaged(f"a report does not unpack ({error})") from error
+            unpacked = json.loads(made), json.loads(zlib.decompress(content))
+        except (TypeError, ValueError, RecursionError, zlib.error) as error:
+            raise self.damaged(f"a report does not unpack ({error})") from error
+        if not (
+            isinstance(name, str) and isinstance(made_at, str) and all(isinstance(each, dict) for each in unpacked)
+        ):
+            raise self.damaged("a report in it has values of another type than were written")
+        return KeptReport(name, made_at, *unpacked)
 
     def _read(self, name: object, query: str, parameters: tuple[Any, ...]) -> Array:
         with self._lock, self._file.errors("reading"):
@@ -277,7 +320,8 @@ class SqliteStore:
                         f"An answer must still be in its store when it is looked at. In {self.path} it was "
                         "replaced or deleted; ask the store again."
                     )
-                array = decode(row[0], self.path)
+                packed, coded = row
+                array = decode(packed if coded is None else self._unsealed(packed, *parameters, coded), self.path)
                 self._recent.add(name, array)
             return array
 
@@ -288,6 +332,12 @@ def _disconnect(file: StoreFile, connection: sqlite3.Connection, owner: int) -> 
     else:
         # A connection does not survive a fork: the parent goes on with it, and nobody may close it here.
         _of_parents.append(connection)
+
+
+def _seal(packed: bytes, key: str, response: str, rowset: bytes, coded: Any) -> bytes:
+    """Return a checksum over an answer and over what it is the answer to: SQLite itself has none."""
+    name = f"{key} {response} {int(coded)} ".encode() + rowset
+    return _SEALED + zlib.crc32(packed, zlib.crc32(name)).to_bytes(4, "big")
 
 
 def _has_rowset(connection: sqlite3.Connection, rowset: bytes) -> bool:
@@ -307,6 +357,9 @@ def _record(outcome: Outcome, tokens: dict[bytes, Tokens]) -> _Record | None:
         rowset = answer.rowset
         if rowset not in tokens:
             tokens[rowset] = answer.tokens
-        answers.append((answer.response, rowset, bool(answer.coded), encode(values)))
+        values_bytes = encode(values)
+        seal = _seal(values_bytes, outcome.key, answer.response, rowset, answer.coded)
+        answers.append((answer.response, rowset, bool(answer.coded), seal + values_bytes))
     packed = None if classes is None else encode(classes)
+    packed = None if packed is None else _seal(packed, outcome.key, *_OF_CLASSES) + packed
     return _Record(outcome.key, outcome.solver, float(outcome.fit_seconds), packed, answers)

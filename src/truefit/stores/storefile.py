@@ -5,19 +5,27 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 import sqlite3
 import stat
+import tempfile
 import threading
+import weakref
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
+from truefit.core.credentials import redacted
 from truefit.core.errors import StoreDamaged, StoreError, StoreTooNew, StoreUnusable
 
 SCHEMA_VERSION = 2
 #: The oldest version that is brought up to date when a store is opened.
 OLDEST_VERSION = 1
+#: The first version that has reports.
+REPORTS_SINCE = 2
 #: Stands in the file's header, so that somebody else's database is told apart without opening it.
 APPLICATION_ID = int.from_bytes(b"tfit", "big")
 BUSY_SECONDS = 60.0
@@ -64,6 +72,8 @@ class StoreFile:
     Parameters
     ----------
     path : str or path-like
+    read_only : bool
+        Whether it will only be read, and so may lie where nothing can be written.
 
     Raises
     ------
@@ -71,8 +81,15 @@ class StoreFile:
         If there can be no store at the path.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, read_only: bool = False) -> None:
         self.path = Path(path).resolve()
+        shown = redacted(os.fspath(path))
+        if shown != os.fspath(path) and not self.path.parent.is_dir():
+            raise StoreUnusable(f"A store must be a file. Got the address {shown!r}. Name a file, such as fits.db.")
+        self.version = SCHEMA_VERSION
+        self._read_only = read_only
+        self._writable = True
+        self._copy: tuple[Path, weakref.finalize[..., Any]] | None = None
         self._identity: tuple[int, int] | None = None
         self._checked: tuple[int, int] | None = None
         with self.errors("opening"):
@@ -85,16 +102,23 @@ class StoreFile:
         return False
 
     def connect(self) -> sqlite3.Connection:
-        """Open the store for reading and writing, made if it is not there."""
+        """Open the store for reading and writing, made if it is not there; for reading where it cannot be written."""
         with _guard, self.errors("opening"):
             self._check()
-            connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+            if self._writable:
+                self._make_file()
+            connection = self._open(self.path, "mode=rw") if self._writable else self._open(*self._way_to_look())
             try:
                 connection.execute(f"PRAGMA busy_timeout = {int(1000 * BUSY_SECONDS)}")
-                connection.execute("PRAGMA synchronous = NORMAL")
-                self._make(connection)
-                if self._check_version(connection) < SCHEMA_VERSION:
+                if self._writable:
+                    connection.execute("PRAGMA synchronous = NORMAL")
+                    self._make(connection)
+                else:
+                    connection.execute("PRAGMA query_only = 1")  # what went into a copy would be lost
+                self.version = self._check_version(connection)
+                if self.version < SCHEMA_VERSION and self._writable:
                     self._update(connection)
+                    self.version = SCHEMA_VERSION
             except BaseException:
                 connection.close()
                 raise
@@ -107,6 +131,9 @@ class StoreFile:
         """Close a connection that ``connect`` gave."""
         with _guard:
             connection.close()
+            if self._copy is not None:
+                self._copy[1]()
+                self._copy = None
             if self._identity is not None:
                 _open_here[self._identity] -= 1
                 self._identity = None
@@ -132,6 +159,8 @@ class StoreFile:
             if code is None:  # wrong use of the module, no verdict on the file
                 raise
             raise self._explained(error, code & 0xFF, doing) from error
+        except UnicodeDecodeError as error:
+            raise self.damaged(f"a text in it is not UTF-8 ({error.reason})") from error
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise self._full() from error
@@ -197,9 +226,13 @@ class StoreFile:
                 f"A store must be a file. Got {self.path}, which is {kind}. Name a file, such as "
                 f"{self.path / 'fits.db' if stat.S_ISDIR(found.st_mode) else parent / 'fits.db'}."
             )
+        self._writable = True
         # The mode bits are asked too, since nothing is read-only to root.
         for place in (parent, self.path) if found is not None else (parent,):
             if not place.stat().st_mode & 0o222 or not os.access(place, os.W_OK):
+                self._writable = False
+                if self._read_only:
+                    break
                 what = "is read-only" if place is self.path else f"lies in {parent}, which is read-only"
                 raise StoreUnusable(
                     f"A store must be writable, and its folder too. {self.path} {what}. Change the "
@@ -230,28 +263,52 @@ class StoreFile:
         except (sqlite3.Error, StoreError):
             now = self.path.stat()
             same = (now.st_size, now.st_mtime_ns) == (found.st_size, found.st_mtime_ns)
-            if way != "immutable=1" or (same and self._way_to_look() == way):
+            if way[1] != "immutable=1" or (same and self._way_to_look() == way):
                 raise
             # Another process has begun to write meanwhile: look again, with locks.
-            self._look("mode=ro", now.st_size)
+            self._look((self.path, "mode=ro"), now.st_size)
 
-    def _way_to_look(self) -> str:
-        """How SQLite may open the file so that looking changes nothing, yet sees all that was committed."""
-        if self._size_of("-journal"):
-            return "mode=rw"  # a crash while the store was made: only a writer may take that back
+    def _way_to_look(self) -> tuple[Path, str]:
+        """Which file SQLite may open, and how, so that looking changes nothing, yet sees all that was committed."""
+        journal, log = self._size_of("-journal"), self._size_of("-wal")
+        # A reader needs an index of the log beside it. Where none can be made, nobody is writing either.
+        if not self._writable and (journal or (log and not self._size_of("-shm"))):
+            return self._copied(), "mode=rw"
+        if journal:
+            return self.path, "mode=rw"  # a crash while the store was made: only a writer may take that back
         # A reader of a live log leaves files beside it; where there is no log nothing but the file counts.
-        return "mode=ro" if self._size_of("-wal") else "immutable=1"
+        return self.path, "mode=ro" if log else "immutable=1"
+
+    def _copied(self) -> Path:
+        """Return a copy in a folder of our own, with the log that the store was left with."""
+        if self._copy is None:
+            folder = Path(tempfile.mkdtemp(prefix="truefit-store-"))
+            self._copy = folder / "store.db", weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            for suffix in ("", "-wal", "-journal"):
+                if self._size_of(suffix):
+                    copy = folder / f"store.db{suffix}"
+                    shutil.copyfile(f"{self.path}{suffix}", copy)
+        return self._copy[0]
 
     def _size_of(self, suffix: str) -> int:
         with contextlib.suppress(FileNotFoundError):
             return os.stat(f"{self.path}{suffix}").st_size
         return 0
 
-    def _look(self, way: str, size: int) -> None:
+    def _open(self, path: Path, way: str) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            f"file:{quote(str(self.path))}?{way}", uri=True, timeout=BUSY_SECONDS, isolation_level=None
+            f"file:{quote(str(path))}?{way}",
+            uri=True,
+            timeout=BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
         )
-        with contextlib.closing(connection):
+        # Python's own way has an error of its own for text that is no text; this one says what it is.
+        connection.text_factory = partial(str, encoding="utf-8")
+        return connection
+
+    def _look(self, way: tuple[Path, str], size: int) -> None:
+        with contextlib.closing(self._open(*way)) as connection:
             if not _has_tables(connection):
                 return  # nothing was ever kept
             self._check_version(connection)
@@ -263,8 +320,8 @@ class StoreFile:
     def _check_version(self, connection: sqlite3.Connection) -> int:
         row = connection.execute("SELECT value FROM meta WHERE name = 'schema_version'").fetchone()
         text = None if row is None else str(row[0])
-        if text is None or not text.isdecimal():
-            raise self.damaged(f"its schema_version must be a number, and is {text!r}")
+        if text is None or not text.isdecimal() or len(text) > 9:
+            raise self.damaged(f"its schema_version must be a number, and is {text if text is None else text[:20]!r}")
         version = int(text)
         if version > SCHEMA_VERSION:
             raise StoreTooNew(
@@ -285,6 +342,15 @@ class StoreFile:
                 # Version 1 had no reports.
                 connection.execute(_REPORTS)
                 connection.execute("UPDATE meta SET value = ? WHERE name = 'schema_version'", (str(SCHEMA_VERSION),))
+
+    def _make_file(self) -> None:
+        """Make an empty file that its owner only may read and write; the log beside it gets the same mode."""
+        with contextlib.suppress(FileExistsError):
+            made = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+            try:
+                os.chmod(self.path, 0o600)  # whatever the umask leaves of it
+            finally:
+                os.close(made)
 
     def _make(self, connection: sqlite3.Connection) -> None:
         if not _has_tables(connection):
