@@ -3,12 +3,15 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from tests.cli.command import truefit
 
+import truefit.cli as truefit_cli
 from truefit.cli.standard_output import ResultStream, echo, results_only
 from truefit.core.errors import WriteFailed
 
@@ -140,3 +143,13 @@ def test_errors_of_a_stream_are_raised_once_and_a_missing_one_takes_all():
     assert stream.write("more") == 4
     assert ResultStream(None).write("text") == 4
     assert not ResultStream(None).isatty()
+
+
+def test_commands_write_results_where_results_go():
+    """While a command runs, typer's echo and a plain console write to standard error."""
+    for file in Path(truefit_cli.__file__).parent.glob("*.py"):
+        text = file.read_text(encoding="utf-8")
+        assert "Console()" not in text
+        assert "sys.stdout" not in text or file.name == "standard_output.py"
+        for call in re.findall(r"typer\.echo\(.*", text):
+            assert "err=True" in call or "__version__" in call, f"{file.name}: {call}"

@@ -36,6 +36,9 @@ _SEAL_BYTES: Final = 5
 #: In place of an answer's response, rows and whether it is coded, where the classes of a fit are sealed.
 _OF_CLASSES: Final = ("classes", b"", 0)
 _RESPONSES: Final = frozenset(get_args(Response))
+#: What SQLite gives back for columns that may be empty.
+_SECONDS: Final = (float, type(None))
+_PACKED: Final = (bytes, type(None))
 #: Names of notes begin so: the table that says what the file is has room for them, in stores of any age.
 _NOTE = "note: "
 
@@ -238,11 +241,11 @@ class SqliteStore:
         for key, solver, fit_seconds, classes, response, rowset, coded in rows:
             # SQLite holds any type in any column: a damaged file may have another than was written.
             if not (
-                isinstance(key, str)
-                and isinstance(solver, str)
-                and isinstance(fit_seconds, float | None)
-                and isinstance(classes, bytes | None)
-                and (response is None or (response in _RESPONSES and isinstance(rowset, bytes) and coded in (0, 1)))
+                type(key) is str
+                and type(solver) is str
+                and type(fit_seconds) in _SECONDS
+                and type(classes) in _PACKED
+                and (response is None or (response in _RESPONSES and type(rowset) is bytes and coded in (0, 1)))
                 and not (coded and classes is None)
             ):
                 raise self.damaged("a fit in it has values of another type than were written")
