@@ -58,7 +58,7 @@ def load_model(place: Path, trust: Collection[str] = ()) -> LoadedModel:
             if refused:
                 raise InvalidInput(
                     f"A model file must hold only types that truefit lists as safe to load, and {place.name!r} also "
-                    f"holds {_shown(refused)}: if you trust who wrote it, allow each with --trust NAME, which runs its code."
+                    f"holds {_shown(refused)}: if you trust who wrote it, allow each with --trust NAME; its code runs."
                 )
             columns, target = _checked_notes(archive.notes())
             return LoadedModel(Builder(archive, trust).build(schema), columns, target)
