@@ -73,6 +73,12 @@ class _Runs:
         return os.system, (self.command,)
 
 
+def _address():
+    """What numpy takes for the place of an array in memory."""
+    place = {"data": paired(plain(1), plain(True)), "shape": paired(plain(4))}
+    return mapped({**place, "typestr": plain("<f8"), "version": plain(3)})
+
+
 # Code that runs while the file is read.
 
 
@@ -378,6 +384,54 @@ def random_state_that_points_beyond_itself(folder):
     return write(folder / "m.skops", _model(random_state=made), files)
 
 
+def address_as_an_array(folder):
+    made = thing("sklearn._loss.link.Interval", low=0, __array_interface__=_address())
+    return write(folder / "m.skops", thing("sklearn.linear_model._ridge.Ridge", coef_=made, intercept_=0.0))
+
+
+def address_in_a_dictionary_with_attributes(folder):
+    made = mapped({"__array_interface__": _address()}) | {"__module__": "sklearn.utils._bunch", "__class__": "Bunch"}
+    return write(folder / "m.skops", thing("sklearn.linear_model._ridge.Ridge", coef_=made, intercept_=0.0))
+
+
+def attributes_in_pairs(folder):
+    """Attributes that are no dictionary, and would be set without a look at them."""
+    pairs = paired(paired(plain("predict"), function("numpy.mean")), paired(plain("memory"), plain("marker")))
+    return write(folder / "m.skops", node("ObjectNode", "truefit.core.stages.AtStage", content=pairs))
+
+
+def truth_values_that_are_none(folder):
+    files = {}
+    made = array(files, np.ones(8, dtype=bool))
+    files[made["file"]] = files[made["file"]][:-8] + bytes([255] * 8)
+    return write(folder / "m.skops", _model(x=made), files)
+
+
+def text_beyond_all_characters(folder):
+    files = {}
+    made = array(files, np.array(["a"]))
+    files[made["file"]] = files[made["file"]][:-4] + b"\xff\xff\xff\x7f"
+    return write(folder / "m.skops", _model(classes_=made), files)
+
+
+def loss_as_a_kernel(folder):
+    loss = thing("sklearn._loss.loss.HalfSquaredError")
+    return write(folder / "m.skops", thing("sklearn.kernel_ridge.KernelRidge", kernel=loss))
+
+
+def tree_as_a_step(folder):
+    files = {}
+    arguments = {"args": paired(plain(1), array(files, np.array([1])), plain(1))}
+    tree = node("TreeNode", "sklearn.tree._tree.Tree", __reduce__=arguments, content=mapped({}))
+    return write(folder / "m.skops", thing(PIPELINE, steps=listed(paired(plain("tree"), tree))), files)
+
+
+def escapes_in_a_version(folder):
+    made = thing(DUMMY)
+    made["content"]["content"]["_sklearn_version"] = plain("\x1b]0;title\x07")
+    return write(folder / "m.skops", made)
+
+
 # Files that are broken.
 
 
@@ -488,6 +542,12 @@ REASONS = {
     "number_of_many_digits": "the limit (4300 digits)",
     "sparse_matrix_with_indices_beyond_it": "indices must be < 2",
     "random_state_that_points_beyond_itself": "a random state cannot be what a fit gave",
+    "address_as_an_array": "which is for classes only",
+    "address_in_a_dictionary_with_attributes": "a key that is for classes only",
+    "attributes_in_pairs": "are no dictionary",
+    "truth_values_that_are_none": "values that are none of its type",
+    "text_beyond_all_characters": "values that are none of its type",
+    "escapes_in_a_version": "the version of",
     "no_archive": "not a zip file",
     "empty_file": "not a zip file",
     "cut_off": "not a zip file",

@@ -171,6 +171,19 @@ def test_support_vectors_of_other_sizes(tmp_path, attribute, change):
     refused(change_array(saved(SVC().fit(X, y), tmp_path), "SVC", attribute, change), "a SVC")
 
 
+def test_arrays_of_other_uses_cannot_be_changed_through_the_model(tmp_path):
+    """Two nodes of one number would be one array, which a step that works in place could change after the checks."""
+    place = saved(KNeighborsClassifier(algorithm="brute").fit(X, y), tmp_path)
+
+    def change(schema):
+        held = attributes(schema, "KNeighborsClassifier")
+        held["n_samples_fit_"] = held["_y"]
+
+    made = load_model(edited(place, change)).estimator
+    assert made.n_samples_fit_ is not made._y
+    assert not np.shares_memory(made.n_samples_fit_, made._y)
+
+
 def test_a_spline_of_fewer_weights_than_knots(tmp_path):
     place = saved(SplineTransformer().fit(X), tmp_path)
     refused(change_array(place, "BSpline", "_c", lambda values: values[:2]), "a spline")

@@ -43,6 +43,9 @@ def array_of(content: bytearray) -> Any:
     if not dtype.itemsize:
         return np.empty(shape, dtype)
     flat = np.frombuffer(content, dtype, offset=start)
+    if (dtype.kind == "b" and flat.view(np.uint8).max(initial=0) > 1) or (dtype.kind == "U" and not _is_text(flat)):
+        # numpy counts by these bytes, and trusts them.
+        raise BrokenModel("an array holds values that are none of its type")
     array = flat.reshape(shape, order="F" if fortran else "C")
     return array if array.flags.aligned else array.copy()
 
@@ -54,9 +57,16 @@ def _is_plain(dtype: np.dtype[Any]) -> bool:
         return dtype.kind in _PLAIN
     # The nodes of trees: a flat record of numbers.
     return dtype.itemsize <= 256 and all(
-        field[0].fields is None and field[0].subdtype is None and field[0].kind in "biuf"
+        field[0].fields is None and field[0].subdtype is None and field[0].kind in "iuf"
         for field in dtype.fields.values()
     )
+
+
+def _is_text(flat: Any) -> bool:
+    if not flat.dtype.itemsize or not flat.size:
+        return True
+    codes = flat.view(flat.dtype.str[0] + "u4")
+    return int(codes.max()) <= 0x10FFFF and not bool(((codes >= 0xD800) & (codes < 0xE000)).any())
 
 
 def sparse_of(entries: Mapping[str, bytearray], name: str) -> Any:

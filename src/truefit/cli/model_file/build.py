@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import operator
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any, Final
@@ -85,7 +85,9 @@ class Builder:
             raise BrokenModel(f"{ascii(name_of(node))[:80]} may not stand at {ascii(place)[:40]}")
         kind, name, number = node["__loader__"], name_of(node), node.get("__id__")
         # By type too: a node must not become an object of another type, which may not stand here.
-        key = (number, kind, name) if type(number) is int and number > 0 else None
+        # Arrays are made anew: what compiled code indexes by must not be changed through another name.
+        shared = kind not in ("NdArrayNode", "SparseMatrixNode")
+        key = (number, kind, name) if shared and type(number) is int and number > 0 else None
         if key is not None and key in self._made:
             return self._made[key]
         made = self._makers[kind](node, name)
@@ -106,8 +108,7 @@ class Builder:
         kind = self._class_of(node, name)
         state = None if node.get("content") is None else self.build(node["content"])
         if name not in self._trust:
-            state = settings.checked(kind, name, state)
-            compiled.check_state(name, state)
+            state = compiled.checked_state(name, settings.checked(kind, name, state))
         made = kind.__new__(kind)
         if state is not None:
             if hasattr(made, "__setstate__"):
@@ -174,6 +175,9 @@ class Builder:
         if sum(kind is not str for kind in kinds) > OTHER_KEYS:
             raise BrokenModel(f"a dictionary has more than {OTHER_KEYS:,} keys that are not text")
         made = self._class_of(node, name)()
+        if type(made) not in (dict, OrderedDict) and any(key.startswith("__") for key in content):
+            # Its keys are attributes too.
+            raise BrokenModel(f"{name} has a key that is for classes only")
         for kind, (key, each) in zip(kinds, content.items(), strict=True):
             made[kind(key)] = self.build(each, key)
         return made
@@ -204,7 +208,10 @@ class Builder:
         # Anything that has parts is another kind of node.
         if not isinstance(text, str) or text.lstrip(" \t\r\n")[:1] in ("[", "{", ""):
             raise BrokenModel("a value must be a number, text, true, false or null")
-        return json.loads(text)
+        value = json.loads(text)
+        if isinstance(value, str):
+            value.encode()  # fails for halves of characters, which could not be printed
+        return value
 
     def _bytes(self, node: Node, name: str) -> Any:
         content = self._archive.read(_entry(node, ".bin"))

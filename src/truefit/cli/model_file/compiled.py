@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
+from scipy.sparse import issparse
 
 from truefit.cli.model_file.archive import BrokenModel
 
@@ -115,9 +116,11 @@ def _neighbour_tree(bounds: int) -> Callable[[Any], None]:
 def _check_spline(state: Any) -> None:
     what = "a spline"
     _require(isinstance(state, dict), what)
+    # scipy has renamed them.
+    _require(("_t" in state) + ("t" in state) == 1 and ("_c" in state) + ("c" in state) == 1, what)
     knots, weights, degree = state.get("_t", state.get("t")), state.get("_c", state.get("c")), state.get("k")
-    _require(_is_array(knots, kinds="f", ndim=1) and _is_whole(degree, 0, 20), what)
-    _require(type(weights) is np.ndarray and weights.dtype.kind == "f" and weights.ndim > 0, what)
+    _require(_is_array(knots, kinds="f", ndim=1) and knots.dtype == np.float64 and _is_whole(degree, 0, 20), what)
+    _require(type(weights) is np.ndarray and weights.dtype == np.float64 and weights.ndim > 0, what)
     _require(len(knots) >= 2 * int(degree) + 2 and len(weights) >= len(knots) - int(degree) - 1, what)
     _require(bool(np.isfinite(knots).all()) and bool((np.diff(knots) >= 0).all()), what)
 
@@ -134,10 +137,18 @@ _BEFORE: Final[Mapping[str, Callable[[Any], None]]] = {
 }
 
 
-def check_state(name: str, state: Any) -> None:
-    """Check the state that an object of a listed type is about to get."""
-    if name in _BEFORE:
-        _BEFORE[name](state)
+def checked_state(name: str, state: Any) -> Any:
+    """Return the state that an object of a listed type may get, with arrays of its own where they are checked."""
+    if name not in _BEFORE:
+        return state
+    _BEFORE[name](state)
+    if isinstance(state, tuple):
+        return tuple(_own(each) for each in state)
+    return {key: _own(each) for key, each in state.items()}
+
+
+def _own(value: Any) -> Any:
+    return value.copy() if type(value) is np.ndarray else value
 
 
 def checked_random_state(state: Any) -> dict[str, Any]:
@@ -233,7 +244,7 @@ def _check_histogram_boosting(made: Any) -> None:
     what = f"a {type(made).__name__}"
     features: Any = getattr(made, "n_features_in_", None)
     bins = made._bin_mapper
-    _require(_is_whole(features, 1, 2**31), what)
+    _require(type(bins).__name__ == "_BinMapper" and _is_whole(features, 1, 2**31), what)
     for tree in (tree for stage in made._predictors for tree in stage):
         _require(type(tree) is TreePredictor and _within(tree.nodes["feature_idx"], 0, int(features)), what)
     categorical, thresholds = bins.is_categorical_, bins.bin_thresholds_
@@ -253,7 +264,9 @@ def _check_encoded_columns(what: str, columns: Any, features: int) -> None:
 
     _require(type(columns) is ColumnTransformer and getattr(columns, "n_features_in_", None) == features, what)
     seen = np.zeros(features, dtype=int)
-    for _, transformer, chosen in columns.transformers_:
+    places = columns._transformer_to_input_indices
+    for name, transformer, chosen in columns.transformers_:
+        _require(np.array_equal(np.flatnonzero(np.asarray(chosen)), np.asarray(places[name])), what)
         if isinstance(transformer, str):
             _require(transformer == "drop" and not any(chosen), what)
             continue
@@ -271,7 +284,10 @@ def _check_neighbours(made: Any) -> None:
         return
     what = f"a {type(made).__name__}"
     rows, tree = made._fit_X, getattr(made, "_tree", None)
-    _require(getattr(rows, "ndim", 0) == 2 and rows.shape[1] == getattr(made, "n_features_in_", None), what)
+    _require(type(rows) is np.ndarray or issparse(rows), what)
+    # Others, as the norms of rows, are indexed by row.
+    _require(set(getattr(made, "effective_metric_params_", None) or ()) <= {"p", "w", "V", "VI"}, what)
+    _require(rows.ndim == 2 and rows.shape[1] == getattr(made, "n_features_in_", None), what)
     if tree is not None:
         _require(type(tree).__module__ in ("sklearn.neighbors._kd_tree", "sklearn.neighbors._ball_tree"), what)
         _require(np.asarray(tree.data).shape == rows.shape, what)
@@ -290,8 +306,8 @@ def _check_support_vectors(made: Any) -> None:
     what = f"a {type(made).__name__}"
     vectors, counts, weights = made.support_vectors_, made._n_support, made._dual_coef_
     _require(isinstance(made.kernel, str) and made.kernel in ("linear", "poly", "rbf", "sigmoid"), what)
-    _require(isinstance(made._sparse, bool) and hasattr(vectors, "indptr") == made._sparse, what)
-    _require(hasattr(weights, "indptr") == made._sparse, what)
+    for part in (vectors, weights):
+        _require(issparse(part) if made._sparse else type(part) is np.ndarray, what)
     _require(vectors.ndim == 2 and vectors.shape[1] == getattr(made, "n_features_in_", None), what)
     many = vectors.shape[0]
     _require(_is_array(made.support_, kinds="i", ndim=1) and len(made.support_) == many, what)
@@ -302,7 +318,7 @@ def _check_support_vectors(made: Any) -> None:
         _require(int(counts.sum()) == many and len(made.classes_) == len(counts), what)
         _require(weights.shape == (len(counts) - 1, many), what)
     else:
-        _require(weights.shape == (1, many), what)
+        _require(weights.shape == (1, many) and len(counts) == 2, what)
     _require(not made._sparse or weights.nnz == weights.shape[0] * many, what)
     _require(_is_array(made._intercept_, kinds="f", ndim=1) and len(made._intercept_) == pairs, what)
     for key in ("_probA", "_probB"):
@@ -341,6 +357,8 @@ def _check_one_hot(made: Any) -> None:
     what = f"a {type(made).__name__}"
     categories = made.categories_
     _require(isinstance(categories, list) and all(type(each) is np.ndarray for each in categories), what)
+    if hasattr(made, "_n_features_outs"):
+        _require(list(made._n_features_outs) == made._compute_n_features_outs(), what)
     for each, grouped in zip(categories, getattr(made, "_default_to_infrequent_mappings", ()), strict=False):
         _require(grouped is None or (_is_array(grouped, kinds="iu", ndim=1) and len(grouped) == len(each)), what)
         _require(grouped is None or _within(grouped, 0, len(each)), what)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import types
 from collections.abc import Mapping
 from functools import partial
@@ -21,7 +22,23 @@ _METHODS: Final = frozenset(
     {"auto", "predict", "predict_proba", "predict_log_proba", "decision_function", "transform", "score_samples"}
 )
 #: Attributes that are called with the table: a function, or a partial of one, and no object with methods.
-_CALLED: Final = ("func", "inverse_func", "predicate", "preprocessor", "tokenizer", "analyzer", "strip_accents")
+_CALLED: Final = (
+    "func", "inverse_func", "predicate", "preprocessor", "tokenizer", "analyzer", "strip_accents",
+    "feature_names_out",
+)  # fmt: skip
+#: Compiled types, whose state is no dictionary; ``compiled.py`` checks it.
+_TUPLES: Final = frozenset(
+    {
+        "sklearn.metrics._dist_metrics.ChebyshevDistance64",
+        "sklearn.metrics._dist_metrics.EuclideanDistance64",
+        "sklearn.metrics._dist_metrics.ManhattanDistance64",
+        "sklearn.metrics._dist_metrics.MinkowskiDistance64",
+        "sklearn.neighbors._ball_tree.BallTree",
+        "sklearn.neighbors._kd_tree.KDTree",
+    }
+)
+#: It is in a warning of scikit-learn, on the terminal.
+_VERSION: Final = re.compile(r"[\w.+-]{1,40}")
 _FUNCTIONS: Final = (types.FunctionType, types.BuiltinFunctionType, np.ufunc, partial, type, type(np.mean))
 _NOTHING: Final = object()
 
@@ -38,13 +55,16 @@ def checked(kind: type, name: str, state: Any) -> Any:
     state : dict, tuple or None
         As the file has it.
     """
+    if state is None or (isinstance(state, tuple) and name in _TUPLES):
+        return state
     if not isinstance(state, Mapping):
-        if state is None or isinstance(state, tuple):
-            return state
         raise BrokenModel(f"the attributes of {name} are no dictionary")
     for key, value in state.items():
         if not isinstance(key, str):
             raise BrokenModel(f"{name} has an attribute whose name is no text")
+        # By __array_interface__ numpy would read any address.
+        if key.startswith("__"):
+            raise BrokenModel(f"{name} has an attribute {ascii(key)[:40]}, which is for classes only")
         _check_not_replaced(kind, key, value)
         _check_attribute(name, key, value)
     # A cache of fits, which predicting has no use for: a folder of the author's choice is not written to.
@@ -67,6 +87,8 @@ def _check_attribute(name: str, key: str, value: Any) -> None:
         raise BrokenModel(f"{key} of {name} must name a method that predicts")
     if key in _CALLED and not isinstance(value, (*_FUNCTIONS, str, type(None))):
         raise BrokenModel(f"{key} of {name} must be a function")
+    if key == "_sklearn_version" and not (isinstance(value, str) and _VERSION.fullmatch(value)):
+        raise BrokenModel(f"the version of {name} is none")
     if key == "input" and name.startswith("sklearn.feature_extraction.text.") and value != "content":
         raise BrokenModel(f"{name} must read text, not the files that it names")
 

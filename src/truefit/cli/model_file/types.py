@@ -22,7 +22,6 @@ ESTIMATORS: Final[Mapping[str, str]] = {
     "sklearn.cluster._affinity_propagation": "AffinityPropagation",
     "sklearn.cluster._agglomerative": "AgglomerativeClustering FeatureAgglomeration",
     "sklearn.cluster._bicluster": "SpectralBiclustering SpectralCoclustering",
-    "sklearn.cluster._birch": "Birch",
     "sklearn.cluster._bisect_k_means": "BisectingKMeans",
     "sklearn.cluster._dbscan": "DBSCAN",
     "sklearn.cluster._hdbscan.hdbscan": "HDBSCAN",
@@ -174,10 +173,6 @@ ESTIMATORS: Final[Mapping[str, str]] = {
 VALUES: Final[Mapping[str, str]] = {
     "scipy.interpolate._bsplines": "BSpline",
     "sklearn._loss.link": "HalfLogitLink IdentityLink Interval LogLink LogitLink MultinomialLogit",
-    "sklearn._loss.loss": (
-        "AbsoluteError ExponentialLoss HalfBinomialLoss HalfGammaLoss HalfMultinomialLoss HalfPoissonLoss "
-        "HalfSquaredError HalfTweedieLoss HalfTweedieLossIdentity HuberLoss PinballLoss"
-    ),
     "sklearn.calibration": "_CalibratedClassifier _SigmoidCalibration _TemperatureScaling",
     "sklearn.ensemble._hist_gradient_boosting.binning": "_BinMapper",
     "sklearn.ensemble._hist_gradient_boosting.predictor": "TreePredictor",
@@ -204,6 +199,14 @@ VALUES: Final[Mapping[str, str]] = {
 
 #: Scorers call methods by name: they are loaded only as what a search remembers, where predicting does not use them.
 SCORERS: Final[Mapping[str, str]] = {"sklearn.metrics._scorer": "_CurveScorer _PassthroughScorer _Scorer"}
+
+#: Losses hand the arguments of a call to compiled code: they are loaded only as what an estimator remembers.
+LOSSES: Final[Mapping[str, str]] = {
+    "sklearn._loss.loss": (
+        "AbsoluteError ExponentialLoss HalfBinomialLoss HalfGammaLoss HalfMultinomialLoss HalfPoissonLoss "
+        "HalfSquaredError HalfTweedieLoss HalfTweedieLossIdentity HuberLoss PinballLoss"
+    ),
+}
 
 #: Losses that scikit-learn compiles, made from numbers alone.
 COMPILED_LOSSES: Final[Mapping[str, str]] = {
@@ -269,11 +272,12 @@ def names(*listed: Mapping[str, str]) -> frozenset[str]:
 PLACES: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(names(SCORERS), frozenset({"scorer_", "scoring", "_curve_scorer", "owner"})),
     "sklearn.tree._tree.Tree": frozenset({"tree_"}),
+    **dict.fromkeys(names(LOSSES, COMPILED_LOSSES), frozenset({"_loss", "_base_loss", "closs", "_loss_function_"})),
 }
 
 #: What each kind of node of a skops file may stand for. A kind that is not here needs the caller's word for its type.
 ALLOWED: Final[Mapping[str, frozenset[str]]] = {
-    "ObjectNode": names(ESTIMATORS, VALUES, SCORERS),
+    "ObjectNode": names(ESTIMATORS, VALUES, SCORERS, LOSSES),
     "TreeNode": frozenset({"sklearn.tree._tree.Tree"}),
     "LossNode": names(COMPILED_LOSSES),
     "FunctionNode": names(FUNCTIONS),
