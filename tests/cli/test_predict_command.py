@@ -80,7 +80,7 @@ BAD = {
     "no probabilities": (("svm.skops", "iris", "--proba"), "--proba needs a model that gives probabilities"),
     "gaps": (("svm.skops", "gaps.csv"), "The model cannot predict the rows of 'gaps'"),
     "something else": (("list.skops", "iris"), "must hold a fitted estimator. Got a list"),
-    "unknown types": (("evil.skops", "iris"), "Got also numpy.fromfile"),
+    "unknown types": (("evil.skops", "iris"), "also holds numpy.fromfile"),
     "another width": (("array.skops", "raw.csv"), "must have the 4 columns"),
 }
 

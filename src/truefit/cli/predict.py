@@ -63,7 +63,8 @@ def _predictions(saved: SavedModel, X: Any, *, proba: bool, name: str) -> pd.Dat
         if proba:
             shares = estimator.predict_proba(X)
             found |= {f"probability of {label}": shares[:, i] for i, label in enumerate(estimator.classes_)}
-    except (TypeError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0]
+        return pd.DataFrame(found)
+    # The file may be of somebody else, and what it holds may fail in any way.
+    except Exception as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InvalidInput(f"The model cannot predict the rows of {name!r}: {reason.rstrip('.')}.") from error
-    return pd.DataFrame(found)

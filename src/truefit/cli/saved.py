@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from truefit.cli.model_file import load_model, not_allowed_in
 from truefit.cli.outputs import check_place, replaced
 from truefit.cli.standard_output import echo
-from truefit.cli.trusted import not_trusted
 from truefit.core.errors import InvalidInput, MissingDependency
 
 if TYPE_CHECKING:
@@ -72,7 +72,9 @@ def write_model(fitted: Any, place: Path, *, table: Table, quiet: bool) -> None:
         _skops().dump(fitted, new)
         with zipfile.ZipFile(new, "a") as file:
             file.writestr(_NOTES, json.dumps(notes))
-    echo(f"The model is in {place}. To use it: truefit predict {place} NEW.csv", err=quiet)
+    # Types of others, as LightGBM's, are loaded only by those who say so.
+    trust = "".join(f" --trust {name}" for name in not_allowed_in(place))
+    echo(f"The model is in {place}. To use it: truefit predict {place} NEW.csv{trust}", err=quiet)
 
 
 def read_model(place: Path, trust: Sequence[str] = ()) -> SavedModel:
@@ -84,34 +86,15 @@ def read_model(place: Path, trust: Sequence[str] = ()) -> SavedModel:
     trust : sequence of str
         Full names of further types that may be in it.
     """
-    skops = _skops()
     if not place.is_file():
         raise InvalidInput(f"There is no model {str(place)!r}. Check the path; `truefit study --save` writes one.")
-    try:
-        types = skops.get_untrusted_types(file=place)
-        unknown = [name for name in not_trusted(types) if name not in trust]
-        if unknown:
-            raise InvalidInput(
-                f"{place.name!r} must hold only types of scikit-learn, skrub and truefit. Got also "
-                f"{', '.join(unknown)}. If you know who wrote the file, allow each with --trust NAME; its code must be "
-                "importable here."
-            )
-        estimator = skops.load(place, trusted=types)
-        with zipfile.ZipFile(place) as file:
-            notes = json.loads(file.read(_NOTES)) if _NOTES in file.namelist() else {}
-    except (zipfile.BadZipFile, KeyError, ValueError, ImportError, AttributeError) as error:
-        if isinstance(error, InvalidInput):
-            raise
-        reason = str(error).strip().splitlines()
-        raise InvalidInput(
-            f"{place.name!r} must be a model that `truefit study --save` or skops wrote. It does not read as one: "
-            f"{reason[0] if reason else type(error).__name__}."
-        ) from error
+    loaded = load_model(place, trust)
+    estimator = loaded.estimator
     if not hasattr(estimator, "predict"):
         raise InvalidInput(f"{place.name!r} must hold a fitted estimator. Got a {type(estimator).__name__}.")
     names = getattr(estimator, "feature_names_in_", None)
     named = None if names is None else dict.fromkeys(map(str, names), "")
-    return SavedModel(estimator, notes.get("columns", named), notes.get("target"))
+    return SavedModel(estimator, named if loaded.columns is None else loaded.columns, loaded.target)
 
 
 def inputs_for(model: SavedModel, frame: pd.DataFrame, name: str) -> Any:
