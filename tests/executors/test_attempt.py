@@ -88,6 +88,7 @@ def test_a_fit_in_a_thread_leaves_the_others_alone(tmp_path, monkeypatch):
     assert os.getcwd() == str(tmp_path)
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of Python 3.12: there are other threads
 @pytest.mark.parametrize("end", [None, ValueError("no"), SystemExit(3), KeyboardInterrupt()])
 def test_a_child_that_a_fit_has_forked_does_not_come_back(end):
     owner, child = os.getpid(), 0

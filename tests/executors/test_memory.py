@@ -68,6 +68,7 @@ def test_memory_of_children_counts_and_that_of_the_dead_does_not():
     assert memory_of(process.pid) == 0
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of Python 3.12: there are other threads
 def test_pages_that_a_forked_child_shares_count_once():
     held = np.ones(200 << 20, dtype=np.uint8)
     reader, writer = os.pipe()

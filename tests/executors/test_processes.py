@@ -400,7 +400,8 @@ def test_workers_die_with_a_parent_that_is_killed(tmp_path):
 def test_ctrl_c_ends_a_script_and_its_workers(tmp_path):
     script = run_script(tmp_path, PREAMBLE + "\n    list(ProcessExecutor(1).map(jobs(Median(seconds=600)), data))")
     assert script.stdout.readline() == "imported\n"
-    wait_until(lambda: len(psutil.Process(script.pid).children()) == 1, "no workers came up")
+    # One is the worker; another removes the temporary folder, should the script be killed.
+    wait_until(lambda: len(psutil.Process(script.pid).children()) == 2, "no workers came up")
     workers = psutil.Process(script.pid).children()
     script.send_signal(signal.SIGINT)
     _, errors = script.communicate(timeout=PATIENCE)

@@ -13,13 +13,6 @@ def forks_end_here() -> Iterator[None]:
 
     Such a child is a copy of this process. It would go on with the run: fit the same things, write to the store,
     answer in the place of its parent, and remove its parent's temporary files when it ends.
-
-    Examples
-    --------
-    >>> with forks_end_here():
-    ...     child = os.fork()
-    >>> os.waitpid(child, 0)[1]
-    0
     """
     owner = os.getpid()
     code = 1
