@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from truefit.cli.app import app, in_plain_words
+from truefit.cli.engine import command_engine
 from truefit.cli.inputs import candidates_of, label_of, load_table, task_of
 from truefit.cli.kept import keep_result
 from truefit.cli.made import made_of
 from truefit.cli.options import (
+    ClusterOption,
     DataArgument,
     FoldsOption,
     JsonOption,
@@ -68,7 +70,8 @@ def assess(
     pos_label: PositiveOption = None,
     task: TaskOption = None,
     store: StoreOption = None,
-    workers: WorkersOption = 1,
+    workers: WorkersOption = None,
+    cluster: ClusterOption = None,
     seed: SeedOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -77,14 +80,13 @@ def assess(
     Example: truefit assess breast_cancer --model linear --model tree --design nested
     """
     from truefit.api.assess import assess as run
-    from truefit.api.engine import Engine
 
     check_picture(plot, (data, store))
     check_place(predictions, (data, store))
     table = load_table(data, target)
     candidates = candidates_of(model or ["linear"], table, task_of(task, table))
     label = label_of(pos_label, table)
-    with Engine(store, workers=workers) as engine:
+    with command_engine(store, workers, cluster) as engine:
         result = run(
             candidates, table.X, table.y, design=design, k=k, repeats=repeats, metric=metric, level=level,
             interval=cast("IntervalChoice", interval), conservative=conservative, pos_label=label,
