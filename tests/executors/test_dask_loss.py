@@ -2,12 +2,12 @@
 
 import threading
 import time
-from pathlib import Path
 
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 from tests.executors.dask_processes import DaskProcesses, wait_until
+from tests.executors.worker_environments import another_version, hidden, stub
 
 from truefit import Engine, assess
 from truefit.core.errors import ExecutorError
@@ -143,32 +143,6 @@ def test_a_limit_of_dask_for_waiting_is_an_error():
         predictions(executor=client.get_executor())
 
 
-def stub(folder: Path, package: str, text: str) -> str:
-    """Return a folder with a package of this name in it."""
-    (folder / package).mkdir()
-    (folder / package / "__init__.py").write_text(text)
-    return str(folder)
-
-
-def hidden(folder: Path, package: str) -> str:
-    """Return a folder that keeps a process which has it in its import path from finding a package."""
-    (folder / "sitecustomize.py").write_text(
-        "import sys\n"
-        "class Hide:\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        f"        if name.partition('.')[0] == {package!r}:\n"
-        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
-        "sys.meta_path.insert(0, Hide())\n"
-    )
-    return str(folder)
-
-
-def another_version(folder: Path, package: str) -> str:
-    """Return a folder that makes a package say that it is of version 99.0.0."""
-    (folder / "sitecustomize.py").write_text(f"import {package}\n{package}.__version__ = '99.0.0'\n")
-    return str(folder)
-
-
 @pytest.mark.parametrize(
     ("change", "package", "message"),
     [
@@ -183,8 +157,7 @@ def another_version(folder: Path, package: str) -> str:
     ids=lambda value: getattr(value, "__name__", str(value)[:12]),
 )
 def test_workers_that_do_not_fit_are_an_error_and_nothing_is_kept(tmp_path, change, package, message):
-    text = "__version__ = '99.0.0'\n"
-    place = change(tmp_path, package, text) if change is stub else change(tmp_path, package)
+    place = change(tmp_path, package)
     with DaskProcesses(workers=0) as cluster, client_of(cluster) as client:
         cluster.start_worker(path=place)
         with pytest.raises(ExecutorError, match=message) as failure:
