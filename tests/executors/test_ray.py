@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,20 @@ ROOT = Path(__file__).parents[2]
 X, y = load_iris(return_X_y=True)
 
 
+class SlowTree(DecisionTreeClassifier):
+    """A tree that takes a while."""
+
+    def fit(self, X, y):
+        time.sleep(0.1)
+        return super().fit(X, y)
+
+
+def start_ray() -> None:
+    ray.init(
+        num_cpus=2, include_dashboard=False, object_store_memory=100 << 20, log_to_driver=False, logging_level="error"
+    )
+
+
 @pytest.fixture(scope="module", autouse=True)
 def running(tmp_path_factory):
     """Ray with two CPUs, for all tests of this file."""
@@ -35,9 +50,7 @@ def running(tmp_path_factory):
     patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     patch.setenv("RAY_AUTH_MODE", "disabled")
     patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "src"), str(ROOT)]))
-    ray.init(
-        num_cpus=2, include_dashboard=False, object_store_memory=100 << 20, log_to_driver=False, logging_level="error"
-    )
+    start_ray()
     yield
     ray.shutdown()
     patch.undo()
@@ -124,8 +137,6 @@ def test_a_cancelled_call_is_stopped(tmp_path):
 
 
 def _touch_and_wait(place: str) -> None:
-    import time
-
     Path(place).write_text(str(os.getpid()))
     time.sleep(300)
 
@@ -178,21 +189,32 @@ def test_workers_without_truefit_or_with_another(tmp_path, change, message):
         assess(DecisionTreeClassifier(), X, y, engine=Engine(executor=executor, progress=False))
 
 
-def test_ray_is_shut_down_during_a_run():
+def kill_raylet() -> None:
+    """End the process that hands out Ray's workers on this machine."""
+    [raylet] = [each for each in psutil.Process().children(recursive=True) if each.name() == "raylet"]
+    raylet.kill()
+
+
+@pytest.mark.parametrize("end", [ray.shutdown, kill_raylet], ids=["shut down", "killed"])
+def test_ray_ends_during_a_run(end):
+    if not ray.is_initialized():
+        start_ray()
     engine = Engine(executor=RayExecutor(), progress=False)
     said = []
 
     def run() -> None:
         with pytest.raises(ExecutorError) as failure:
-            assess(DecisionTreeClassifier(random_state=0), X, y, repeats=200, random_state=0, engine=engine)
+            assess(SlowTree(random_state=0), X, y, repeats=200, random_state=0, engine=engine)
         said.append(str(failure.value))
 
     aside = threading.Thread(target=run)
     aside.start()
     wait_until(lambda: engine.stats.run >= 5)
+    end()
+    aside.join(100)
     ray.shutdown()
-    aside.join(60)
+    print(said)
     assert said
-    assert "fits are done and kept in this engine's memory" in said[0]
+    assert f"{engine.stats.run} of 1,000 fits are done and kept in this engine's memory" in said[0]
     with pytest.raises(ExecutorError, match="Ray must be running"):
         RayExecutor()

@@ -9,6 +9,8 @@ from typing import Any
 
 #: Seconds that the scheduler has for an answer; it takes milliseconds unless it is gone or stopped.
 _ANSWER_SECONDS = 5.0
+#: What to do when a cluster is gone.
+NEW_CLUSTER = "Use a running cluster: another --cluster address, or a new Engine with its executor."
 
 
 class Cluster:

@@ -46,8 +46,9 @@ def dask_executor(address: str, say: Callable[[str], None]) -> Iterator[futures.
     except ImportError as error:
         raise MissingDependency("A cluster by its address needs Dask: pip install truefit[dask].") from error
     # What happens to the connection is in our errors; Dask logs it with tracebacks, also after the command has ended.
-    for name in ("distributed", "tornado.application"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+    for name in ("distributed", "distributed.client", "tornado", "tornado.application"):
+        for handler in logging.getLogger(name).handlers:  # Dask gives these loggers handlers and levels of their own
+            handler.setLevel(logging.CRITICAL)
     client = _connect(distributed.Client, address)
     with client:
         _wait_for_workers(client, address, say)

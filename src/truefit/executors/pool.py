@@ -9,12 +9,11 @@ from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
 from typing import Any
 
 from truefit.core.errors import ExecutorError
-from truefit.executors.cluster import Cluster
+from truefit.executors.cluster import NEW_CLUSTER, Cluster
 from truefit.executors.ray_executor import RayCluster, RayExecutor
 
 _ADVICE = "Pass a new executor, or workers= for workers that are restarted by themselves."
 _PROBE_SECONDS = 30.0
-_NEW_CLUSTER = "Pass an executor of a running cluster to a new Engine."
 
 
 class Pool:
@@ -77,7 +76,7 @@ class Pool:
         """
         lost = None if self.cluster is None else self.cluster.lost
         if lost is not None:
-            raise ExecutorError(f"{lost} {_NEW_CLUSTER}")
+            raise ExecutorError(f"{lost} {NEW_CLUSTER}")
 
     def versions_of(self, package: str) -> set[str]:
         """Return the versions of a package that workers have, as far as they say."""

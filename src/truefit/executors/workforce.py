@@ -6,7 +6,7 @@ import time
 import warnings
 
 from truefit.core.errors import ExecutorError
-from truefit.executors.cluster import Cluster
+from truefit.executors.cluster import NEW_CLUSTER, Cluster
 from truefit.executors.ray_executor import RayCluster
 
 #: How often workers are counted, which asks the scheduler.
@@ -60,7 +60,7 @@ class Workforce:
             if silent >= _SILENT_SECONDS:
                 raise ExecutorError(
                     f"The {self.cluster.name} must answer. It has not for {silent:.0f} s: its scheduler is stopped or "
-                    "cannot be reached. Pass an executor of a running cluster to a new Engine."
+                    f"cannot be reached. {NEW_CLUSTER}"
                 )
         if self.width == 0:
             self._warn(idle)
