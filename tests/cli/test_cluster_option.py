@@ -1,13 +1,16 @@
 """--cluster: the same answers from a Dask cluster, and what is wrong with it in a sentence."""
 
+import contextlib
 import json
 import socket
+import sqlite3
+import subprocess
 import sys
 import time
 
 import pytest
 from tests.cli.command import truefit
-from tests.executors.dask_processes import DaskProcesses
+from tests.executors.dask_processes import DaskProcesses, wait_until
 
 pytest.importorskip("distributed")
 ASSESS = ("assess", "iris", "--model", "tree", "--seed", "0")
@@ -84,4 +87,44 @@ def test_the_same_answers_from_a_cluster(monkeypatch):
     assert said.returncode == 0, said.stderr
     found = json.loads(said.stdout)
     assert found.pop("fits")["run"] == expected.pop("fits")["run"] == 5
+    assert found == expected
+
+
+def fits_in(store) -> int:
+    """How many fits a store holds, read from beside the command that writes it."""
+    if not store.exists():
+        return 0
+    with contextlib.closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as reader:
+        try:
+            return reader.execute("SELECT count(*) FROM outcomes").fetchone()[0]
+        except sqlite3.OperationalError:  # not made yet
+            return 0
+
+
+@pytest.mark.slow
+def test_the_scheduler_is_killed_while_a_command_runs(tmp_path):
+    store = tmp_path / "runs.db"
+    command = ("assess", "breast_cancer", "--model", "random_forest", "--k", "10", "--repeats", "3", "--seed", "0")
+    expected = json.loads(truefit(*command, "--json").stdout)
+    with DaskProcesses() as cluster:
+        words = [*command, "--store", str(store), "--cluster", cluster.address]
+        running = subprocess.Popen(
+            [sys.executable, "-m", "truefit.cli.__main__", *words], stderr=subprocess.PIPE, text=True
+        )
+        wait_until(lambda: fits_in(store) >= 5 or running.poll() is not None)
+        start = time.monotonic()
+        cluster.kill_scheduler()
+        _, said = running.communicate(timeout=100)
+    print(f"exit code {running.returncode} {time.monotonic() - start:.1f} s after the scheduler was killed: {said}")
+    assert running.returncode == 1
+    kept = fits_in(store)
+    assert "was lost: its scheduler died" in said
+    assert f"{kept} of 30 fits are done and kept in {store}: rerun to resume." in said
+    assert "Traceback" not in said
+    with DaskProcesses() as cluster:
+        again = truefit(*command, "--json", "--store", store, "--cluster", cluster.address)
+    found = json.loads(again.stdout)
+    fits = found.pop("fits")
+    assert (fits["run"], fits["stored"]) == (30 - kept, kept)
+    assert expected.pop("fits")["run"] == 30
     assert found == expected
