@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from truefit.estimators.agghoo import AgghooClassifier, AgghooRegressor
     from truefit.estimators.honest_search import HonestSearchCV
     from truefit.estimators.perturbed_search import PerturbedSearch
+    from truefit.executors.ray_executor import RayExecutor
     from truefit.methods.selection.race import Race
 
 __version__ = "0.2.0"
@@ -43,6 +44,7 @@ _HOMES = {
     "HonestSearchCV": "truefit.estimators.honest_search",
     "PerturbedSearch": "truefit.estimators.perturbed_search",
     "Race": "truefit.methods.selection.race",
+    "RayExecutor": "truefit.executors.ray_executor",
 }
 
 __all__ = [
@@ -52,6 +54,7 @@ __all__ = [
     "HonestSearchCV",
     "PerturbedSearch",
     "Race",
+    "RayExecutor",
     "__version__",
     "assess",
     "bias_variance",

@@ -1,9 +1,10 @@
+import io
 import multiprocessing
 import os
+import pickle
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 
@@ -11,6 +12,7 @@ from truefit.core.errors import ExecutorError, InvalidInput
 from truefit.core.job import Executor
 from truefit.executors import parcel as parcel_module
 from truefit.executors.futures import FuturesExecutor
+from truefit.executors.parcel import Message
 from truefit.executors.pool import Pool
 from truefit.executors.shipment import Shipment
 from truefit.executors.surroundings import inside_worker
@@ -68,12 +70,24 @@ class Inline(ThreadPoolExecutor.__base__):
         return future
 
 
+class Opener(pickle.Unpickler):
+    """Gives the parcel of a message, where loading the message would run its jobs."""
+
+    def find_class(self, module, name):
+        return (lambda parcel: parcel) if name == "deliver" else super().find_class(module, name)
+
+
+def parcel_of(content):
+    return Opener(io.BytesIO(content)).load()
+
+
 class Elsewhere(Inline):
     """A worker on another machine: no path leads to the data."""
 
-    def submit(self, function, /, parcel):
+    def submit(self, function, /, content):
+        parcel = parcel_of(content)
         abroad = Shipment(parcel.shipment.identity, "/nowhere")
-        return super().submit(function, replace(parcel, shipment=abroad))
+        return super().submit(function, Message(replace(parcel, shipment=abroad)).content())
 
 
 class Forgetful(dict):
@@ -95,8 +109,9 @@ def test_a_worker_elsewhere_is_sent_the_data_once(no_tables):
     with FuturesExecutor(pool) as executor:
         assert_as_here(executor.map(jobs, data), jobs, data)
     # Those that were on their way before the first was sent along.
-    assert 1 <= sum(parcel.content is not None for (parcel,) in pool.submitted) <= 8
-    assert pool.submitted[-1][0].content is None
+    parcels = [parcel_of(content) for (content,) in pool.submitted]
+    assert 1 <= sum(parcel.content is not None for parcel in parcels) <= 8
+    assert parcels[-1].content is None
 
 
 def test_small_jobs_travel_together():
@@ -188,7 +203,7 @@ def test_an_executor_that_breaks_and_is_not_ours_to_build():
     with (
         ThreadPoolExecutor(1, initializer=refuse) as pool,
         FuturesExecutor(pool) as executor,
-        pytest.raises(ExecutorError, match=r"ThreadPoolExecutor broke.*Pass a fresh executor"),
+        pytest.raises(ExecutorError, match=r"ThreadPoolExecutor broke.*Pass a new executor"),
     ):
         list(executor.map([job(data, Script())], data))
 
@@ -198,17 +213,6 @@ def test_an_executor_that_is_shut_down():
     pool.shutdown()
     with FuturesExecutor(pool) as executor, pytest.raises(ExecutorError, match="must accept work"):
         list(executor.map([job(data, Script())], data))
-
-
-def test_a_cluster_without_workers_is_said_once(monkeypatch):
-    for name in ("_IDLE_SECONDS", "_CARE_SECONDS"):
-        monkeypatch.setattr(f"truefit.executors.dispatch.{name}", 0.05)
-    data = some_data()
-    with ThreadPoolExecutor(1) as pool:
-        pool._client = SimpleNamespace(nthreads=dict)
-        with FuturesExecutor(pool) as executor, pytest.warns(RuntimeWarning, match="has no workers") as told:
-            list(executor.map([job(data, Script(seconds=0.5))], data))
-    assert len(told) == 1
 
 
 def test_all_workers_held_by_fits_past_their_limit():
@@ -232,6 +236,54 @@ def test_data_that_cannot_be_loaded_are_an_error(no_tables, monkeypatch):
         pytest.raises(ExecutorError, match=r"(?s)load the data.*no such package"),
     ):
         list(executor.map([job(data, Script())], data))
+
+
+class NotInstalled(Inline):
+    """A worker that does not have what an estimator needs, or truefit, or has another truefit."""
+
+    def __init__(self, error):
+        super().__init__()
+        self.error = error
+
+    def submit(self, function, /, *arguments):
+        future = Future()
+        if function is pickle.loads:
+            future.set_exception(self.error)
+        else:
+            future.set_result("0.0.1")
+        return future
+
+
+@pytest.mark.parametrize(
+    "error", [ModuleNotFoundError("truefit.executors"), AttributeError("deliver"), TypeError("deliver")]
+)
+def test_a_worker_that_cannot_read_its_message_has_another_truefit(error):
+    data = some_data()
+    with (
+        FuturesExecutor(NotInstalled(error)) as executor,
+        pytest.raises(ExecutorError, match=r"must have truefit [\d.]+, as this process has\. Some have 0\.0\.1"),
+    ):
+        list(executor.map([job(data, Script())], data))
+
+
+class Failing(Inline):
+    """Runs some calls, and cancels all others when the first of those is looked at: as a client that is cut off."""
+
+    def submit(self, function, /, *arguments):
+        if len(self.submitted) < 3:
+            return super().submit(function, *arguments)
+        future = Future()
+        future.cancel()
+        future.set_running_or_notify_cancel()
+        return future
+
+
+def test_what_was_finished_comes_before_the_error():
+    data, got = some_data(), []
+    jobs = [job(data, Script(number=i), name=str(i)) for i in range(10)]
+    with FuturesExecutor(Failing()) as executor, pytest.raises(ExecutorError, match="It cancelled fits"):
+        got.extend(executor.map(jobs, data))
+    assert_as_here(got, jobs[:3], data)
 
 
 @pytest.mark.parametrize("executor", [None, 2, object()])

@@ -39,7 +39,7 @@ class Engine(Loop):
         Fits that are run at once on this machine; -1 for all cores. They are run in processes, or in threads, which
         start at once, where all are of learners that do their work outside of Python's lock: support vector machines.
     executor : concurrent.futures.Executor, optional
-        Runs the fits in place of local processes, for instance Dask's ``client.get_executor()``.
+        Runs the fits in place of local processes, for instance Dask's ``client.get_executor()`` or ``RayExecutor()``.
     timeout : float, optional
         Seconds that a fit may take. It is stopped then, so that fits are run in a worker process, even by one worker.
     memory : int or str, optional

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from truefit.cli.app import app, in_plain_words
+from truefit.cli.engine import command_engine
 from truefit.cli.inputs import candidates_of, label_of, load_table, task_of
 from truefit.cli.kept import keep_result
 from truefit.cli.made import made_of
 from truefit.cli.options import (
+    ClusterOption,
     DataArgument,
     FoldsOption,
     JsonOption,
@@ -70,7 +72,8 @@ def agghoo(
     pos_label: PositiveOption = None,
     task: TaskOption = None,
     store: StoreOption = None,
-    workers: WorkersOption = 1,
+    workers: WorkersOption = None,
+    cluster: ClusterOption = None,
     memory: MemoryOption = None,
     seed: SeedOption = None,
     as_json: JsonOption = False,
@@ -80,7 +83,6 @@ def agghoo(
     Example: truefit agghoo breast_cancer --model linear --model tree --model knn --save model.skops
     """
     from truefit.api.cross_test import cross_test
-    from truefit.api.engine import Engine
     from truefit.methods.aggregation.cross_test import check_correction
     from truefit.methods.selection.default_candidates import default_candidates
 
@@ -95,7 +97,7 @@ def agghoo(
     table = load_table(data, target)
     chosen = task_of(task, table)
     models = candidates_of(model, table, chosen) if model else default_candidates(table.X, chosen)
-    with Engine(store, workers=workers, memory=memory, on_error="record") as engine:
+    with command_engine(store, workers, cluster, memory=memory, on_error="record") as engine:
         fitted = make_agghoo(
             chosen, models, cv=k, path=stages, aggregate=aggregate, scoring=metric, random_state=seed, engine=engine
         )

@@ -10,10 +10,12 @@ import typer
 
 from truefit.cli.app import app, in_plain_words
 from truefit.cli.csv_text import csv_text
+from truefit.cli.engine import command_engine
 from truefit.cli.inputs import candidates_of, label_of, load_table, task_of
 from truefit.cli.kept import keep_result
 from truefit.cli.made import made_of
 from truefit.cli.options import (
+    ClusterOption,
     DataArgument,
     FoldsOption,
     JsonOption,
@@ -70,7 +72,8 @@ def assess(
     pos_label: PositiveOption = None,
     task: TaskOption = None,
     store: StoreOption = None,
-    workers: WorkersOption = 1,
+    workers: WorkersOption = None,
+    cluster: ClusterOption = None,
     memory: MemoryOption = None,
     seed: SeedOption = None,
     as_json: JsonOption = False,
@@ -80,7 +83,6 @@ def assess(
     Example: truefit assess breast_cancer --model linear --model tree --design nested
     """
     from truefit.api.assess import assess as run
-    from truefit.api.engine import Engine
 
     read = (data, store, *(model or ()))
     check_picture(plot, read)
@@ -89,7 +91,7 @@ def assess(
     table = load_table(data, target)
     candidates = candidates_of(model or ["linear"], table, task_of(task, table))
     label = label_of(pos_label, table)
-    with Engine(store, workers=workers, memory=memory) as engine:
+    with command_engine(store, workers, cluster, memory=memory) as engine:
         result = run(
             candidates, table.X, table.y, design=design, k=k, repeats=repeats, metric=metric, level=level,
             interval=cast("IntervalChoice", interval), conservative=conservative, pos_label=label,

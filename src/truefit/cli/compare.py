@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from truefit.cli.app import app, in_plain_words
+from truefit.cli.engine import command_engine
 from truefit.cli.inputs import candidates_of, label_of, load_table, task_of
 from truefit.cli.kept import keep_result
 from truefit.cli.made import made_of
 from truefit.cli.options import (
+    ClusterOption,
     DataArgument,
     FoldsOption,
     JsonOption,
@@ -53,7 +55,8 @@ def compare(
     pos_label: PositiveOption = None,
     task: TaskOption = None,
     store: StoreOption = None,
-    workers: WorkersOption = 1,
+    workers: WorkersOption = None,
+    cluster: ClusterOption = None,
     memory: MemoryOption = None,
     seed: SeedOption = None,
     as_json: JsonOption = False,
@@ -63,14 +66,13 @@ def compare(
     Example: truefit compare breast_cancer --model linear --model tree --repeats 4 --rope 0.01
     """
     from truefit.api.compare import compare as run
-    from truefit.api.engine import Engine
     from truefit.methods.selection.default_candidates import default_candidates
 
     check_picture(plot, (data, store, *(model or ())))
     table = load_table(data, target)
     chosen = task_of(task, table)
     candidates = candidates_of(model, table, chosen) if model else default_candidates(table.X, chosen)
-    with Engine(store, workers=workers, memory=memory) as engine:
+    with command_engine(store, workers, cluster, memory=memory) as engine:
         result = run(
             candidates, table.X, table.y, design=design, k=k, repeats=repeats, metric=metric, reference=reference,
             rope=rope, test=cast("TestChoice", test), pos_label=label_of(pos_label, table),

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from truefit.cli.app import app, in_plain_words
+from truefit.cli.engine import command_engine
 from truefit.cli.inputs import candidates_of, label_of, say_notes, task_of
 from truefit.cli.kept import keep_result
 from truefit.cli.made import made_of
 from truefit.cli.options import (
+    ClusterOption,
     FoldsOption,
     JsonOption,
     MemoryOption,
@@ -83,7 +85,8 @@ def curve(
     pos_label: PositiveOption = None,
     task: TaskOption = None,
     store: StoreOption = None,
-    workers: WorkersOption = 1,
+    workers: WorkersOption = None,
+    cluster: ClusterOption = None,
     memory: MemoryOption = None,
     seed: SeedOption = None,
     as_json: JsonOption = False,
@@ -94,7 +97,6 @@ def curve(
 
     Example: truefit curve breast_cancer --unlabelled 40000 --store runs.db --plot curve.svg
     """
-    from truefit.api.engine import Engine
     from truefit.api.learning_curve import learning_curve
     from truefit.methods.curves.labelling import labelling
     from truefit.methods.curves.learning_curves import LearningCurves
@@ -111,7 +113,7 @@ def curve(
     candidates = candidates_of(model or ["linear"], sample, task_of(task, sample))
     left = unlabelled if unlabelled is not None else rows.unlabelled or None
     far = horizon if horizon is not None or not left else rows.total + left
-    with Engine(None if kept is None else NotingStore(kept, rows), workers=workers, memory=memory) as engine:
+    with command_engine(None if kept is None else NotingStore(kept, rows), workers, cluster, memory=memory) as engine:
         result = learning_curve(
             candidates, rows, schedule=sizes, k=k, tolerance=tolerance, horizon=far, budget=allowed,
             target=target_error, mode=cast("Mode", mode), metric=metric, level=level, batches=rows.totals or None,

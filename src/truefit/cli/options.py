@@ -31,7 +31,14 @@ MetricOption = Annotated[str | None, typer.Option(help="Such as error, auc, rmse
 PositiveOption = Annotated[str | None, typer.Option(help="The positive class, where the metric needs one.")]
 FoldsOption = Annotated[int, typer.Option("--k", help="Number of folds.")]
 StoreOption = Annotated[Path | None, typer.Option(help="SQLite file that keeps the fits; run again to go on from it.")]
-WorkersOption = Annotated[int, typer.Option(help="Processes to fit in; -1 for all cores.")]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(help="Processes to fit in; -1 for all cores. By default 1, in a study all.", show_default=False),
+]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(metavar="tcp://HOST:PORT", help="Fit on the Dask cluster of this scheduler, in place of --workers."),
+]
 MemoryOption = Annotated[
     str | None, typer.Option(help="Memory that a worker may use, such as 4GB; a fit that needs more fails.")
 ]

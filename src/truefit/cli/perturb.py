@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from truefit.cli.app import app, in_plain_words
+from truefit.cli.engine import command_engine
 from truefit.cli.inputs import candidates_of, load_table, task_of
 from truefit.cli.kept import keep_result
 from truefit.cli.made import made_of
 from truefit.cli.options import (
+    ClusterOption,
     DataArgument,
     JsonOption,
     MemoryOption,
@@ -61,7 +63,8 @@ def perturb(
     ] = None,
     task: TaskOption = None,
     store: StoreOption = None,
-    workers: WorkersOption = 1,
+    workers: WorkersOption = None,
+    cluster: ClusterOption = None,
     memory: MemoryOption = None,
     seed: SeedOption = None,
     as_json: JsonOption = False,
@@ -70,7 +73,6 @@ def perturb(
 
     Example: truefit perturb breast_cancer --model linear --model tree --levels adaptive --plot rates.svg --kind rate
     """
-    from truefit.api.engine import Engine
     from truefit.api.perturb import perturb as run
     from truefit.methods.selection.default_candidates import default_candidates
 
@@ -81,7 +83,7 @@ def perturb(
     table = load_table(data, target)
     chosen = task_of(task, table)
     candidates = candidates_of(model, table, chosen) if model else default_candidates(table.X, chosen)
-    with Engine(store, workers=workers, memory=memory) as engine:
+    with command_engine(store, workers, cluster, memory=memory) as engine:
         result = run(
             candidates, table.X, table.y, levels=shares, repeats=repeats, cv=cv or None,
             perturbation=cast("PerturbationKind", perturbation), mode=cast("Mode", mode),

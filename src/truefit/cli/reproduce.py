@@ -12,7 +12,8 @@ import typer
 
 from truefit import __version__
 from truefit.cli.app import app, in_plain_words
-from truefit.cli.options import MemoryOption, StoreOption, WorkersOption
+from truefit.cli.engine import command_engine
+from truefit.cli.options import ClusterOption, MemoryOption, StoreOption, WorkersOption
 from truefit.cli.outputs import check_place, write_text
 from truefit.cli.standard_output import echo
 from truefit.core.errors import InvalidInput
@@ -37,14 +38,14 @@ def reproduce(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Make do with less; the page says what was left out.")] = False,
     store: StoreOption = None,
-    workers: WorkersOption = 1,
+    workers: WorkersOption = None,
+    cluster: ClusterOption = None,
     memory: MemoryOption = None,
 ) -> None:
     """Run a paper's experiment again, and set its numbers beside ours.
 
     Example: truefit reproduce pmv-unlimited-tree --quick
     """
-    from truefit.api.engine import Engine
     from truefit.reproduce.experiment import Setting
     from truefit.reproduce.page import with_section
     from truefit.reproduce.registry import EXPERIMENTS, find_experiment
@@ -60,7 +61,7 @@ def reproduce(
     check_place(out, (store,))
     if data is not None and not data.is_dir():
         raise InvalidInput(f"The folder with the tables must exist. There is no {data}. Check --data or TRUEFIT_DATA.")
-    with Engine(store, workers=workers, memory=memory) as engine:
+    with command_engine(store, workers, cluster, memory=memory) as engine:
         page = experiment.run(Setting(engine, data, quick, lambda line: echo(f"{line} ...", err=True)))
         echo(f"{engine.stats}.", err=True)
     section = page.to_markdown(experiment.name, experiment.title, _made(name, quick))

@@ -11,10 +11,12 @@ import typer
 
 from truefit.cli.agghoo import aggregate_of
 from truefit.cli.app import app, in_plain_words
+from truefit.cli.engine import command_engine
 from truefit.cli.inputs import candidates_of, label_of, load_table, task_of
 from truefit.cli.kept import answered, keep_report, kept_content, spoken_time
 from truefit.cli.made import made_of
 from truefit.cli.options import (
+    ClusterOption,
     DataArgument,
     FoldsOption,
     JsonOption,
@@ -63,7 +65,8 @@ def study(
     pos_label: PositiveOption = None,
     task: TaskOption = None,
     store: StoreOption = None,
-    workers: WorkersOption = -1,
+    workers: WorkersOption = None,
+    cluster: ClusterOption = None,
     memory: MemoryOption = None,
     seed: SeedOption = None,
     as_json: JsonOption = False,
@@ -94,14 +97,13 @@ def study(
         if known is not None:
             _show_again(known, out, as_json=as_json)
             return
-    from truefit.api.engine import Engine
     from truefit.api.study import study as run
     from truefit.methods.selection.default_candidates import default_candidates
 
     candidates = candidates_of(names, table, chosen) if names else default_candidates(table.X, chosen)
     # What hundreds of fits have to say about categories and convergence would bury the answers.
     warnings.filterwarnings("ignore", module=r"(sklearn|skrub|lightgbm|xgboost)\b")
-    with Engine(store, workers=workers, memory=memory, on_error="record") as engine:
+    with command_engine(store, workers, cluster, default_workers=-1, memory=memory, on_error="record") as engine:
         result = run(
             table.X, table.y, candidates, budget=seconds, k=k, metric=metric, pos_label=label_of(pos_label, table),
             task=chosen, random_state=seed, engine=engine,

@@ -111,6 +111,8 @@ class Loop:
                 course.round(open_runs)
         except KeyboardInterrupt as interrupt:
             raise Interrupted(self._how_to_resume(course)) from interrupt
+        except ExecutorError as error:
+            raise ExecutorError(f"{error} {self._what_is_kept(course)}") from error
         finally:
             for run in runs:
                 run.plan.close()
@@ -123,6 +125,15 @@ class Loop:
         if path is None:
             return f"{kept}, and are lost with this process. With a store the same call goes on where it was."
         return f"{kept}, and are kept in {path}. Run the same again to go on from there."
+
+    def _what_is_kept(self, course: _Course) -> str:
+        if not course.done:
+            return "No fit was finished before."
+        path = getattr(self._store, "path", None)
+        done = f"{course.done:,} of {course.total:,} fits are done and kept"
+        if path is None:
+            return f"{done} in this engine's memory: pass store=engine.store to a new Engine to resume."
+        return f"{done} in {path}: rerun to resume."
 
     # What follows is how one batch is answered; _Course calls it.
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Hashable
 from concurrent import futures
 from typing import Any
+
+#: Seconds that the scheduler has for an answer; it takes milliseconds unless it is gone or stopped.
+_ANSWER_SECONDS = 5.0
+#: What to do when a cluster is gone.
+NEW_CLUSTER = "Use a running cluster: another --cluster address, or a new Engine with its executor."
 
 
 class Cluster:
@@ -27,12 +33,45 @@ class Cluster:
         return cls(client) if hasattr(client, "nthreads") else None
 
     @property
+    def name(self) -> str:
+        """What it is called in messages."""
+        scheduler = getattr(self._client, "scheduler", None)
+        return f"Dask cluster at {getattr(scheduler, 'address', 'an unknown address')}"
+
+    @property
+    def local(self) -> bool:
+        """Whether its workers are on this machine, and are started again when they die."""
+        return self._local is not None
+
+    @property
     def width(self) -> int | None:
-        """How many fits it runs at once; None while the scheduler does not answer."""
-        try:
-            return int(sum(self._client.nthreads().values()))
-        except Exception:  # what was submitted will be cancelled
+        """How many fits it runs at once; None if the scheduler does not answer."""
+        if self.lost is not None:
             return None
+        try:
+            threads = self._client.sync(self._client.scheduler.ncores, callback_timeout=_ANSWER_SECONDS)
+        except Exception:  # Dask raises many kinds: OSError, CommClosedError, TimeoutError
+            return None
+        return int(sum(threads.values()))
+
+    @property
+    def lost(self) -> str | None:
+        """Why nothing can be run on it any more; None while the client is connected.
+
+        A client that loses its scheduler cancels all futures at once. It waits for another one at the address, 30 s by
+        default (``distributed.comm.timeouts.connect``), before it closes; calls on it meanwhile would wait too.
+        """
+        if self._client.status == "running":
+            return None
+        if self._client.status == "connecting":
+            return f"The connection to the {self.name} was lost: its scheduler died, or cannot be reached."
+        return f"The client of the {self.name} is closed: its scheduler died, or the client was closed."
+
+    def versions_of(self, package: str) -> set[str]:
+        """Return the versions of a package that workers have; none for those that do not have it."""
+        place = f"{package}:__version__"
+        found = self._client.run(pkgutil.resolve_name, place, on_error="return")
+        return {version for version in found.values() if isinstance(version, str)}
 
     def mend(self) -> None:
         """Let a cluster on this machine have as many workers as it is meant to have, if it gave up some of them."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
 import time
-import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent import futures
@@ -18,21 +18,23 @@ from truefit.core.data import Data
 from truefit.core.errors import ExecutorError
 from truefit.core.job import Job
 from truefit.core.outcome import Failure, Outcome
-from truefit.executors.cluster import Cluster
 from truefit.executors.limits import KILLS, limit_in_words, limit_of, past
 from truefit.executors.mark import Mark
 from truefit.executors.packing import PackedJob, Packer, unpacked_outcomes
-from truefit.executors.parcel import Parcel, Reply, Terms, deliver, run_here
+from truefit.executors.parcel import Message, Parcel, Reply, Terms, run_here
 from truefit.executors.pool import Pool
 from truefit.executors.shipment import Shipper
+from truefit.executors.workforce import Workforce
 
 #: Work in one message, so that what a message costs (milliseconds with Dask) is small beside it.
 _BATCH_SECONDS, _BATCH_JOBS = 0.05, 50
 _UNKNOWN_WIDTH = 4
 #: How often clocks are looked at, and workers.
 _LOOK_SECONDS, _CARE_SECONDS = 0.05, 1.0
-#: After so long without an outcome it is worth a look whether there is anybody at work.
-_IDLE_SECONDS = 60.0
+#: What Dask and Ray raise when the worker died: by name, so that neither is imported.
+_DEATHS = frozenset({"KilledWorker", "WorkerCrashedError", "NodeDiedError", "OutOfMemoryError"})
+#: What they raise when nothing can be run any more: no worker in time, or the cluster is gone.
+_LOSSES = frozenset({"NoWorkerError", "NoValidWorkerError", "LocalRayletDiedError", "RaySystemError"})
 
 
 @dataclass(eq=False)
@@ -76,16 +78,17 @@ class Dispatch:
         self._finished: deque[list[Outcome]] = deque()
         self._suspects: deque[Trial] = deque()
         self._again: deque[Trial] = deque()
-        self._lead = 2 * (pool.width or _UNKNOWN_WIDTH)
+        self._workforce = None if pool.cluster is None else Workforce(pool.cluster)
+        self._width = pool.width
         self._batch = 1
         self._slowest = 0.0
         self._progress = time.monotonic()
         self._next_look = 0.0
         self._marks_seen = True
-        self._warned = False
 
     def outcomes(self, jobs: Iterable[Job], deadline: float | None = None) -> Iterator[list[Outcome]]:
         """Yield the outcomes of each job that is done before a deadline."""
+        self.pool.check()
         trials = self._trials(jobs)
         try:
             while not past(deadline):
@@ -102,6 +105,7 @@ class Dispatch:
             while self._finished:
                 yield self._finished.popleft()
         except ExecutorError:
+            self._take_finished()
             while self._finished:
                 yield self._finished.popleft()
             raise
@@ -118,7 +122,8 @@ class Dispatch:
                 yield Trial(job, packed)
 
     def _fill(self, trials: Iterator[Trial]) -> None:
-        while len(self._flights) < self._lead and len(self._finished) < self._lead * self._batch:
+        lead = 2 * (self._width or _UNKNOWN_WIDTH)
+        while len(self._flights) < lead and len(self._finished) < lead * self._batch:
             if self._suspects:
                 # One at a time and nothing beside it, so that a death is nobody else's.
                 if not self._flights:
@@ -141,7 +146,8 @@ class Dispatch:
             if self.pool.in_process:
                 future = self.pool.submit(run_here, [trial.job for trial in trials], self.data, terms)
             else:
-                future = self.pool.submit(deliver, self._parcel(trials, terms, with_data))
+                content = Message(self._parcel(trials, terms, with_data)).content()
+                future = self.pool.submit(pickle.loads, content)
         except futures.BrokenExecutor as error:
             self._suspects.extend(trials)
             if not self._flights:  # else it is replaced when the first of those comes down
@@ -173,9 +179,10 @@ class Dispatch:
             return
         self._progress = time.monotonic()
         if future.cancelled():
+            self.pool.check()
             raise ExecutorError(
-                "The executor must run what it was given. It cancelled a fit. Pass an executor that stays open for the "
-                "whole run."
+                "The executor must run what it was given. It cancelled fits: it was restarted or closed. Pass an "
+                "executor that stays open for the whole run."
             )
         error = future.exception()
         if error is None:
@@ -185,10 +192,13 @@ class Dispatch:
             running = [other for other in self._flights if not (other.done() and other.exception() is None)]
             self._blame([flight, *(self._flights.pop(other) for other in running)], f"; the executor says: {error}")
             self.pool.replace(error)
-        elif type(error).__name__ == "KilledWorker":  # Dask's, when workers died several times in a row
+        elif type(error).__name__ in _DEATHS:
             self._blame([flight], f"; the executor says: {error}")
+        elif type(error).__name__ in _LOSSES:
+            raise ExecutorError(f"The cluster must be able to run fits. It says: {_in_a_line(error)}.") from error
         elif isinstance(error, Exception):
-            self._finished.extend(trial.job.failed(Failure.of(error)) for trial in flight.trials)
+            # What goes wrong in a fit is in its outcome: this is the worker's own fault.
+            raise ExecutorError(self._unreadable(error)) from error
         else:
             raise error
 
@@ -201,6 +211,8 @@ class Dispatch:
             self._marks_seen = False
             self._send(flight.trials, with_data=True)
             return
+        if reply.unfit is not None:
+            raise ExecutorError(f"{reply.unfit} Install the same packages there.")
         if reply.error is not None:
             raise ExecutorError(
                 "A worker must be able to load the data. It could not. Check that it has the same packages as this "
@@ -245,11 +257,17 @@ class Dispatch:
             del self._flights[future]
             if not future.cancel():
                 self.pool.stuck.add(future)
-            self._finished.extend(trial.job.failed(_timeout(trial.job, timeout)) for trial in flight.trials)
+            failures = [_timeout(trial.job, timeout, self.pool.stops_fits) for trial in flight.trials]
+            self._finished.extend(
+                trial.job.failed(failure) for trial, failure in zip(flight.trials, failures, strict=True)
+            )
 
     def _check_workers(self) -> None:
-        if self.pool.cluster is not None:
-            self._check_cluster(self.pool.cluster)
+        now = time.monotonic()
+        if self._workforce is not None and now >= self._next_look:
+            self._next_look = now + _CARE_SECONDS
+            self.pool.check()
+            self._width = self._workforce.look(now - self._progress)
         if self.pool.all_stuck():
             raise ExecutorError(
                 f"A worker must be free to go on. All {len(self.pool.stuck)} are held by fits that ran past the limit "
@@ -257,26 +275,44 @@ class Dispatch:
                 "instead of an executor: such workers can be stopped."
             )
 
-    def _check_cluster(self, cluster: Cluster) -> None:
-        now = time.monotonic()
-        if now < self._next_look:
-            return
-        self._next_look = now + _CARE_SECONDS
-        cluster.mend()
-        if not self._warned and now - self._progress >= _IDLE_SECONDS and cluster.width == 0:
-            self._warned = True  # not an error: on a busy cluster workers come and go
-            warnings.warn(
-                f"The cluster has no workers, and nothing has been finished for {_IDLE_SECONDS:g} s. Waiting for "
-                "workers to come: start some, or interrupt.",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+    def _unreadable(self, error: BaseException) -> str:
+        """Say why a worker could not even begin with what it was sent."""
+        wanted = self.terms.versions.get("truefit")
+        found = sorted(self.pool.versions_of("truefit") - {wanted})
+        if found:
+            return f"Workers must have truefit {wanted}, as this process has. Some have {' and '.join(found)}."
+        return (
+            f"Workers must have truefit {wanted} and what it needs. One of them says: {_in_a_line(error)}. Install it "
+            "there, in the environment that the workers run in."
+        )
+
+    def _take_finished(self) -> None:
+        """Take in what was finished before the executor failed."""
+        with suppress(Empty):
+            while True:
+                future = self._done.get_nowait()
+                flight = self._flights.pop(future, None)
+                if flight is None or future.cancelled() or future.exception() is not None:
+                    continue
+                reply = future.result()
+                if reply.outcomes:
+                    self._receive(flight, reply)
 
 
-def _timeout(job: Job, timeout: float) -> Failure:
+def _in_a_line(error: BaseException) -> str:
+    """Return what an error says, without the traceback that Ray adds to it."""
+    cause = getattr(error, "cause", None)
+    inner = cause if isinstance(cause, BaseException) else error
+    lines = str(inner).strip().splitlines()
+    return f"{type(inner).__name__}: {lines[0].rstrip('.')}" if lines else type(inner).__name__
+
+
+def _timeout(job: Job, timeout: float, stopped: bool) -> Failure:
+    limit = f"A fit must end within its time limit of {limit_in_words(job, timeout)}."
+    if stopped:
+        return Failure("timeout", f"{limit} It did not, and was stopped.")
     return Failure(
         "timeout",
-        f"A fit must end within its time limit of {limit_in_words(job, timeout)}. It did not. This executor cannot "
-        "stop it: it may still be running and hold a worker. Give a larger timeout, make the fit cheaper, or use "
-        "workers= instead.",
+        f"{limit} It did not. This executor cannot stop it: it may still be running and hold a worker. Give a larger "
+        "timeout, make the fit cheaper, or use workers= instead.",
     )

@@ -1,4 +1,4 @@
-"""FuturesExecutor: jobs on any concurrent.futures.Executor: a pool of processes or threads, Dask, MPI."""
+"""FuturesExecutor: jobs on any concurrent.futures.Executor: a pool of processes or threads, Dask, Ray, MPI."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from truefit.executors.pool import Pool
 from truefit.executors.shipment import Shipper
 from truefit.executors.surroundings import Surroundings
 from truefit.executors.threads import checked_threads
+from truefit.executors.versions import versions_here
 
 
 class FuturesExecutor:
@@ -27,12 +28,13 @@ class FuturesExecutor:
     The data travel by the path of a file that workers map; a worker that cannot open it is sent them once. Small jobs
     travel several to a message. What a worker died of is run once more, with nothing beside it, and given up if that
     worker dies too. A pool of processes that breaks is replaced by one with the same settings; a Dask ``LocalCluster``
-    that gives up dead workers gets others in their place.
+    that gives up dead workers gets others in their place. A worker that lacks a package, or has another version of one
+    on which numbers depend, is an error before any of its fits is taken; so is a cluster whose scheduler is gone.
 
     Parameters
     ----------
     executor : concurrent.futures.Executor
-        For Dask ``client.get_executor()``. It is not shut down.
+        For Dask ``client.get_executor()``, for Ray ``RayExecutor()``. It is not shut down.
     timeout : float, optional
         Seconds that a fit may take; a job of several fits gets as many times that. The fit is given up, but it cannot
         be stopped: it may go on to hold its worker.
@@ -66,7 +68,7 @@ class FuturesExecutor:
         self, jobs: Iterable[Job], data: Data, *, deadline: float | None = None, fit_seconds: float | None = None
     ) -> Iterator[list[Outcome]]:
         """Run the jobs and yield their outcomes as they finish, in any order."""
-        terms = Terms(packed(Surroundings.here()), self.threads)
+        terms = Terms(packed(Surroundings.here()), self.threads, versions=versions_here())
         yield from Dispatch(self._pool, self._shipper, data, terms, self.timeout).outcomes(jobs, deadline)
 
     def close(self) -> None:

@@ -84,6 +84,8 @@ class Unpacker:
 
     def __init__(self) -> None:
         self._parts: dict[int, Any] = {}
+        #: A module that a part needs and that is not installed in this process.
+        self.missing_module: str | None = None
 
     def add(self, number: int, content: bytes | memoryview) -> None:
         """Take in a part; one that cannot be loaded is a failure of the jobs that need it."""
@@ -91,6 +93,8 @@ class Unpacker:
             self._parts[number] = pickle.loads(content)
         except Exception as error:
             self._parts[number] = Failure.of(error)
+            if isinstance(error, ModuleNotFoundError):
+                self.missing_module = error.name
 
     def forget(self) -> None:
         """Let go of all parts."""

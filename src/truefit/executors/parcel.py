@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import socket
 import threading
 import time
 import traceback
@@ -21,6 +23,7 @@ from truefit.executors.packing import Unpacker, packed, packed_outcomes
 from truefit.executors.shipment import Shipment
 from truefit.executors.surroundings import Surroundings, as_worker
 from truefit.executors.threads import limited_threads
+from truefit.executors.versions import difference_from
 
 #: Tables that a process keeps open.
 _TABLES = 2
@@ -31,11 +34,15 @@ _agreement = Agreement()
 
 @dataclass(frozen=True)
 class Terms:
-    """How jobs are to be run: surroundings (as bytes), threads inside a fit, and where to leave a mark meanwhile."""
+    """How jobs are to be run: surroundings (as bytes), threads inside a fit, and where to leave a mark meanwhile.
+
+    ``versions`` are those that a worker must have.
+    """
 
     surroundings: bytes
     threads: int
     mark: str | None = None
+    versions: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,25 @@ class Reply:
     needs_data: bool = False
     abandoned: bool = False  # a worker had begun, and is dead
     error: str | None = None  # why the data cannot be loaded
+    unfit: str | None = None  # why this worker must not run fits: a package is missing, or of another version
+
+
+class Message:
+    """A parcel that pickles as the call of ``deliver`` with it: ``pickle.loads`` of the bytes runs the jobs.
+
+    To the executor it is bytes and a function of Python's own. Dask's scheduler need not have truefit then, and a
+    worker that does not have it says so; it would close if it could not read its task, and the next one after it.
+    """
+
+    def __init__(self, parcel: Parcel) -> None:
+        self.parcel = parcel
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return deliver, (self.parcel,)
+
+    def content(self) -> bytes:
+        """Return the bytes."""
+        return pickle.dumps(self, protocol=5)
 
 
 def deliver(parcel: Parcel) -> Reply:
@@ -69,6 +95,9 @@ def deliver(parcel: Parcel) -> Reply:
     Dask gives the next worker what the last one died of, several times over. So a parcel that bears the mark of a dead
     worker is left alone.
     """
+    different = difference_from(parcel.terms.versions)
+    if different is not None:
+        return Reply(unfit=f"Workers must have the versions of this process: {different}.")
     mark = Mark(parcel.terms.mark)
     if not mark.make():
         return Reply(abandoned=True)
@@ -83,11 +112,15 @@ def _run(parcel: Parcel, mark: Mark) -> Reply:
         data = _table(parcel.shipment, parcel.content)
     except Absent:
         return Reply(needs_data=True)
+    except ModuleNotFoundError as error:
+        return _without_module(error.name)
     except Exception:
         return Reply(error=traceback.format_exc())
     unpacker = Unpacker()
     for number, content in parcel.parts:
         unpacker.add(number, content)
+    if unpacker.missing_module is not None:
+        return _without_module(unpacker.missing_module)
     reply = Reply(marked=mark.made)
     with _under(parcel.terms):
         for content in parcel.jobs:
@@ -100,6 +133,11 @@ def _run(parcel: Parcel, mark: Mark) -> Reply:
     if data.release is not None:
         data.release()
     return reply
+
+
+def _without_module(name: str | None) -> Reply:
+    where = f"{socket.gethostname()} (process {os.getpid()})"
+    return Reply(unfit=f"Workers must be able to import {name!r}, which the fits need: {where} cannot.")
 
 
 def run_here(jobs: list[Job], data: Data, terms: Terms) -> Reply:

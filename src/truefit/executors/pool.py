@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Callable
 from concurrent import futures
 from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
 from typing import Any
 
 from truefit.core.errors import ExecutorError
-from truefit.executors.cluster import Cluster
+from truefit.executors.cluster import NEW_CLUSTER, Cluster
+from truefit.executors.ray_executor import RayCluster, RayExecutor
 
-_ADVICE = "What is finished is kept. Pass a fresh executor, or workers= for workers that are restarted by themselves."
+_ADVICE = "Pass a new executor, or workers= for workers that are restarted by themselves."
+_PROBE_SECONDS = 30.0
 
 
 class Pool:
@@ -18,7 +21,9 @@ class Pool:
 
     def __init__(self, executor: futures.Executor) -> None:
         self.executor = executor
-        self.cluster = Cluster.behind(executor)
+        self.cluster: Cluster | RayCluster | None = Cluster.behind(executor)
+        if isinstance(executor, RayExecutor):
+            self.cluster = executor.cluster
         self._ours: ProcessPoolExecutor | None = None
         #: Fits that were given up: each may hold a worker.
         self.stuck: set[futures.Future[Any]] = set()
@@ -27,6 +32,11 @@ class Pool:
     def in_process(self) -> bool:
         """Whether jobs run in threads of this process."""
         return isinstance(self.executor, futures.ThreadPoolExecutor)
+
+    @property
+    def stops_fits(self) -> bool:
+        """Whether to cancel a fit that runs stops it."""
+        return isinstance(self.executor, RayExecutor)
 
     @property
     def width(self) -> int | None:
@@ -49,10 +59,34 @@ class Pool:
         except futures.BrokenExecutor:
             raise
         except OSError as error:
+            self.check()
             # A pool of processes that is just breaking trips over pipes that it has closed already.
             raise BrokenProcessPool(str(error)) from error
-        except RuntimeError as error:
+        except Exception as error:  # RuntimeError of pools, ClosedClientError of Dask
+            self.check()
             raise ExecutorError(f"The executor must accept work. It says: {error}. {_ADVICE}") from error
+
+    def check(self) -> None:
+        """See that a cluster is still there.
+
+        Raises
+        ------
+        ExecutorError
+            If it is not.
+        """
+        lost = None if self.cluster is None else self.cluster.lost
+        if lost is not None:
+            raise ExecutorError(f"{lost} {NEW_CLUSTER}")
+
+    def versions_of(self, package: str) -> set[str]:
+        """Return the versions of a package that workers have, as far as they say."""
+        if isinstance(self.cluster, Cluster):
+            return self.cluster.versions_of(package)
+        try:
+            found = self.submit(pkgutil.resolve_name, f"{package}:__version__").result(_PROBE_SECONDS)
+        except Exception:  # whatever it is that keeps the worker from importing the package
+            return set()
+        return {found}
 
     def replace(self, error: BaseException) -> None:
         """Put a new pool with the same settings in the place of one that broke.
