@@ -36,12 +36,12 @@ def damaged(content, rng):
     return kind, bytes(changed)
 
 
-def test_a_damaged_store_gives_no_wrong_answer(tmp_path, cases=20):
+def test_a_damaged_store_gives_no_wrong_answer(tmp_path):
     whole = tmp_path / "whole.db"
     with Engine(whole, solvers="plain") as engine:
         expected = assess(MODELS, X, y, k=5, repeats=3, engine=engine).predictions
     rng, found = np.random.default_rng(0), Counter()
-    for case in range(cases):
+    for case in range(20):
         kind, content = damaged(whole.read_bytes(), rng)
         folder = tmp_path / str(case)
         folder.mkdir()
@@ -56,4 +56,4 @@ def test_a_damaged_store_gives_no_wrong_answer(tmp_path, cases=20):
                 pd.testing.assert_frame_equal(predictions[name], frame, check_exact=True)
             found[f"{kind}: right"] += 1
         shutil.rmtree(folder)
-    assert found.total() == cases, found
+    assert found.total() == 20, found
