@@ -80,6 +80,8 @@ class Table:
         X = frame.iloc[:, [i for i in range(frame.shape[1]) if i != position]].copy()
         if X.shape[1] == 0:
             raise InvalidInput(f"{name!r} must have a column beside the target {column!r}. Got no other column.")
+        if X.isna().all(axis=None):
+            raise InvalidInput(f"{name!r} must have a column with values beside the target {column!r}. Got empty ones.")
         _check_target(y, column, name)
         return cls(X, y, name, column, infer_task(y), notes)
 
@@ -135,12 +137,28 @@ def _without_row_numbers(
     return frame.drop(columns=first), ("The first column has no name and counts the rows; it was left out.",)
 
 
+def _nested(y: pd.Series[Any]) -> list[Any]:
+    """Return the values of a column that are no single values: lists, dicts, arrays."""
+    import pandas as pd
+
+    if y.dtype.kind != "O" or isinstance(y.dtype, pd.StringDtype | pd.CategoricalDtype):
+        return []
+    return [value for value in y if not pd.api.types.is_scalar(value)]
+
+
 def _check_target(y: pd.Series[Any], column: str, name: str) -> None:
     missing = int(y.isna().sum())
     if missing:
         raise InvalidInput(
             f"The target {column!r} of {name!r} must have a value in every row. Got {missing:,} of {len(y):,} "
             "missing. Drop these rows, or fill in their target."
+        )
+    nested = _nested(y)
+    if nested:
+        raise InvalidInput(
+            f"The target {column!r} of {name!r} must have one label or number in every row. Got "
+            f"{len(nested):,} of {len(y):,} that are lists or the like, such as {str(nested[0])[:60]}. Make a column "
+            "of it that has one value in each row."
         )
     values = y.unique()
     if len(values) == 1:

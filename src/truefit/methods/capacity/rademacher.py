@@ -68,8 +68,7 @@ def rademacher_plan(
     if failures:
         # Signs that a learner cannot be fitted to are no random ones: the rest alone would not be honest.
         raise FitError(
-            f"{len(failures)} of {len(outcomes)} fits failed, and the complexity needs them all. "
-            f"{reasons(failures)}",
+            f"{len(failures)} of {len(outcomes)} fits failed, and the complexity needs them all. {reasons(failures)}",
             failures,
         )
     found = {}

@@ -39,8 +39,7 @@ def boundary_plan(estimator: Any, response: Response, data: Data, splits: Splits
     failures = [outcome.error for outcome in outcomes if outcome.error is not None]
     if failures:
         raise FitError(
-            f"{len(failures)} of {len(outcomes)} fits failed, and the boundary needs them all. "
-            f"{reasons(failures)}",
+            f"{len(failures)} of {len(outcomes)} fits failed, and the boundary needs them all. {reasons(failures)}",
             failures,
         )
     found = np.empty(data.n)
