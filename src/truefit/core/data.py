@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from copy import copy
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +14,11 @@ from scipy import sparse
 
 from truefit.core.errors import InvalidInput
 from truefit.core.rows import Rows, add_tokens
+from truefit.core.target import Task as Task
+from truefit.core.target import checked_groups, checked_target, checked_weight
 from truefit.core.tokens import Tokens, array_block, mix, row_tokens, rowset_id, table_blocks, value_tokens
 
 Array = npt.NDArray[Any]
-Task = Literal["classification", "regression"]
 
 #: A gather from a mapped table lets go of its pages after each stretch of this size.
 STRETCH_BYTES = 32 << 20
@@ -50,9 +50,9 @@ class Data:
         self.X = _checked_table(X)
         self.n = int(self.X.shape[0])
         self.task: Task = task
-        self.y = _checked_target(y, self.n, task)
-        self.groups = None if groups is None else _checked_column(groups, self.n, "groups")
-        self.weight = None if weight is None else _checked_weight(weight, self.n)
+        self.y = checked_target(y, self.n, task)
+        self.groups = None if groups is None else checked_groups(groups, self.n)
+        self.weight = None if weight is None else checked_weight(weight, self.n)
         self.classes: Array | None = None
         self.codes: Array | None = None
         if task == "classification":
@@ -166,9 +166,7 @@ def _checked_table(X: Any) -> Any:
     elif type(X).__name__ == "LazyFrame":
         raise InvalidInput("X must be a table that is in memory. Got a polars LazyFrame; pass X.collect().")
     elif not (hasattr(X, "iloc") or type(X).__module__.startswith("polars")):
-        X = np.asarray(X) if not isinstance(X, np.ndarray) else X
-        if X.dtype.kind in "SU":
-            X = X.astype(object)
+        X = _as_array(X)
     elif len(X.shape) == 1:
         X = np.asarray(X.to_numpy(), dtype=object)  # a series of texts, as vectorizers take them
     if len(X.shape) == 0:
@@ -182,78 +180,18 @@ def _checked_table(X: Any) -> Any:
     return X
 
 
-def _checked_column(values: Any, n: int, name: str) -> Array:
-    if values is None:
-        raise InvalidInput("requires y to be passed, but the target y is None. Pass one target value per row of X.")
-    if hasattr(values, "to_numpy"):
-        values = values.to_numpy()
-    column = np.array(values)  # a copy: results are read later, and must not follow what the user does to y
-    if column.dtype.kind == "O" and column.ndim == 1 and len(column) and all(isinstance(v, str) for v in column):
-        column = column.astype(str)
-    if column.ndim == 2 and column.shape[1] == 1:
-        column = column[:, 0]
-    if column.ndim == 0 or len(column) != n:
-        got = "a single value" if column.ndim == 0 else f"{len(column)}"
+def _as_array(X: Any) -> Array:
+    if isinstance(X, np.ndarray):
+        return X.astype(object) if X.dtype.kind in "SU" else X
+    try:
+        array = np.asarray(X)
+        # Numbers among text stay numbers, and text keeps a NUL at its end.
+        return np.asarray(X, dtype=object) if array.dtype.kind in "SU" else array
+    except ValueError as error:
         raise InvalidInput(
-            f"Found input variables with inconsistent numbers of samples: X has {n} rows, so {name} must have {n} "
-            f"values. Got {got}. Check that both come from the same table."
-        )
-    return column
-
-
-def _checked_target(y: Any, n: int, task: Task) -> Array:
-    target = _checked_column(y, n, "y")
-    if getattr(y, "ndim", 1) == 2 and target.ndim == 1:
-        from sklearn.exceptions import DataConversionWarning
-
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected. Pass y.ravel(), or the column itself.",
-            DataConversionWarning,
-            stacklevel=3,
-        )
-    missing = _missing(target)
-    if missing:
-        raise InvalidInput(
-            f"The target y must have a value for every row. Input y contains NaN or missing values at {missing} of "
-            f"{n} rows. Drop these rows, or fill in their target."
-        )
-    if target.dtype.kind == "f" and not np.isfinite(target).all():
-        raise InvalidInput("The target y must be finite. Input y contains infinity. Drop or mend these rows.")
-    if target.dtype.kind == "c":
-        raise InvalidInput("Complex data not supported: y must be real.")
-    if task == "regression":
-        if target.dtype.kind not in "biuf":
-            try:
-                target = target.astype(np.float64)
-            except (TypeError, ValueError) as error:
-                raise InvalidInput(
-                    f"The target y of a regression must be numbers. Got {target.dtype} such as {target.flat[0]!r}. "
-                    "Pass numbers, or use a classifier."
-                ) from error
-        # Whole numbers are the same targets whichever way they are written, so they are the same rows.
-        return target.astype(np.float64) if target.dtype.kind in "biu" else target
-    if target.ndim != 1:
-        raise InvalidInput(f"The target y of a classification must be one column of labels. Got shape {target.shape}.")
-    # Here, since a command that only names this module must not wait for scikit-learn to be loaded.
-    from sklearn.utils.multiclass import type_of_target
-
-    kind = type_of_target(target, input_name="y")
-    if kind not in ("binary", "multiclass"):
-        raise InvalidInput(
-            f"Unknown label type: {kind}. The target y of a classification must be class labels. Got values such as "
-            f"{target.flat[0]!r}. Use a regressor, or make classes of the values."
-        )
-    return target
-
-
-def _missing(target: Array) -> int:
-    if target.dtype.kind == "f":
-        return int(np.isnan(target).sum())
-    if target.dtype.kind == "O":
-        import pandas as pd
-
-        return int(np.sum(pd.isna(target)))
-    return 0
+            f"X must be a table with equally many values in every row. Got a {type(X).__name__}, of which no array can "
+            f"be made: {error}"
+        ) from error
 
 
 def _classes_of(y: Array) -> tuple[Array, Array]:
@@ -264,13 +202,3 @@ def _classes_of(y: Array) -> tuple[Array, Array]:
             "or use a regressor."
         )
     return classes, codes
-
-
-def _checked_weight(weight: Any, n: int) -> npt.NDArray[np.float64]:
-    values = _checked_column(weight, n, "sample_weight")
-    if values.dtype.kind not in "biuf" or values.ndim != 1:
-        raise InvalidInput(f"sample_weight must be one number per row. Got {values.dtype} of shape {values.shape}.")
-    values = values.astype(np.float64)
-    if not np.isfinite(values).all() or (values < 0).any():
-        raise InvalidInput("sample_weight must be finite and not negative. Got a NaN, infinite or negative weight.")
-    return values

@@ -6,9 +6,7 @@ a set of rows, so a growing table keeps the identity of what it held before.
 
 from __future__ import annotations
 
-import datetime
-import pickle
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import pairwise
 from typing import Any
@@ -17,14 +15,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from truefit.core.cells import plain_numbers
+from truefit.core.columns import Block, object_block, pandas_blocks, polars_blocks
+
 Tokens = npt.NDArray[np.uint64]
 Bytes = npt.NDArray[np.uint8]
 
-#: Rows of plain values, of which the bytes count.
-Block = npt.NDArray[Any]
-
 _CHUNK_BYTES = 1 << 18
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MASKED = np.uint64(0xD1B54A32D192ED03)
 #: So many values, or fewer, are told apart by comparing.
 _FEW = 32
 
@@ -44,7 +43,21 @@ def row_tokens(blocks: Sequence[Block]) -> Tokens:
         chunk[:, -1:] = 0  # its bytes beyond a row's own
         _lay_side_by_side([block[start : start + step] for block in blocks], chunk.view(np.uint8))
         np.matmul(_spread(chunk, spare[: len(chunk)]), keys, out=sums[start : start + step])
+    _add_masks(blocks, sums)
     return _number_occurrences(_blend(sums))
+
+
+def _add_masks(blocks: Sequence[Block], sums: Tokens) -> None:
+    """Let what is masked count, in rows where something is: the others have the tokens of a table without masks."""
+    place = 0
+    for block in blocks:
+        _, width = block.shape
+        if isinstance(block, np.ma.MaskedArray):
+            places = place + block.dtype.itemsize * np.arange(width, dtype=np.uint64)
+            with np.errstate(over="ignore"):
+                keys = _scramble(_scramble(np.stack([2 * places, 2 * places + 1], axis=1) + _MASKED))
+                sums += np.ma.getmaskarray(block).astype(np.uint64) @ keys
+        place += width * block.dtype.itemsize
 
 
 def _lay_side_by_side(parts: Sequence[Block], rows: Bytes) -> None:
@@ -56,7 +69,7 @@ def _lay_side_by_side(parts: Sequence[Block], rows: Bytes) -> None:
 
 
 def _as_bytes(rows: Block) -> Bytes:
-    return np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), -1)
+    return np.ascontiguousarray(np.asarray(rows)).view(np.uint8).reshape(len(rows), -1)
 
 
 def _keys(words: int) -> Tokens:
@@ -179,39 +192,14 @@ def _distinct_rows(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDAr
 def array_block(array: npt.NDArray[Any]) -> tuple[Block, str]:
     """Block of a two-dimensional array, and the kind that tells equal bytes of other types apart."""
     if array.dtype.kind in "biufcmM":
-        return array, array.dtype.str
-    columns = [_object_block(array[:, j]) for j in range(array.shape[1])]
-    block = np.concatenate(columns, axis=1) if columns else np.empty((len(array), 0), np.uint8)
-    return block, "str" if array.dtype.kind in "SU" else "object"
-
-
-def _object_block(column: npt.NDArray[Any] | Sequence[Any]) -> Bytes:
-    seen: dict[tuple[type, Any], bytes] = {}
-    digests = []
-    for cell in column:
-        try:
-            digest = seen.get((type(cell), cell))
-        except TypeError:  # an unhashable cell is hashed each time
-            digests.append(_cell_digest(cell))
-            continue
-        if digest is None:
-            digest = _cell_digest(cell)
-            if cell == cell:  # NaN never finds itself again
-                seen[type(cell), cell] = digest
-        digests.append(digest)
-    return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(len(digests), 16)
-
-
-def _cell_digest(cell: Any) -> bytes:
-    if isinstance(cell, np.generic):
-        cell = cell.item()
-    if isinstance(cell, str):
-        content = b"s" + cell.encode("utf-8", "surrogatepass")
-    elif cell is None or isinstance(cell, bool | int | float | complex | bytes | datetime.date | datetime.timedelta):
-        content = f"{type(cell).__name__}:{cell!r}".encode()
-    else:
-        content = b"p" + pickle.dumps(cell, protocol=4)  # only hashed, never loaded
-    return blake2b(content, digest_size=16).digest()
+        return plain_numbers(array), array.dtype.str
+    columns = [object_block(array[:, j].tolist()) for j in range(array.shape[1])]
+    block = (
+        np.concatenate([column for column, _ in columns], axis=1) if columns else np.empty((len(array), 0), np.uint8)
+    )
+    if array.dtype.kind in "SU":
+        return block, "str"
+    return block, " ".join([str(array.dtype), *sorted({kind for _, kind in columns} - {"object"})])
 
 
 def table_blocks(X: Any) -> tuple[list[Block], str]:
@@ -222,8 +210,8 @@ def table_blocks(X: Any) -> tuple[list[Block], str]:
         block, kind = array_block(X if X.ndim == 2 else X.reshape(len(X), -1))
         return [block], f"array {kind} {X.shape[1:]}"
     if type(X).__module__.startswith("polars"):
-        return _polars_blocks(X)
-    return _pandas_blocks(X)
+        return polars_blocks(X)
+    return pandas_blocks(X)
 
 
 def _sparse_block(X: Any) -> Bytes:
@@ -231,54 +219,8 @@ def _sparse_block(X: Any) -> Bytes:
     rows.sum_duplicates()
     bounds = rows.indptr
     indices = rows.indices.astype(np.int64, copy=False)
+    values = plain_numbers(rows.data.reshape(-1, 1))
     digests = [
-        blake2b(indices[a:b].tobytes() + rows.data[a:b].tobytes(), digest_size=16).digest() for a, b in pairwise(bounds)
+        blake2b(indices[a:b].tobytes() + values[a:b].tobytes(), digest_size=16).digest() for a, b in pairwise(bounds)
     ]
     return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(len(digests), 16)
-
-
-def _pandas_blocks(X: Any) -> tuple[list[Block], str]:
-    blocks, schema = _pandas_columns(X)
-    # Labels of rows are handed on to the estimator. Numbers are only where a row stood, so they do not count.
-    if X.index.dtype.kind not in "iu":
-        blocks.append(_object_block(X.index.astype(object).to_numpy()))
-        schema += f" index {X.index.dtype}"
-    return blocks, schema
-
-
-def _pandas_columns(X: Any) -> tuple[list[Block], str]:
-    kinds = {dtype for dtype in X.dtypes if isinstance(dtype, np.dtype)}
-    if len(kinds) == 1 and all(isinstance(dtype, np.dtype) for dtype in X.dtypes) and next(iter(kinds)).kind in "biuf":
-        return [X.to_numpy()], _frame_schema("pandas", X.columns, X.dtypes)
-    blocks: list[Block] = []
-    kinds_seen: list[str] = []
-    for j in range(X.shape[1]):
-        column = X.iloc[:, j]
-        dtype = column.dtype
-        if isinstance(dtype, np.dtype) and dtype.kind in "biufcmM":
-            blocks.append(column.to_numpy().reshape(-1, 1))
-            kinds_seen.append(dtype.str)
-        else:
-            blocks.append(_object_block(column.astype(object).to_numpy()))
-            categories = getattr(dtype, "categories", None)
-            # Encoders may look at the categories that the type declares, so they are part of what a row is.
-            declared = "" if categories is None else f"{list(categories)!r}{dtype.ordered}"
-            kinds_seen.append(f"{dtype}{declared}")
-    return blocks, _frame_schema("pandas", X.columns, kinds_seen)
-
-
-def _polars_blocks(X: Any) -> tuple[list[Block], str]:
-    blocks: list[Block] = []
-    for column in X.get_columns():
-        if column.dtype.is_float():
-            blocks.append(column.fill_null(float("nan")).to_numpy().reshape(-1, 1))
-        elif str(column.dtype) == "Int64":
-            # The smallest number stands for a missing one, so that a table without any has the tokens it has in pandas.
-            blocks.append(column.fill_null(np.iinfo(np.int64).min).to_numpy().reshape(-1, 1))
-        else:
-            blocks.append(_object_block(column.to_list()))
-    return blocks, _frame_schema("polars", X.columns, X.dtypes)
-
-
-def _frame_schema(kind: str, names: Iterable[Any], dtypes: Iterable[Any]) -> str:
-    return f"{kind} {[(repr(n), str(d)) for n, d in zip(names, dtypes, strict=True)]!r}"

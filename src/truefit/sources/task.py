@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from truefit.core.errors import InvalidInput
+from truefit.core.target import as_array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,21 +79,36 @@ def infer_task(y: Any) -> TaskHint:
 def _known_values(y: Any) -> pd.Series[Any]:
     import pandas as pd
 
-    if type(y).__module__.startswith("polars"):
-        y = y.to_numpy()
-    if getattr(y, "ndim", 1) != 1:
-        raise InvalidInput(f"The target must be one column. Got shape {y.shape}.")
-    values = pd.Series(y).dropna()
+    if not isinstance(y, pd.Series):
+        array = as_array(y, "The target")
+        if array.ndim != 1:
+            got = f"shape {array.shape}" if array.ndim else f"a {type(y).__name__}"
+            raise InvalidInput(f"The target must be one column. Got {got}.")
+        # Text is kept as objects: pandas' own type for it does not take all of them.
+        y = pd.Series(array.astype(object), dtype=object) if array.dtype.kind in "OSU" else pd.Series(array)
+    values = y.dropna()
     if not len(values):
         raise InvalidInput("The target must have values. Got none.")
+    if isinstance(values.dtype, pd.api.extensions.ExtensionDtype) and pd.api.types.is_numeric_dtype(values):
+        values = pd.Series(values.to_numpy())  # without missing values, a type of numpy's
     if values.dtype == object and all(type(value) in (int, float, Decimal) for value in values):
         values = values.astype(float)
+    no_label = next(_no_labels(values), None)
+    if no_label is not None:
+        raise InvalidInput(f"The target must be one label or number per row. Got values such as {no_label!r}.")
     if pd.api.types.is_datetime64_any_dtype(values) or pd.api.types.is_timedelta64_dtype(values):
         raise InvalidInput(
             "The target must be labels or numbers. Got dates or durations. Turn them into a number, such as "
             "days since a first date."
         )
-    return values
+    return values  # type: ignore[no-any-return]
+
+
+def _no_labels(values: pd.Series[Any]) -> Iterator[Any]:
+    """Values that cannot be labels: lists, and complex numbers."""
+    may_hold_lists = values.dtype == object or "[pyarrow]" in str(values.dtype)
+    if may_hold_lists or values.dtype.kind == "c":
+        yield from (value for value in values if isinstance(value, complex) or not isinstance(value, Hashable))
 
 
 def _kind_of_labels(values: pd.Series[Any]) -> str | None:
