@@ -38,6 +38,7 @@ from tests.faults.fuzz_files import draw_file
 from tests.faults.fuzz_tables import Drawn, Rng, draw_table, in_container
 
 import truefit
+from truefit.core.data import checked_table
 from truefit.core.errors import TruefitError
 
 #: Seconds that a case may take before it counts as hanging.
@@ -96,10 +97,8 @@ def draw_case(seed: int, folder: Path) -> tuple[Way, list[str], Callable[[], str
     """Draw a case: which way it goes, what it is in words, and what runs it and returns its outcome in a word."""
     rng = np.random.default_rng([seed, 17])
     if rng.random() < COMMANDS:
-        path, words = draw_file(rng, folder)
-        arguments = draw_arguments(rng, path, folder)
-        shown = " ".join(arguments).replace(str(folder), ".")
-        return "command", [*words, f"truefit {shown}"], lambda: run_command(arguments)
+        words, arguments = draw_command(rng, folder)
+        return "command", words, lambda: run_command(arguments)
     drawn = in_container(draw_table(rng), rng)
     name, call = draw_call(rng, drawn)
     return "function", [*drawn.words, name], call
@@ -202,7 +201,7 @@ def suited_models(X: Any, y: Any) -> dict[str, Any]:
     from truefit.methods.selection.default_candidates import default_candidates
     from truefit.sources.task import infer_task
 
-    known = default_candidates(X, infer_task(y).task)
+    known = default_candidates(checked_table(X), infer_task(y).task)
     return {name: known[name] for name in ("dummy", "tree") if name in known}
 
 
@@ -268,6 +267,13 @@ FUNCTIONS: dict[str, Function] = {
     "cross_test": (_agghoo, lambda rng: {"cv": _folds(rng)}),
     "study": (_study, lambda rng: {"budget": 2, "k": _folds(rng)}),
 }
+
+
+def draw_command(rng: Rng, folder: Path) -> tuple[list[str], list[str]]:
+    """Write a file and draw a command line about it: what it is in words, and its arguments."""
+    path, words = draw_file(rng, folder)
+    arguments = draw_arguments(rng, path, folder)
+    return [*words, f"truefit {' '.join(arguments)}".replace(str(folder), ".")], arguments
 
 
 def draw_arguments(rng: Rng, path: Path, folder: Path) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from truefit.api.engine import Engine, engine_or_new
 from truefit.api.metric import metric_for
 from truefit.api.seed import seed_of
-from truefit.core.data import Data
+from truefit.core.data import Data, checked_table
 from truefit.methods.assessment.estimate import check_interval_choice
 from truefit.methods.candidates import Candidates
 from truefit.methods.selection.default_candidates import default_candidates
@@ -84,6 +84,7 @@ def study(
     """
     check_interval_choice("auto", level)
     seconds = seconds_of(budget)
+    X = checked_table(X)
     if models is None:
         models = default_candidates(X, infer_task(y)[0] if task is None else task)
     candidates = Candidates(models, y)

@@ -47,7 +47,7 @@ class Data:
     """
 
     def __init__(self, X: Any, y: Any, *, task: Task, groups: Any = None, weight: Any = None) -> None:
-        self.X = _checked_table(X)
+        self.X = checked_table(X)
         self.n = int(self.X.shape[0])
         self.task: Task = task
         self.y = checked_target(y, self.n, task)
@@ -160,7 +160,10 @@ class Data:
         return self.n
 
 
-def _checked_table(X: Any) -> Any:
+def checked_table(X: Any) -> Any:
+    """Return X as a table that rows can be taken of, or say why there is none."""
+    if type(X).__module__.partition(".")[0] == "pyarrow" and hasattr(X, "to_pandas"):
+        X = X.to_pandas()  # estimators take no other kind of Arrow table
     if sparse.issparse(X):
         X = X.tocsr()
     elif type(X).__name__ == "LazyFrame":
@@ -187,7 +190,7 @@ def _as_array(X: Any) -> Array:
         array = np.asarray(X)
         # Numbers among text stay numbers, and text keeps a NUL at its end.
         return np.asarray(X, dtype=object) if array.dtype.kind in "SU" else array
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise InvalidInput(
             f"X must be a table with equally many values in every row. Got a {type(X).__name__}, of which no array can "
             f"be made: {error}"

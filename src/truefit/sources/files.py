@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from gzip import BadGzipFile
@@ -91,10 +92,18 @@ def file_errors(path: Path) -> Iterator[None]:
         yield
     except UnicodeDecodeError as error:
         raise InvalidInput(_encoding(path, error)) from error
-    except (EOFError, BadZipFile, LZMAError, BadGzipFile) as error:
+    except (EOFError, BadZipFile, LZMAError, BadGzipFile, zlib.error) as error:
         raise InvalidInput(f"{path.name!r} does not unpack as {path.suffix}: {error}") from error
     except PermissionError as error:
         raise InvalidInput(f"{path.name!r} may not be read: {error.strerror}. Check its permissions.") from error
+    except OSError as error:  # of the disk, or of bz2, which has no error of its own
+        raise InvalidInput(f"{path.name!r} could not be read: {error.strerror or error}. Check the file.") from error
+    except (ValueError, RuntimeError) as error:
+        # A zip archive of none or several files, or with a password; pandas and zipfile have no error of their own.
+        if isinstance(error, InvalidInput) or path.suffix.lower() != ".zip":
+            raise
+        reason = str(error)[:LONGEST_REASON]
+        raise InvalidInput(f"{path.name!r} must be an archive of one file. The reader says: {reason}") from error
 
 
 def stem(path: Path) -> str:
