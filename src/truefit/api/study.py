@@ -86,7 +86,7 @@ def study(
     seconds = seconds_of(budget)
     X = checked_table(X)
     if models is None:
-        models = default_candidates(X, infer_task(y)[0] if task is None else task)
+        models = default_candidates(checked_table(X), infer_task(y)[0] if task is None else task)
     candidates = Candidates(models, y)
     data = Data(X, y, task=candidates.task, groups=groups, weight=sample_weight)
     if metric is None and data.task == "regression":

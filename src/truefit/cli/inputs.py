@@ -49,7 +49,7 @@ def candidates_of(names: list[str], table: Table, task: Task) -> dict[str, Any]:
     """Return the models of these names, truefit's or one's own."""
     from truefit.methods.selection.default_candidates import default_candidates
 
-    known = default_candidates(table.X, task)
+    known = default_candidates(table.X, task) if any(":" not in name for name in names) else {}
     candidates: dict[str, Any] = {}
     for name in names:
         if ":" in name:

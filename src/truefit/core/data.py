@@ -161,7 +161,7 @@ class Data:
 
 
 def checked_table(X: Any) -> Any:
-    """Return X as a table that rows can be taken of, or say why there is none."""
+    """Return X as a table that rows can be taken from, or say why it is none."""
     if type(X).__module__.partition(".")[0] == "pyarrow" and hasattr(X, "to_pandas"):
         X = X.to_pandas()  # estimators take no other kind of Arrow table
     if sparse.issparse(X):

@@ -18,8 +18,8 @@ from truefit.core.errors import InvalidInput
 Array = npt.NDArray[Any]
 Task = Literal["classification", "regression"]
 
-#: Of larger numbers the sum of the squares is infinite in float64, for tables of any length that fits a machine.
-LARGEST_TARGET = 1e140
+#: The squared error of a larger target, summed over the rows, may be beyond float64.
+LARGEST_TARGET = 1e150
 
 _NUMBERS = (bool, int, float, np.number, np.bool_, Decimal, Fraction)
 _TEXT = (str,)
@@ -193,11 +193,10 @@ def _numbers(target: Array) -> Array:
                 f"The target y of a regression must be numbers. Got {target.dtype} such as {target.flat[0]!r}. "
                 "Pass numbers, or use a classifier."
             ) from error
-    largest = float(np.abs(target).max()) if target.size else 0.0
-    if largest > LARGEST_TARGET:
+    if target.dtype.kind == "f" and target.size and np.abs(target).max() > LARGEST_TARGET:
         raise InvalidInput(
-            f"The target y of a regression must be within {LARGEST_TARGET:g}: the squares of larger numbers cannot be "
-            f"added up. Got {largest:.3g}. Divide the target, or take its logarithm."
+            f"The target y of a regression must not exceed {LARGEST_TARGET:g}, or its squared errors are infinite. Got "
+            f"{target.flat[np.abs(target).argmax()]:g}. Use another unit, or check these rows."
         )
     # Whole numbers are the same targets whichever way they are written, so they are the same rows.
     return target.astype(np.float64) if target.dtype.kind in "biu" else target

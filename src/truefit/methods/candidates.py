@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,6 +63,26 @@ def default_responses(estimator: Any, task: Task) -> tuple[Response, ...]:
         if hasattr(estimator, "decision_function"):
             return ("predict", "decision_function")
     return ("predict",)
+
+
+def rows_needed(estimators: Iterable[Any]) -> int:
+    """Return the rows that a training set needs for all of the estimators: as many as they have neighbours.
+
+    Examples
+    --------
+    >>> from sklearn.neighbors import KNeighborsRegressor
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> rows_needed([make_pipeline(StandardScaler(), KNeighborsRegressor(7))])
+    7
+    """
+    params = (item for estimator in estimators for item in estimator.get_params().items())
+    return max((int(value) for name, value in params if name.endswith("n_neighbors") and _is_count(value)), default=1)
+
+
+def _is_count(value: Any) -> bool:
+    """Whether a value is a whole number above zero."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) > 0
 
 
 def names_of(estimators: Sequence[Any]) -> list[str]:

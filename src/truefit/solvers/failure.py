@@ -10,11 +10,14 @@ import numpy as np
 from sklearn.utils import get_tags
 
 from truefit.core.data import Data
+from truefit.core.infinities import LARGEST_FLOAT32, find_infinities, infinities_text
 from truefit.core.outcome import Failure
+
+_LARGEST_SQUARED = float(np.sqrt(np.finfo(np.float64).max))
 
 
 def failure_of(error: BaseException, estimator: Any, data: Data) -> Failure:
-    """Record what a fit raised; missing values that the estimator cannot take are named before it.
+    """Record what a fit raised; values that the estimator cannot take are named before it, with their columns.
 
     Examples
     --------
@@ -24,17 +27,32 @@ def failure_of(error: BaseException, estimator: Any, data: Data) -> Failure:
     X has missing values in column 1, and Ridge does not take them: put an imputer before it, as in
     make_pipeline(SimpleImputer(), Ridge()). ValueError: Input X contains NaN.
     """
-    failure = Failure.of(error)
-    if not re.search("nan|missing", str(error), re.IGNORECASE) or _takes_missing(estimator):
+    failure, said = Failure.of(error), str(error)
+    hint = None
+    if re.search("infinity|too large|overflow", said, re.IGNORECASE):
+        hint = _infinities(data.X, LARGEST_FLOAT32 if "float32" in said else np.inf)
+    elif re.search("nan|missing", said, re.IGNORECASE):
+        # Where none is missing, a NaN comes of numbers whose squares are infinite.
+        hint = _missing_values(estimator, data.X) or _infinities(data.X, _LARGEST_SQUARED)
+    if hint is None:
         return failure
-    column, name = _first_with_missing(data.X), type(estimator).__name__
-    if column is None:
-        return failure
-    hint = (
+    # The cause is known: where in the library it came to light is of no use.
+    return replace(failure, message=f"{hint} {failure.message}", traceback="")
+
+
+def _infinities(X: Any, largest: float) -> str | None:
+    found = find_infinities(X, largest=largest)
+    return infinities_text(found) if found else None
+
+
+def _missing_values(estimator: Any, X: Any) -> str | None:
+    column, name = _first_with_missing(X), type(estimator).__name__
+    if column is None or _takes_missing(estimator):
+        return None
+    return (
         f"X has missing values in column {column!r}, and {name} does not take them: put an imputer before it, as in "
         f"make_pipeline(SimpleImputer(), {name}())."
     )
-    return replace(failure, message=f"{hint} {failure.message}")
 
 
 def _takes_missing(estimator: Any) -> bool:
@@ -48,7 +66,13 @@ def _first_with_missing(X: Any) -> Any:
     if hasattr(X, "iloc"):
         found = np.flatnonzero(X.isna().any(axis=0))
         return X.columns[found[0]] if len(found) else None
+    if type(X).__module__.startswith("polars"):
+        return next((column.name for column in X.get_columns() if column.null_count() or _has_nan(column)), None)
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f":
         found = np.flatnonzero(np.isnan(X).any(axis=0))
         return int(found[0]) if len(found) else None
     return None
+
+
+def _has_nan(column: Any) -> bool:
+    return bool(column.dtype.is_float() and column.is_nan().any())

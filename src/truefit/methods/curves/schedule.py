@@ -174,7 +174,8 @@ def checked_sizes(given: Any, *, least: int, most: float, k: int) -> tuple[int, 
     if sizes[0] < least:
         raise InvalidInput(
             f"The smallest size of a schedule must be at least {least}: only then do the {k} folds have rows each, "
-            f"and the sample {k} rows of two classes or more. Got {sizes[0]}; begin with {least}, or use fewer folds."
+            f"the sample {k} rows of two classes or more, and every training set as many rows as the estimator's "
+            f"n_neighbors, if it has any. Got {sizes[0]}; begin with {least}, or use fewer folds."
         )
     if sizes[-1] > most:
         raise InvalidInput(
@@ -184,10 +185,11 @@ def checked_sizes(given: Any, *, least: int, most: float, k: int) -> tuple[int, 
     return tuple(int(size) for size in sizes)
 
 
-def least_size(data: Data, sequence: Positions, k: int) -> int | None:
+def least_size(data: Data, sequence: Positions, k: int, *, trained_on: int = 1) -> int | None:
     """Return the smallest sample of which k folds can be made; None where all rows are too few.
 
-    That takes k rows, or groups; and of a classification k rows of two classes, so that no training set lacks either.
+    That takes k rows, or groups; of a classification k rows of two classes, so that no training set lacks either; and
+    in each training set the ``trained_on`` rows that a learner needs.
 
     Examples
     --------
@@ -210,4 +212,6 @@ def least_size(data: Data, sequence: Positions, k: int) -> int | None:
         if len(enough) < 2:
             return None
         least = max(least, enough[1])
-    return least
+    while least - -(-least // k) < trained_on:  # the largest fold is left out
+        least += 1
+    return least if least <= data.n else None

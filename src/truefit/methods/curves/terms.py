@@ -49,8 +49,12 @@ def curve_terms(
     target: float | None,
     train: bool,
     random_state: int | None,
+    trained_on: int = 1,
 ) -> CurveTerms | None:
-    """Check the terms; None where more rows have to be read before a first sample can be made."""
+    """Check the terms; None where more rows have to be read before a first sample can be made.
+
+    The learners need training sets of at least ``trained_on`` rows.
+    """
     check_forecast(mode, level, tolerance)
     if not is_whole(k) or k < 2:
         raise InvalidInput(f"The number of folds k must be a whole number of at least 2. Got {k!r} instead.")
@@ -59,11 +63,11 @@ def curve_terms(
     wanted = None if target is None else number("target", target, at_least=0.0)
     far = None if horizon is None else number("horizon", horizon, above=0.0)
     most = min(np.inf if sampled.total is None else sampled.total, spend.most_rows)
-    least = least_size(sampled.data, sampled.sequence, k)
+    least = least_size(sampled.data, sampled.sequence, k, trained_on=trained_on)
     if least is None and not sampled.ends:
         return None
     if least is None or least > most:
-        raise InvalidInput(_too_few(sampled.data, k, most))
+        raise InvalidInput(_too_few(sampled.data, k, most, trained_on))
     # The paper's own sizes are part of its procedure.
     if mode == "paper" and isinstance(schedule, str):
         schedule = "paper"
@@ -74,12 +78,14 @@ def curve_terms(
     return CurveTerms(metric, sizes, spend, k, mode, level, tolerance, far, wanted, train, random_state)
 
 
-def _too_few(data: Data, k: int, most: float) -> str:
+def _too_few(data: Data, k: int, most: float, trained_on: int) -> str:
     wanted = f"A learning curve with k={k} folds must have at least {k} rows"
     if data.task == "classification":
         wanted += ", and as many of each of two classes"
     if data.groups is not None:
         wanted += f", of {k} groups"
+    if trained_on > 1:
+        wanted += f", and {trained_on} in every training set for n_neighbors={trained_on}"
     rows = f"{data.n:,} rows" if most >= data.n else f"a budget of {int(most):,} rows"
     if data.codes is not None and data.classes is not None:
         counts = np.bincount(data.codes)

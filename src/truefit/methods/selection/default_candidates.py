@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from truefit.core.data import Task
+from truefit.core.infinities import check_no_infinities
 from truefit.methods.selection.encoded_labels import EncodedLabels
 
 #: The time of a support vector machine grows with the square of its rows.
@@ -39,6 +40,11 @@ def default_candidates(X: Any, task: Task) -> dict[str, Any]:
     X : ndarray, sparse matrix, pandas or polars frame
     task : "classification" or "regression"
 
+    Raises
+    ------
+    InvalidInput
+        If X has infinities, or numbers beyond single precision: most of the learners cannot be fitted on them.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -46,6 +52,7 @@ def default_candidates(X: Any, task: Task) -> dict[str, Any]:
     >>> names[:9]
     ['dummy', 'linear', 'naive_bayes', 'knn', 'tree', 'random_forest', 'boosting', 'svm', 'mlp']
     """
+    check_no_infinities(X)
     rows, columns = int(X.shape[0]), int(X.shape[1]) if len(X.shape) > 1 else 1
     learners = _learners(_Size(rows, columns), task)
     if sparse.issparse(X):

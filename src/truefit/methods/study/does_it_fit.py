@@ -220,8 +220,9 @@ def _parts(found: Findings) -> list[str]:
             f"Over {rounds}{rows} its error of {100 * loss:.1f}% is {100 * bias:.1f} points bias (rows that it mostly "
             f"gets wrong) {sign} {100 * abs(variance):.1f} points variance (rows on which it depends on the sample)"
         )
+    elif share is None:
+        return [f"Over {rounds}{rows} its squared error is 0."]
     else:
-        assert share is not None
         text = (
             f"Over {rounds}{rows} {1 - share:.0%} of its squared error is bias and noise, which stay whatever rows it "
             f"is trained on, and {share:.0%} is variance, which changes with them"
