@@ -84,7 +84,6 @@ def study(
     """
     check_interval_choice("auto", level)
     seconds = seconds_of(budget)
-    X = checked_table(X)
     if models is None:
         models = default_candidates(checked_table(X), infer_task(y)[0] if task is None else task)
     candidates = Candidates(models, y)

@@ -23,7 +23,7 @@ def checked_columns(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
         values = frame.iloc[:, place]
         check_text(values.array, f"The column {str(name)!r} of {path.name!r}")
         if values.dtype == object and any(isinstance(value, np.ndarray | dict | list) for value in values):
-            frame.isetitem(place, values.map(_with_lists, na_action="ignore"))
+            frame.isetitem(place, values.map(_with_lists, na_action="ignore").array)
     return frame
 
 

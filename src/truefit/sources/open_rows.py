@@ -112,7 +112,7 @@ def _labelled(frame: pd.DataFrame, target: str | None, name: str) -> tuple[pd.Da
         # Whole numbers with gaps are read as floats; they must not become others when the last gap is filled.
         values = values.astype("int64")
     frame = frame[known]
-    frame.isetitem(place, values)
+    frame.isetitem(place, values.array)
     return frame, missing
 
 
