@@ -64,7 +64,7 @@ def find_infinities(X: Any, *, largest: float = np.inf) -> list[InfiniteColumn]:
         with np.errstate(invalid="ignore"):
             rows = np.flatnonzero(np.abs(values) == np.inf)
             infinite = len(rows) > 0
-            if not infinite and largest < np.finfo(values.dtype).max:  # a smaller type has no such numbers
+            if not infinite and largest < float(np.finfo(values.dtype).max):  # a smaller type has no such numbers
                 rows = np.flatnonzero(np.abs(values) > largest)
         if len(rows):
             found.append(InfiniteColumn(name, len(rows), int(rows[0]), infinite))
