@@ -163,7 +163,7 @@ class Data:
 def checked_table(X: Any) -> Any:
     """Return X as a table that rows can be taken from, or say why it is none."""
     if type(X).__module__.partition(".")[0] == "pyarrow" and hasattr(X, "to_pandas"):
-        X = X.to_pandas()  # estimators take no other kind of Arrow table
+        X = _as_frame(X)  # estimators take no other kind of Arrow table
     if sparse.issparse(X):
         X = X.tocsr()
     elif type(X).__name__ == "LazyFrame":
@@ -181,6 +181,16 @@ def checked_table(X: Any) -> Any:
     if isinstance(X, np.ndarray) and X.dtype.kind == "c":
         raise InvalidInput("Complex data not supported: X must be real. Pass its parts as columns.")
     return X
+
+
+def _as_frame(table: Any) -> Any:
+    try:
+        return table.to_pandas()
+    except (TypeError, ValueError, NotImplementedError) as error:  # types that pandas does not have
+        raise InvalidInput(
+            f"X must be a table that pandas can hold. Got an Arrow table of which no frame can be made: {error}. Cast "
+            "its columns to other types."
+        ) from error
 
 
 def _as_array(X: Any) -> Array:

@@ -27,6 +27,8 @@ _COMPRESSED: Final = frozenset({".gz", ".bz2", ".xz", ".zip"})
 #: Endings of text with a separator between its columns, and that separator.
 DELIMITED: Final = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 PARQUET: Final = (".parquet", ".pq")
+#: What pandas raises for damaged or odd metadata in a file of Arrow's, besides what pyarrow raises.
+_DAMAGE: Final = (ValueError, TypeError, LookupError, AttributeError, OverflowError, OSError)
 #: Characters of what another library says about a file; it may list every column.
 LONGEST_REASON: Final = 300
 
@@ -172,7 +174,7 @@ def with_arrow(read: Callable[[], T], path: Path, format_name: str) -> T:
     except (PermissionError, InvalidInput):
         raise
     except Exception as error:
-        if not isinstance(error, ValueError | OSError | OverflowError) and not is_arrow_error(error):
+        if not isinstance(error, _DAMAGE) and not is_arrow_error(error):
             raise
         reason = " ".join(str(error).split())
         raise InvalidInput(f"{path.name!r} does not read as {format_name}: {reason[:LONGEST_REASON]}") from error
