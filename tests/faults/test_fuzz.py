@@ -25,7 +25,7 @@ def in_a_process(seed, folder):
     """Run the command of a seed in a process of its own; return what is wrong with how it ended, if anything is."""
     words, arguments = draw_command(np.random.default_rng([seed, 18]), folder)
     command = [sys.executable, "-m", "truefit.cli", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, cwd=folder, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=5 * LIMIT, cwd=folder, check=False)
     try:
         check_exit(done.returncode, done.stdout, done.stderr, "--json" in arguments)
     except AssertionError as error:
