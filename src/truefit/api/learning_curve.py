@@ -12,7 +12,7 @@ from truefit.api.seed import seed_of
 from truefit.core.data import Data
 from truefit.core.errors import InvalidInput
 from truefit.core.row_source import RowSource
-from truefit.methods.candidates import Candidates, rows_needed
+from truefit.methods.candidates import Candidates, fewest_training_rows
 from truefit.methods.curves.learning_curve import LearningCurve
 from truefit.methods.curves.learning_curves import LearningCurves
 from truefit.methods.curves.measuring import learning_curve_plan
@@ -132,7 +132,7 @@ def learning_curve(
             target=target,
             train=train,
             random_state=seed,
-            trained_on=rows_needed(candidates.estimators.values()),
+            trained_on=fewest_training_rows(candidates.estimators.values()),
         )
         if terms is None:
             wanted *= 2

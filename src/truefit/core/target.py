@@ -104,6 +104,8 @@ def as_array(values: Any, name: str) -> Array:
         column = np.array(values)
         if column.dtype.kind in "SU" and isinstance(given, list | tuple):
             column = np.array(values, dtype=object)  # as text, a missing value or a number would be a label too
+        if len(getattr(given, "shape", (0, 0))) == 1 and column.ndim > 1:
+            raise TypeError(f"each value is made of parts ({getattr(given, 'dtype', 'object')})")
     except Exception as error:  # whatever a library of frames raises for a type that numpy does not have
         raise InvalidInput(
             f"{name} must be one label or number per row. Got a {type(given).__name__}, of which no array can be made: "

@@ -65,7 +65,7 @@ def default_responses(estimator: Any, task: Task) -> tuple[Response, ...]:
     return ("predict",)
 
 
-def rows_needed(estimators: Iterable[Any]) -> int:
+def fewest_training_rows(estimators: Iterable[Any]) -> int:
     """Return the rows that a training set needs for all of the estimators: as many as they have neighbours.
 
     Examples
@@ -73,7 +73,7 @@ def rows_needed(estimators: Iterable[Any]) -> int:
     >>> from sklearn.neighbors import KNeighborsRegressor
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
-    >>> rows_needed([make_pipeline(StandardScaler(), KNeighborsRegressor(7))])
+    >>> fewest_training_rows([make_pipeline(StandardScaler(), KNeighborsRegressor(7))])
     7
     """
     params = (item for estimator in estimators for item in estimator.get_params().items())

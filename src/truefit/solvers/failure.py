@@ -30,7 +30,7 @@ def failure_of(error: BaseException, estimator: Any, data: Data) -> Failure:
     failure, said = Failure.of(error), str(error)
     hint = None
     if re.search("infinity|too large|overflow", said, re.IGNORECASE):
-        hint = _infinities(data.X, LARGEST_FLOAT32 if "float32" in said else np.inf)
+        hint = _infinities(data.X, LARGEST_FLOAT32 if re.search("float32|overflow", said) else np.inf)
     elif re.search("nan|missing", said, re.IGNORECASE):
         # Where none is missing, a NaN comes of numbers whose squares are infinite.
         hint = _missing_values(estimator, data.X) or _infinities(data.X, _LARGEST_SQUARED)

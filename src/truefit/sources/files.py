@@ -128,7 +128,7 @@ def _read_json_lines(path: Path, target: str | None) -> pd.DataFrame:
         return pd.read_json(path, lines=True, dtype=False)
     except UnicodeDecodeError:
         raise
-    except ValueError as error:
+    except (ValueError, TypeError, AttributeError) as error:  # the last two where values stand between objects
         raise InvalidInput(
             f'{path.name!r} must have one JSON object per line, such as {{"size": 1.5, "kind": "a"}}. '
             f"The reader says: {str(error)[:LONGEST_REASON]}."

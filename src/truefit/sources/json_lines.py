@@ -40,17 +40,20 @@ def check_json_lines(path: Path) -> None:
         )  # fmt: skip
         with chunks:
             for chunk in chunks:
-                starts = chunk["line"].str.lstrip("\ufeff \t\r").str[:1]
-                others = starts.index[(starts != "{") & (starts != "")]
+                lines = chunk["line"].str.strip("\ufeff \t\r")
+                others = lines.index[~((lines.str[:1] == "{") & (lines.str[-1:] == "}")) & (lines != "")]
                 if len(others):
-                    _refuse(path, int(others[0]), starts[others[0]])
+                    _refuse(path, int(others[0]), lines[others[0]])
     except pd.errors.ParserError as error:
         reason = " ".join(str(error).split())
         raise InvalidInput(f"{path.name!r} must be lines of text. The reader says: {reason}.") from error
 
 
-def _refuse(path: Path, line: int, start: str) -> None:
+def _refuse(path: Path, line: int, text: str) -> None:
+    start = text[0]
     kind = _KINDS.get(start, "a number" if start.isdecimal() or start == "-" else f"what begins with {start!r}")
+    if start == "{":
+        kind = "an object that does not end with the line"
     raise InvalidInput(
         f'{path.name!r} must have one JSON object per line, such as {{"size": 1.5, "kind": "a"}}. '
         f"Got {kind} in line {line + 1:,}. Write each row as an object with the names of its columns."

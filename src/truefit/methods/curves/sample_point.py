@@ -122,4 +122,6 @@ def _summed_up(metric: Metric, each: Floats, counts: Floats) -> tuple[float, Flo
     shares = counts[:, None] * (each - means)
     if metric.smooth is None:
         return float(means[0]), shares[:, 0]
-    return float(metric.smooth.value(means)), shares @ metric.smooth.slopes(means)
+    # A part that is the same for all rows adds nothing, even where its slope is infinite: an RMSE of zero.
+    slopes = np.where(shares.any(axis=0), metric.smooth.slopes(means), 0.0)
+    return float(metric.smooth.value(means)), shares @ slopes

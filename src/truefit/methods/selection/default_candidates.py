@@ -12,6 +12,7 @@ from scipy import sparse
 from truefit.core.data import Task
 from truefit.core.infinities import check_no_infinities
 from truefit.methods.selection.encoded_labels import EncodedLabels
+from truefit.methods.selection.numpy_columns import NumpyColumns, columns_to_turn
 
 #: The time of a support vector machine grows with the square of its rows.
 SVM_ROWS: Final = 3_000
@@ -59,9 +60,7 @@ def default_candidates(X: Any, task: Task) -> dict[str, Any]:
         return {name: learner for name, learner in learners.items() if name in _SPARSE}
     if _all_numbers(X):
         return {name: _scaled(learner) if name in _SCALED else learner for name, learner in learners.items()}
-    from skrub import tabular_pipeline
-
-    return {name: learner if name == "dummy" else tabular_pipeline(learner) for name, learner in learners.items()}
+    return {name: learner if name == "dummy" else _preprocessed(learner, X) for name, learner in learners.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +101,15 @@ def _all_numbers(X: Any) -> bool:
         return numeric and not bool(np.isnan(np.asarray(X, dtype=float)).any())
     array = np.asarray(X)
     return array.dtype.kind in "biu" or (array.dtype.kind == "f" and not bool(np.isnan(array).any()))
+
+
+def _preprocessed(learner: Any, X: Any) -> Any:
+    from skrub import tabular_pipeline
+
+    pipeline = tabular_pipeline(learner)
+    if columns_to_turn(X):
+        pipeline.steps.insert(0, ("numpycolumns", NumpyColumns()))
+    return pipeline
 
 
 def _scaled(learner: Any) -> Any:

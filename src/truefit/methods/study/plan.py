@@ -17,7 +17,7 @@ from truefit.methods.aggregation.aggregation import Aggregate
 from truefit.methods.aggregation.cross_test import CrossTestTerms, cross_test_plan
 from truefit.methods.assessment.assessment import Assessment
 from truefit.methods.assessment.estimate import Estimate
-from truefit.methods.candidates import rows_needed
+from truefit.methods.candidates import fewest_training_rows
 from truefit.methods.capacity.bias_variance import bias_variance_plan, make_setup
 from truefit.methods.comparison.compare import Comparison
 from truefit.methods.comparison.terms import Terms, TestChoice, told_by_rows
@@ -424,7 +424,7 @@ class _Course:
 
         def plan() -> Plan[LearningCurve]:
             sampled = sampled_table(terms.data, random_state=terms.random_state)
-            needed = rows_needed([terms.candidates.estimators[name]])
+            needed = fewest_training_rows([terms.candidates.estimators[name]])
             least = least_size(terms.data, sampled.sequence, terms.folds, trained_on=needed) or terms.data.n
             spelled_out = curve_terms(
                 sampled,

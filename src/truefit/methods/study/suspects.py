@@ -233,7 +233,9 @@ def _error_alone(
             return float(np.mean(tree.predict(column[unseen]) != y[unseen]))
         tree = DecisionTreeRegressor(max_leaf_nodes=256, random_state=0).fit(column[seen], y[seen])
         return float(np.mean((tree.predict(column[unseen]) - y[unseen]) ** 2))
-    texts = values.astype(str).to_numpy(dtype=object)
+    # Lone surrogates are no text for pandas.
+    known = values.astype(object).map(lambda cell: str(cell).encode("utf-8", "backslashreplace").decode())
+    texts = known.astype(object).where(values.notna(), None).to_numpy(dtype=object)
     table = pd.DataFrame({"value": texts[seen], "y": y[seen]}).groupby("value")["y"]
     told = table.agg(lambda group: group.mode().iloc[0]) if task == "classification" else table.mean()
     guess = told.reindex(texts[unseen]).to_numpy(dtype=np.float64)
