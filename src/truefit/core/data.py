@@ -120,6 +120,18 @@ class Data:
             inside &= place < self.n
         return found
 
+    def weights_of(self, index: npt.NDArray[np.intp]) -> npt.NDArray[np.float64] | None:
+        """Return the weights of rows that a mean is taken over, refused where all are zero; None without weights."""
+        if self.weight is None:
+            return None
+        weight = self.weight[index]
+        if not weight.any():
+            raise InvalidInput(
+                f"sample_weight must leave some weight among the rows that are tested on. Got 0 at all {len(index)} "
+                "rows of a test set. Leave out rows of no weight, or use fewer folds."
+            )
+        return weight
+
     def take(self, index: npt.NDArray[np.intp]) -> Any:
         """Return the X of the rows at ``index``, as a copy of X's own kind."""
         X = self.X

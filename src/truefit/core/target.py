@@ -92,6 +92,8 @@ def checked_weight(weight: Any, n: int) -> npt.NDArray[np.float64]:
     values = values.astype(np.float64)
     if not np.isfinite(values).all() or (values < 0).any():
         raise InvalidInput("sample_weight must be finite and not negative. Got a NaN, infinite or negative weight.")
+    if not values.any():
+        raise InvalidInput("sample_weight must leave some weight. Got 0 for every row.")
     return values
 
 

@@ -167,15 +167,8 @@ def values(metrics: Sequence[Metric], outcome: Outcome, data: Data, rows: Rows) 
 
 
 def _mean(each: Array, data: Data, index: Array) -> float:
-    if data.weight is None:
-        return float(each.mean())
-    weight = data.weight[index]
-    if not weight.any():
-        raise InvalidInput(
-            f"sample_weight must leave some weight among the rows that are tested on. Got 0 at all {len(index)} rows "
-            "of a test set. Leave out rows of no weight, or use fewer folds."
-        )
-    return float(np.average(each, weights=weight))
+    weight = data.weights_of(index)
+    return float(each.mean() if weight is None else np.average(each, weights=weight))
 
 
 def _built_in() -> dict[str, tuple[Task, Metric]]:

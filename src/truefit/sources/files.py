@@ -17,6 +17,7 @@ from truefit.sources.arrow_columns import checked_columns
 from truefit.sources.delimited import read_delimited
 from truefit.sources.json_lines import check_json_lines
 from truefit.sources.layout import check_width, layout_of
+from truefit.sources.table import check_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,7 +126,7 @@ def _read_json_lines(path: Path, target: str | None) -> pd.DataFrame:
     check_json_lines(path)
     try:
         # JSON says itself what is text and what is a number: "007" is text.
-        return pd.read_json(path, lines=True, dtype=False)
+        return pd.read_json(path, lines=True, dtype=False, encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise
     except (ValueError, TypeError, AttributeError) as error:  # the last two where values stand between objects
@@ -141,7 +142,9 @@ def _read_parquet(path: Path, target: str | None) -> pd.DataFrame:
     def read() -> pd.DataFrame:
         from pyarrow import parquet
 
-        check_width(parquet.read_metadata(path).num_columns, path)
+        metadata = parquet.read_metadata(path)
+        check_width(metadata.num_columns, path)
+        check_names(metadata.schema.to_arrow_schema().names, stem(path))
         return checked_columns(pd.read_parquet(path), path)
 
     return with_arrow(read, path, "Parquet")

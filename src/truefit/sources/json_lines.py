@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 from typing import Final
 
 from truefit.core.errors import InvalidInput
+from truefit.sources.layout import MOST_COLUMNS, check_width
 
 _LINES_AT_ONCE: Final = 10_000
 #: What a line is, by the character that it begins with.
@@ -44,6 +46,8 @@ def check_json_lines(path: Path) -> None:
                 others = lines.index[~((lines.str[:1] == "{") & (lines.str[-1:] == "}")) & (lines != "")]
                 if len(others):
                     _refuse(path, int(others[0]), lines[others[0]])
+                if lines.index[0] == 0 and lines[0].count(":") > MOST_COLUMNS:
+                    check_width(len(json.loads(lines[0])), path)
     except pd.errors.ParserError as error:
         reason = " ".join(str(error).split())
         raise InvalidInput(f"{path.name!r} must be lines of text. The reader says: {reason}.") from error

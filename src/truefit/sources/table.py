@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -73,8 +74,10 @@ class Table:
         frame, notes = _without_row_numbers(
             frame.reset_index(drop=True), target, range(len(frame)) if positions is None else positions
         )
-        column = find_column([str(c) for c in frame.columns], target, name)
-        position = [str(c) for c in frame.columns].index(column)
+        names = [str(c) for c in frame.columns]
+        column = find_column(names, target, name)
+        check_names(names, name)
+        position = names.index(column)
         y = frame.iloc[:, position]
         # A copy lays columns of a kind side by side: rows of a wide table are then taken many times faster.
         X = frame.iloc[:, [i for i in range(frame.shape[1]) if i != position]].copy()
@@ -106,6 +109,16 @@ def find_column(columns: Sequence[str], target: str | None, name: str) -> str:
     near = nearest(target, columns)
     meant = f" Did you mean {near}?" if near else ""
     raise InvalidInput(f"{name!r} has no column {target!r}.{meant} Columns: {listed}")
+
+
+def check_names(names: Sequence[str], name: str) -> None:
+    """Refuse a table in which two columns have one name: no model could tell them apart."""
+    if len(set(names)) < len(names):
+        twice, count = Counter(names).most_common(1)[0]
+        raise InvalidInput(
+            f"{name!r} must have columns of different names. Got {count} that are called {twice!r}. Rename or remove "
+            "them."
+        )
 
 
 def nearest(word: str, choices: Sequence[str]) -> str:
