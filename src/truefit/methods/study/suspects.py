@@ -273,7 +273,7 @@ def _row_hashes(frame: pd.DataFrame) -> npt.NDArray[Any]:
 
     try:
         return pd.util.hash_pandas_object(frame, index=False).to_numpy()
-    except (TypeError, UnicodeEncodeError):  # lists and the like, and lone surrogates
+    except (TypeError, ValueError):  # lists and the like, lone surrogates, long doubles
         return pd.util.hash_pandas_object(frame.map(_text), index=False).to_numpy()
 
 
