@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from pyarrow import feather, parquet
 from tests.cli.command import truefit
 
 GOOD = "size,kind\n1,a\n2,b\n3,a\n4,b\n"
@@ -167,4 +167,30 @@ def test_fields_of_any_length_are_read(tmp_path):
     long = "x" * 140_000
     (tmp_path / "t.csv").write_text(f"size,kind\n{long},a\n" + "1,b\n2,a\n" * 10)
     done = truefit("assess", "t.csv", "--target", "kind", "--model", "dummy", "--k", 2, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", ["t.feather", "t.parquet"])
+def test_columns_of_one_name(tmp_path, name):
+    kinds, sizes = pa.array(["a", "b"] * 20), pa.array(range(40))
+    table = pa.table([sizes, sizes, kinds], names=["size", "size", "kind"])
+    (feather.write_feather if name.endswith("feather") else parquet.write_table)(table, tmp_path / name)
+    done = truefit("assess", name, "--target", "kind", cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert "'t' must have columns of different names. Got 2 that are called 'size'." in done.stderr
+
+
+def test_whole_numbers_beyond_float32_are_named(tmp_path):
+    lines = "".join(f"{i},{10**39},{'ab'[i % 2]}\n" for i in range(40))
+    (tmp_path / "t.csv").write_text(f"size,huge,kind\n{lines}")
+    done = truefit("assess", "t.csv", "--target", "kind", cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert "column 'huge' has 40 too large values" in done.stderr
+
+
+def test_json_lines_may_begin_with_a_byte_order_mark(tmp_path):
+    _rows(tmp_path, "t.jsonl", [1.5, 2.5])
+    content = (tmp_path / "t.jsonl").read_bytes()
+    (tmp_path / "t.jsonl").write_bytes(b"\xef\xbb\xbf" + content)
+    done = truefit("assess", "t.jsonl", "--target", "kind", "--model", "tree", "--k", 2, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
