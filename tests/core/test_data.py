@@ -188,3 +188,19 @@ def test_whole_numbers_to_be_predicted_are_the_rows_that_they_are_as_floats(kind
     labels = Data(X, y.astype(kind), task="classification")
     assert labels.y.dtype == kind
     assert not np.array_equal(labels.tokens, others.tokens)
+
+
+def test_weights_must_leave_some_weight():
+    X, y = np.arange(6.0).reshape(-1, 1), [0, 1] * 3
+    with pytest.raises(InvalidInput, match="Got 0 for every row"):
+        Data(X, y, task="classification", weight=np.zeros(6))
+    data = Data(X, y, task="classification", weight=[0, 0, 1, 1, 1, 1])
+    assert data.weights_of(np.array([1, 2])).tolist() == [0, 1]
+    with pytest.raises(InvalidInput, match="Got 0 at all 2 rows of a test set"):
+        data.weights_of(np.array([0, 1]))
+
+
+def test_an_arrow_table_is_taken_as_a_frame():
+    pa = pytest.importorskip("pyarrow")
+    data = Data(pa.table({"size": [1.0, 2.0], "kind": ["x", None]}), [0, 1], task="classification")
+    assert data.X.columns.tolist() == ["size", "kind"]

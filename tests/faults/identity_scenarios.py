@@ -484,8 +484,11 @@ SCENARIOS: dict[str, Scenario] = {
     "module edited after it was imported": Scenario(
         {"mine.py": "VALUE = 1\n" + method("value = VALUE")},
         setup=USE,
-        setup_after=USE + "\nopen('{folder}/mine.py', 'w').write(open('{folder}/mine.py').read().replace('VALUE = 1', 'VALUE = 2'))",
+        setup_after=USE + "\ntext = open('{folder}/mine.py').read()\nopen('{folder}/mine.py', 'w').write(text.replace('VALUE = 1', 'VALUE = 2'))",
         changes=False,
+    ),
+    "module emptied after it was imported": Scenario(
+        {"mine.py": method("value = 1")}, setup=USE, setup_after=USE + "\nopen('{folder}/mine.py', 'w').close()", changes=False
     ),
     "helper edited after it was imported": Scenario(
         {"mine.py": "import helper\n" + method("value = helper.VALUE"), "helper.py": "VALUE = 1\n"},
@@ -523,7 +526,7 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "module edited after it was imported, workers first": Scenario(
         {"mine.py": "VALUE = 1\n" + method("value = VALUE")},
-        setup=USE + "\nopen('{folder}/mine.py', 'w').write(open('{folder}/mine.py').read().replace('VALUE = 1', 'VALUE = 2'))",
+        setup=USE + "\ntext = open('{folder}/mine.py').read()\nopen('{folder}/mine.py', 'w').write(text.replace('VALUE = 1', 'VALUE = 2'))",
         setup_after=USE, first_workers=2, workers=(1,),
     ),
     # Hidden state.
@@ -748,9 +751,8 @@ def main() -> None:
         for workers in scenario.workers:
             count += 1
             found = check(name.removesuffix(" (shared)"), scenario, workers, runner)
-            if found:
-                wrong += 1
-                print(f"{name}, workers={workers}: {found}", flush=True)
+            wrong += found is not None
+            print(f"{name}, workers={workers}: {found or 'right'}", flush=True)
     print(f"{len(SCENARIOS)} scenarios of change, {len(SHARED)} of none; {count} checks, {wrong} wrong")
     runner.close()
 

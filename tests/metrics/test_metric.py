@@ -397,3 +397,17 @@ def test_intervals_are_clipped_to_what_a_metric_can_be():
     assert get_metric("mse", "regression").clipped((-1.0, 2.0)) == (0, 2)
     assert get_metric("neg_mean_squared_error", "regression").clipped((-2.0, 1.0)) == (-2, 0)
     assert get_metric("r2", "regression").clipped((-3.0, 1.2)) == (-3, 1)
+
+
+@pytest.mark.parametrize("name", ["neg_mean_squared_error", "neg_mean_absolute_error", "neg_root_mean_squared_error"])
+def test_scorers_of_numbers_refuse_classes_that_are_text(name):
+    data = Data(np.arange(6).reshape(-1, 1), ["a", "b"] * 3, task="classification")
+    with pytest.raises(InvalidInput, match="is for numbers"):
+        get_metric(name, "classification").check(data)
+
+
+@pytest.mark.parametrize("name", ["f1_macro", "recall_macro", "precision_macro", "jaccard"])
+def test_scorers_of_classes_refuse_a_regression(name):
+    data = Data(np.arange(6).reshape(-1, 1), np.arange(6) / 2, task="regression")
+    with pytest.raises(InvalidInput, match="is for classes"):
+        get_metric(name, "regression").check(data)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import difflib
-import importlib
-import importlib.util
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 import typer
 
+from truefit.cli.model_files import own_models
 from truefit.core.data import Task
 from truefit.core.errors import InvalidInput
 
@@ -56,7 +53,7 @@ def candidates_of(names: list[str], table: Table, task: Task) -> dict[str, Any]:
     candidates: dict[str, Any] = {}
     for name in names:
         if ":" in name:
-            candidates |= _own_models(name)
+            candidates |= own_models(name)
         elif name in known:
             candidates[name] = known[name]
         else:
@@ -66,31 +63,3 @@ def candidates_of(names: list[str], table: Table, task: Task) -> dict[str, Any]:
                 f"several times for several. Got {name!r} instead." + (f" Did you mean {near[0]!r}?" if near else "")
             )
     return candidates
-
-
-def _own_models(place: str) -> dict[str, Any]:
-    """Estimators from FILE.py:NAME or MODULE:NAME: one, a dict or list of them, or a function that makes them."""
-    where, _, name = place.rpartition(":")
-    try:
-        if where.endswith(".py"):
-            spec = importlib.util.spec_from_file_location(Path(where).stem, where)
-            if spec is None or spec.loader is None or not Path(where).is_file():
-                raise InvalidInput(f"There is no file {where} to take models from. Check the path.")
-            module = importlib.util.module_from_spec(spec)
-            # Workers unpickle by module name, so it must be found under it.
-            sys.modules[spec.name] = module
-            sys.path.insert(0, str(Path(where).resolve().parent))
-            spec.loader.exec_module(module)
-        else:
-            module = importlib.import_module(where)
-        found = getattr(module, name)
-    except (ImportError, AttributeError, SyntaxError) as error:
-        raise InvalidInput(f"No models could be taken from {place}: {error}. Check the path and the name.") from error
-    if callable(found) and not hasattr(found, "fit"):
-        found = found()
-    if isinstance(found, dict):
-        return found
-    estimators = found if isinstance(found, list | tuple) else [found]
-    from truefit.methods.candidates import names_of
-
-    return dict(zip(names_of(estimators), estimators, strict=True))

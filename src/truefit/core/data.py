@@ -120,6 +120,18 @@ class Data:
             inside &= place < self.n
         return found
 
+    def weights_of(self, index: npt.NDArray[np.intp]) -> npt.NDArray[np.float64] | None:
+        """Return the weights of rows that a mean is taken over, refused where all are zero; None without weights."""
+        if self.weight is None:
+            return None
+        weight = self.weight[index]
+        if not weight.any():
+            raise InvalidInput(
+                f"sample_weight must leave some weight among the rows that are tested on. Got 0 at all {len(index)} "
+                "rows of a test set. Leave out rows of no weight, or use fewer folds."
+            )
+        return weight
+
     def take(self, index: npt.NDArray[np.intp]) -> Any:
         """Return the X of the rows at ``index``, as a copy of X's own kind."""
         X = self.X
@@ -162,6 +174,8 @@ class Data:
 
 def checked_table(X: Any) -> Any:
     """Return X as a table that rows can be taken from, or say why it is none."""
+    if type(X).__module__.partition(".")[0] == "pyarrow" and hasattr(X, "to_pandas"):
+        X = _as_frame(X)  # estimators take no other kind of Arrow table
     if sparse.issparse(X):
         X = X.tocsr()
     elif type(X).__name__ == "LazyFrame":
@@ -181,6 +195,16 @@ def checked_table(X: Any) -> Any:
     return X
 
 
+def _as_frame(table: Any) -> Any:
+    try:
+        return table.to_pandas()
+    except (TypeError, ValueError, NotImplementedError) as error:  # types that pandas does not have
+        raise InvalidInput(
+            f"X must be a table that pandas can hold. Got an Arrow table of which no frame can be made: {error}. Cast "
+            "its columns to other types."
+        ) from error
+
+
 def _as_array(X: Any) -> Array:
     if isinstance(X, np.ndarray):
         return X.astype(object) if X.dtype.kind in "SU" else X
@@ -188,7 +212,7 @@ def _as_array(X: Any) -> Array:
         array = np.asarray(X)
         # Numbers among text stay numbers, and text keeps a NUL at its end.
         return np.asarray(X, dtype=object) if array.dtype.kind in "SU" else array
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise InvalidInput(
             f"X must be a table with equally many values in every row. Got a {type(X).__name__}, of which no array can "
             f"be made: {error}"

@@ -43,7 +43,10 @@ class MissingDependency(TruefitError, ImportError):
 
 
 class FitError(TruefitError, ValueError, TypeError):
-    """Fits failed that a plan cannot do without; identical tracebacks are grouped.
+    """Fits failed that a plan cannot do without.
+
+    The text says in a few sentences what failed, equal reasons once with their count. The tracebacks of the fits are
+    notes of the exception: Python shows them below it where nobody catches it, and ``failures`` holds them.
 
     A ValueError and a TypeError too: those are what estimators raise for a table that they cannot take, and code
     around an estimator expects them from a search over it as well.
@@ -52,6 +55,8 @@ class FitError(TruefitError, ValueError, TypeError):
     def __init__(self, message: str, failures: Sequence[Failure] = ()) -> None:
         super().__init__(message)
         self.failures = tuple(failures)
+        for traceback in dict.fromkeys(failure.traceback.rstrip() for failure in self.failures if failure.traceback):
+            self.add_note(traceback)
 
 
 class BudgetSpent(TruefitError):

@@ -64,7 +64,7 @@ def find_infinities(X: Any, *, largest: float = np.inf) -> list[InfiniteColumn]:
         with np.errstate(invalid="ignore"):
             rows = np.flatnonzero(np.abs(values) == np.inf)
             infinite = len(rows) > 0
-            if not infinite and largest < np.inf:
+            if not infinite and largest < float(np.finfo(values.dtype).max):  # a smaller type has no such numbers
                 rows = np.flatnonzero(np.abs(values) > largest)
         if len(rows):
             found.append(InfiniteColumn(name, len(rows), int(rows[0]), infinite))
@@ -110,7 +110,18 @@ def _pandas_floats(X: Any) -> Iterator[tuple[Any, npt.NDArray[Any]]]:
 
 
 def _floats_among(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the values, of objects those that are floats, and zeros in the place of others."""
+    """Return the values, of objects those that are numbers, and zeros in the place of others."""
     if values.dtype.kind == "f":
         return values
-    return np.array([value if isinstance(value, float | np.floating) else 0.0 for value in values], dtype=np.float64)
+    return np.array([_as_float(value) for value in values], dtype=np.float64)
+
+
+def _as_float(value: Any) -> Any:
+    if isinstance(value, float | np.floating):
+        return value
+    if not isinstance(value, int):
+        return 0.0
+    try:
+        return float(value)
+    except OverflowError:  # Python's whole numbers have any length
+        return np.inf

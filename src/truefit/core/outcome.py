@@ -39,6 +39,34 @@ class Failure:
         return cls(kind, f"{type(error).__name__}: {error}", text)
 
 
+#: So many different reasons are said in the text of an error; the others are counted.
+_REASONS = 5
+#: Characters of one reason.
+_REASON_LENGTH = 400
+
+
+def reasons(failures: Iterable[Failure]) -> str:
+    """Failures as sentences without tracebacks, equal reasons once with their count, the most frequent first.
+
+    Examples
+    --------
+    >>> reasons([Failure("raised", "ValueError: no luck"), Failure("raised", "ValueError: no luck")])
+    '2 fits failed (raised): ValueError: no luck'
+    """
+    counts = Counter((failure.kind, _first_line(failure.message)) for failure in failures)
+    parts = [
+        f"{count} fit{'s' if count > 1 else ''} failed ({kind}): {text}"
+        for (kind, text), count in counts.most_common(_REASONS)
+    ]
+    left = len(counts) - len(parts)
+    return "\n".join([*parts, f"{left} other reason{'s' if left > 1 else ''}."] if left else parts)
+
+
+def _first_line(text: str) -> str:
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return line if len(line) <= _REASON_LENGTH else line[: _REASON_LENGTH - 1] + "…"
+
+
 def grouped_failures(failures: Iterable[Failure]) -> str:
     """Failures as text, identical ones once with their count, the most frequent first."""
     counts = Counter(failures)

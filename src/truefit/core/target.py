@@ -92,6 +92,8 @@ def checked_weight(weight: Any, n: int) -> npt.NDArray[np.float64]:
     values = values.astype(np.float64)
     if not np.isfinite(values).all() or (values < 0).any():
         raise InvalidInput("sample_weight must be finite and not negative. Got a NaN, infinite or negative weight.")
+    if not values.any():
+        raise InvalidInput("sample_weight must leave some weight. Got 0 for every row.")
     return values
 
 
@@ -195,7 +197,7 @@ def _numbers(target: Array) -> Array:
                 f"The target y of a regression must be numbers. Got {target.dtype} such as {target.flat[0]!r}. "
                 "Pass numbers, or use a classifier."
             ) from error
-    if target.dtype.kind == "f" and target.size and np.abs(target).max() > LARGEST_TARGET:
+    if target.dtype.kind == "f" and target.size and float(np.abs(target).max()) > LARGEST_TARGET:
         raise InvalidInput(
             f"The target y of a regression must not exceed {LARGEST_TARGET:g}, or its squared errors are infinite. Got "
             f"{target.flat[np.abs(target).argmax()]:g}. Use another unit, or check these rows."

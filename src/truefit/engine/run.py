@@ -10,7 +10,7 @@ from truefit.core.data import Data
 from truefit.core.errors import FitError
 from truefit.core.job import Plan
 from truefit.core.key import Keys, Unions
-from truefit.core.outcome import Failure, Outcome, grouped_failures
+from truefit.core.outcome import Failure, Outcome, reasons
 from truefit.core.outcomes import Outcomes
 from truefit.core.task import Ask, Fit, FitTask, TimedTasks
 from truefit.engine.leaders import Leaders
@@ -51,8 +51,8 @@ class Run:
     def fail(self) -> None:
         """Throw the failure of a fit that the plan cannot do without."""
         assert self.doomed is not None
-        text = grouped_failures([self.doomed])
-        self.throw(FitError(f"A fit failed, and on_error is 'raise'. {text}", [self.doomed]))
+        text = f"A fit failed, and on_error is 'raise'. {reasons([self.doomed])}"
+        self.throw(FitError(text, [self.doomed]))
 
     def _advance(self, step: Callable[[], Sequence[FitTask]]) -> None:
         self.doomed, self.tasks = None, ()  # so that they are not held while the plan makes others

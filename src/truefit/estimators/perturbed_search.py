@@ -15,7 +15,7 @@ from truefit.api.seed import seed_of
 from truefit.core.data import Data
 from truefit.core.errors import FitError, InvalidInput
 from truefit.core.job import Plan
-from truefit.core.outcome import grouped_failures
+from truefit.core.outcome import reasons
 from truefit.core.rows import Rows
 from truefit.core.task import FitTask, Keep
 from truefit.estimators.grid import grid_points
@@ -188,7 +188,8 @@ class PerturbedSearch(BaseSearchCV):  # type: ignore[misc]
         rows = Rows.of(np.arange(terms.rows))
         (final,) = yield [FitTask(candidates.estimators[candidates.names[best]], rows, keep=Keep("best"))]
         if final.error is not None:
-            raise FitError(f"The best candidate could not be fitted on all rows. {grouped_failures([final.error])}")
+            text = f"The best candidate could not be fitted on all rows. {reasons([final.error])}"
+            raise FitError(text, [final.error])
         return found, best, final.model, final.fit_seconds
 
     def _chosen(self, found: Perturbation) -> str:

@@ -92,7 +92,9 @@ class Unpacker:
         try:
             self._parts[number] = pickle.loads(content)
         except Exception as error:
-            self._parts[number] = Failure.of(error)
+            # A module that lacks what is looked for is another one than in the process that sends the fits.
+            other = isinstance(error, ImportError | AttributeError)
+            self._parts[number] = Failure("other code", _not_loaded(error)) if other else Failure.of(error)
             if isinstance(error, ModuleNotFoundError):
                 self.missing_module = error.name
 
@@ -112,6 +114,13 @@ class Unpacker:
         for values in fits:
             values[_ESTIMATOR] = self._parts[values[_ESTIMATOR]]
         return Job(self._parts[solver], tuple(Fit(*values) for values in fits), work)
+
+
+def _not_loaded(error: Exception) -> str:
+    return (
+        "A worker must run the same code as the process that sends the fits. It could not load an estimator: "
+        f"{type(error).__name__}: {error}. Restart Python, or run with workers=1."
+    )
 
 
 class Memory:

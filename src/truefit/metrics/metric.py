@@ -22,7 +22,7 @@ from truefit.metrics.judge import Judge
 from truefit.metrics.positive import positive_label
 from truefit.metrics.regression import relative_squared_error
 from truefit.metrics.replay import Replay, aligned_answer
-from truefit.metrics.row_loss import RowLoss, summed_squares
+from truefit.metrics.row_loss import RowLoss, absolute, squared, summed_squares
 from truefit.metrics.smooth import Ratios, RootMeanSquare, Smooth, Total
 from truefit.metrics.traits import traits_of
 
@@ -61,6 +61,16 @@ class Metric:
     def check(self, data: Data) -> None:
         """Refuse a target or weights that the metric is not for, before anything is fitted."""
         several = 0 if data.classes is None else len(data.classes)
+        if self._of_numbers and data.classes is not None and data.classes.dtype.kind not in "biuf":
+            raise InvalidInput(
+                f"The metric {self.name!r} is for numbers. The target has classes such as {data.classes[0]!r}. "
+                f"Choose one of: {', '.join(metric_names('classification'))}."
+            )
+        if isinstance(self.smooth, Ratios) and data.classes is None:
+            raise InvalidInput(
+                f"The metric {self.name!r} is for classes, but this is a regression. Choose one of: "
+                f"{', '.join(metric_names('regression'))}."
+            )
         if self.two_classes and several > 2:
             raise InvalidInput(
                 f"The metric {self.name!r} is for 2 classes. The target has {several}. {self._instead()}"
@@ -73,6 +83,13 @@ class Metric:
                 f"With sample_weight the metric must take weights. {self.name!r} does not. Choose another one, such as "
                 f"{'error' if data.task == 'classification' else 'mse'!r}, or leave the weights out."
             )
+
+    @property
+    def _of_numbers(self) -> bool:
+        """Whether it takes differences between targets and predictions."""
+        return isinstance(self.smooth, RootMeanSquare) or (
+            self.row_loss is not None and self.row_loss.of in (squared, absolute, summed_squares)
+        )
 
     def _instead(self) -> str:
         function = getattr(self.scorer, "_score_func", None)
@@ -167,7 +184,8 @@ def values(metrics: Sequence[Metric], outcome: Outcome, data: Data, rows: Rows) 
 
 
 def _mean(each: Array, data: Data, index: Array) -> float:
-    return float(each.mean() if data.weight is None else np.average(each, weights=data.weight[index]))
+    weight = data.weights_of(index)
+    return float(each.mean() if weight is None else np.average(each, weights=weight))
 
 
 def _built_in() -> dict[str, tuple[Task, Metric]]:

@@ -46,7 +46,7 @@ class Smooth(ABC):
 
     def means(self, data: Data, index: Array, predicted: Array) -> Floats:
         """Return the means over the rows at ``index``, with the data's weights."""
-        weight = None if data.weight is None else data.weight[index]
+        weight = data.weights_of(index)
         averaged: Floats = np.average(self.parts(data.y[index], predicted, data), axis=0, weights=weight)
         return averaged
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from truefit.core.errors import InvalidInput
-from truefit.sources.layout import SEPARATORS, Layout, layout_of
+from truefit.sources.layout import SEPARATORS, Layout, header_of, layout_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,12 +79,9 @@ def checked_layout(path: Path, target: str | None, *, separator: str) -> Layout:
     separator : str
         The one that the file's ending promises.
     """
-    import pandas as pd
-
     with _errors(path, Layout(separator)):
         layout = layout_of(path, separator)
-        first = pd.read_csv(path, sep=layout.separator, header=None, nrows=1, dtype=str, keep_default_na=False)
-    names: list[str] = first.iloc[0].tolist()
+        names = header_of(path, layout.separator)
     if target is not None and len(names) == 1 and target != names[0]:
         *others, last = SEPARATORS.values()
         raise InvalidInput(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from gzip import BadGzipFile
@@ -12,8 +13,11 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from zipfile import BadZipFile
 
 from truefit.core.errors import InvalidInput, MissingDependency
+from truefit.sources.arrow_columns import checked_columns
 from truefit.sources.delimited import read_delimited
-from truefit.sources.layout import layout_of
+from truefit.sources.json_lines import check_json_lines
+from truefit.sources.layout import check_width, layout_of
+from truefit.sources.table import check_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +28,10 @@ _COMPRESSED: Final = frozenset({".gz", ".bz2", ".xz", ".zip"})
 #: Endings of text with a separator between its columns, and that separator.
 DELIMITED: Final = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 PARQUET: Final = (".parquet", ".pq")
+#: What pandas raises for damaged or odd metadata in a file of Arrow's, besides what pyarrow raises.
+_DAMAGE: Final = (ValueError, TypeError, LookupError, AttributeError, OverflowError, OSError)
+#: Characters of what another library says about a file; it may list every column.
+LONGEST_REASON: Final = 300
 
 
 def read_frame(path: Path, target: str | None = None) -> pd.DataFrame:
@@ -87,10 +95,18 @@ def file_errors(path: Path) -> Iterator[None]:
         yield
     except UnicodeDecodeError as error:
         raise InvalidInput(_encoding(path, error)) from error
-    except (EOFError, BadZipFile, LZMAError, BadGzipFile) as error:
+    except (EOFError, BadZipFile, LZMAError, BadGzipFile, zlib.error) as error:
         raise InvalidInput(f"{path.name!r} does not unpack as {path.suffix}: {error}") from error
     except PermissionError as error:
         raise InvalidInput(f"{path.name!r} may not be read: {error.strerror}. Check its permissions.") from error
+    except OSError as error:  # of the disk, or of bz2, which has no error of its own
+        raise InvalidInput(f"{path.name!r} could not be read: {error.strerror or error}. Check the file.") from error
+    except (ValueError, RuntimeError) as error:
+        # A zip archive of none or several files, or with a password; pandas and zipfile have no error of their own.
+        if isinstance(error, InvalidInput) or path.suffix.lower() != ".zip":
+            raise
+        reason = str(error)[:LONGEST_REASON]
+        raise InvalidInput(f"{path.name!r} must be an archive of one file. The reader says: {reason}") from error
 
 
 def stem(path: Path) -> str:
@@ -107,22 +123,31 @@ def stem(path: Path) -> str:
 def _read_json_lines(path: Path, target: str | None) -> pd.DataFrame:
     import pandas as pd
 
+    check_json_lines(path)
     try:
         # JSON says itself what is text and what is a number: "007" is text.
-        return pd.read_json(path, lines=True, dtype=False)
+        return pd.read_json(path, lines=True, dtype=False, encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise
-    except ValueError as error:
+    except (ValueError, TypeError, AttributeError) as error:  # the last two where values stand between objects
         raise InvalidInput(
             f'{path.name!r} must have one JSON object per line, such as {{"size": 1.5, "kind": "a"}}. '
-            f"The reader says: {error}."
+            f"The reader says: {str(error)[:LONGEST_REASON]}."
         ) from error
 
 
 def _read_parquet(path: Path, target: str | None) -> pd.DataFrame:
     import pandas as pd
 
-    return with_arrow(lambda: pd.read_parquet(path), path, "Parquet")
+    def read() -> pd.DataFrame:
+        from pyarrow import parquet
+
+        metadata = parquet.read_metadata(path)
+        check_width(metadata.num_columns, path)
+        check_names(metadata.schema.to_arrow_schema().names, stem(path))
+        return checked_columns(pd.read_parquet(path), path)
+
+    return with_arrow(read, path, "Parquet")
 
 
 def _read_arrow(path: Path, target: str | None) -> pd.DataFrame:
@@ -131,12 +156,11 @@ def _read_arrow(path: Path, target: str | None) -> pd.DataFrame:
         import pyarrow as pa
 
         try:
-            return pd.read_feather(path)
+            return checked_columns(pd.read_feather(path), path)
         except pa.ArrowInvalid:
             # The other of Arrow's two layouts: a stream, which has no magic number at its start.
             with pa.OSFile(str(path)) as source, pa.ipc.open_stream(source) as stream:
-                frame: pd.DataFrame = stream.read_pandas()
-                return frame
+                return checked_columns(stream.read_pandas(), path)
 
     return with_arrow(read, path, "Arrow")
 
@@ -150,10 +174,18 @@ def with_arrow(read: Callable[[], T], path: Path, format_name: str) -> T:
             f"Reading {path.name!r} needs pyarrow, which is not installed. Install it with "
             "`pip install truefit[parquet]`, or save the table as CSV."
         ) from error
-    except PermissionError:
+    except (PermissionError, InvalidInput):
         raise
-    except (ValueError, OSError) as error:
-        raise InvalidInput(f"{path.name!r} does not read as {format_name}: {error}") from error
+    except Exception as error:
+        if not isinstance(error, _DAMAGE) and not is_arrow_error(error):
+            raise
+        reason = " ".join(str(error).split())
+        raise InvalidInput(f"{path.name!r} does not read as {format_name}: {reason[:LONGEST_REASON]}") from error
+
+
+def is_arrow_error(error: BaseException) -> bool:
+    """Whether pyarrow raised it: for some damage it has no better name than its general exception."""
+    return type(error).__module__.partition(".")[0] == "pyarrow"
 
 
 _READERS: Final[dict[str, Callable[[Path, str | None], pd.DataFrame]]] = {

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import csv
 import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from truefit.core.errors import InvalidInput
+
 #: Separators that programs write, with the name to call them by.
 SEPARATORS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+
+#: Columns that a file may have. The widest genomic tables that are worth a study have some hundred thousand; a line of
+#: a million names is a table on its side or no table, and takes minutes to read only to be refused.
+MOST_COLUMNS: Final = 250_000
 
 _LINES: Final = 50
 _DECIMAL_COMMA: Final = re.compile(r"\s*[-+]?\d+,\d+\s*")
@@ -50,7 +59,9 @@ def layout_of(path: Path, expected: str) -> Layout:
     ...     layout_of(path, ",").note
     "'shells.csv' has semicolons between its columns, and commas in its numbers; it was read so."
     """
-    lines = _first_lines(path)
+    header = _first_lines(path, 1)
+    check_width(max(len(line) - len(line.replace(mark, "")) + 1 for line in header for mark in SEPARATORS), path)
+    lines = _first_lines(path, _LINES)
     separator = expected
     if _columns(lines, expected) < 2:
         # Of those that cut every line into the same number of columns, the one that makes the most of them.
@@ -60,19 +71,33 @@ def layout_of(path: Path, expected: str) -> Layout:
     return Layout(separator, decimal, _note(path, expected, separator, decimal))
 
 
-def _first_lines(path: Path) -> list[str]:
+def check_width(columns: int, path: Path) -> None:
+    """Refuse a table of more columns than can be worked with, before it is read."""
+    if columns > MOST_COLUMNS:
+        raise InvalidInput(
+            f"{path.name!r} must have at most {MOST_COLUMNS:,} columns. Got about {columns:,}. Choose columns of it "
+            "first, or turn it round where its rows are columns."
+        )
+
+
+def header_of(path: Path, separator: str) -> list[str]:
+    """Return the names in the first line of a file, as they are written."""
+    return next(_records(_first_lines(path, _LINES), separator), [])
+
+
+def _first_lines(path: Path, count: int) -> list[str]:
     import pandas as pd
 
     # A separator that no text has gives whole lines, unpacked and decoded as the reading itself will.
     read = pd.read_csv(
-        path, sep="\x1f", header=None, nrows=_LINES, dtype=str, keep_default_na=False, quoting=csv.QUOTE_NONE
+        path, sep="\x1f", header=None, nrows=count, dtype=str, keep_default_na=False, quoting=csv.QUOTE_NONE
     )
     return [str(line) for line in read.iloc[:, 0]]
 
 
 def _columns(lines: list[str], separator: str) -> int:
     """Into how many columns a separator cuts the header, 1 where the other lines do not agree."""
-    records = [record for record in csv.reader(lines, delimiter=separator) if record]
+    records = list(_records(lines, separator))
     if len(lines) == _LINES:
         records = records[:-1]  # it may go on in lines that were not read
     widths = {len(record) for record in records[:1]} | {
@@ -83,8 +108,24 @@ def _columns(lines: list[str], separator: str) -> int:
     return widths.pop() if len(widths) == 1 else 1
 
 
+def _records(lines: list[str], separator: str) -> Iterator[list[str]]:
+    with _fields_of_any_length():
+        records = [record for record in csv.reader(lines, delimiter=separator) if record]
+    return iter(records)
+
+
+@contextmanager
+def _fields_of_any_length() -> Iterator[None]:
+    """Lift the limit of the standard library's reader, 131,072 characters, which the reading itself does not have."""
+    before = csv.field_size_limit(sys.maxsize)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
 def _has_decimal_commas(lines: list[str], separator: str) -> bool:
-    values = [value for record in list(csv.reader(lines, delimiter=separator))[1:] for value in record]
+    values = [value for record in list(_records(lines, separator))[1:] for value in record]
     return any(map(_DECIMAL_COMMA.fullmatch, values)) and not any(map(_DECIMAL_POINT.fullmatch, values))
 
 

@@ -6,6 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from truefit.core.credentials import redacted
 from truefit.core.errors import InvalidInput
 from truefit.sources.builtin import BUILTIN, load_builtin
@@ -101,13 +103,23 @@ def open_rows(
 
 def _labelled(frame: pd.DataFrame, target: str | None, name: str) -> tuple[pd.DataFrame, int]:
     """Leave out the rows that have no target yet, and count them."""
-    y = frame[find_column([str(column) for column in frame.columns], target, name)]
+    names = [str(column) for column in frame.columns]
+    place = names.index(find_column(names, target, name))
+    y = frame.iloc[:, place]
     missing = int(y.isna().sum())
     if not missing or missing == len(y):
         return frame, 0
+    known = y.notna().to_numpy()
     # With gaps among them, truth values and numbers are objects: without, they are what they were.
-    frame = frame[y.notna()].assign(**{str(y.name): y[y.notna()].infer_objects()})
-    if y.dtype.kind == "f" and (frame[target] % 1 == 0).all():
+    values = y[known].infer_objects()
+    if isinstance(y.dtype, np.dtype) and y.dtype.kind == "f" and _are_whole(values):
         # Whole numbers with gaps are read as floats; they must not become others when the last gap is filled.
-        frame = frame.assign(**{str(target): frame[target].astype("int64")})
+        values = values.astype("int64")
+    frame = frame[known]
+    frame.isetitem(place, values.array)
     return frame, missing
+
+
+def _are_whole(values: pd.Series[Any]) -> bool:
+    """Whether all values are whole numbers that an integer of 64 bits holds exactly."""
+    return bool(((values % 1 == 0) & (values.abs() < 2**53)).all())

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from truefit.sources.arrow_columns import checked_columns
 from truefit.sources.files import file_errors, stem, with_arrow
+from truefit.sources.layout import check_width
 from truefit.sources.reader import KeyKind, positions
 from truefit.sources.sequence import Keys
 
@@ -37,6 +39,7 @@ class ParquetReader:
         self._path = path
         with file_errors(path):
             self._metadata: Any = with_arrow(lambda: _parquet(path).metadata, path, "Parquet")
+        check_width(self._metadata.num_columns, path)
         self._starts = np.cumsum([0, *(self._metadata.row_group(i).num_rows for i in range(self._groups))])
 
     @property
@@ -71,7 +74,7 @@ class ParquetReader:
             if pa.types.is_integer(field.type) and field.name in gaps:
                 # As in the whole file: whole numbers with gaps are floats, also in a sample that has none.
                 table = table.set_column(i, field.name, table.column(i).cast(pa.float64(), safe=False))
-        frame: pd.DataFrame = table.to_pandas()
+        frame = checked_columns(table.to_pandas(), self._path)
         return frame.astype(dict.fromkeys(yes_or_no, object))
 
     def _pieces(self, file: Any, group: int, wanted: Keys) -> Iterator[Any]:

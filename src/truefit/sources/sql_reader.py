@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from truefit.core.errors import InvalidInput
+from truefit.sources.arrow_columns import check_text
 from truefit.sources.database import Column, Database, json_list, quoted, quoted_column
 from truefit.sources.reader import KeyKind
 from truefit.sources.sequence import Keys
@@ -106,6 +107,7 @@ def typed(values: Any, column: Column, table: str, *, is_target: bool) -> Any:
     import pyarrow as pa
 
     series = (values.cast(pa.string()) if pa.types.is_null(values.type) else values).to_pandas()
+    check_text(series.array, f"The column {column.name!r} of {table!r}")
     # A whole number that may be missing is a float, also in a sample where none is; a target never is missing.
     whole = column.is_integer and (not column.nullable or (is_target and not values.null_count))
     try:

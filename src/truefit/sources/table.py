@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -73,13 +74,17 @@ class Table:
         frame, notes = _without_row_numbers(
             frame.reset_index(drop=True), target, range(len(frame)) if positions is None else positions
         )
-        column = find_column([str(c) for c in frame.columns], target, name)
-        position = [str(c) for c in frame.columns].index(column)
+        names = [str(c) for c in frame.columns]
+        column = find_column(names, target, name)
+        check_names(names, name)
+        position = names.index(column)
         y = frame.iloc[:, position]
         # A copy lays columns of a kind side by side: rows of a wide table are then taken many times faster.
         X = frame.iloc[:, [i for i in range(frame.shape[1]) if i != position]].copy()
         if X.shape[1] == 0:
             raise InvalidInput(f"{name!r} must have a column beside the target {column!r}. Got no other column.")
+        if X.isna().all(axis=None):
+            raise InvalidInput(f"{name!r} must have a column with values beside the target {column!r}. Got empty ones.")
         _check_target(y, column, name)
         return cls(X, y, name, column, infer_task(y), notes)
 
@@ -104,6 +109,16 @@ def find_column(columns: Sequence[str], target: str | None, name: str) -> str:
     near = nearest(target, columns)
     meant = f" Did you mean {near}?" if near else ""
     raise InvalidInput(f"{name!r} has no column {target!r}.{meant} Columns: {listed}")
+
+
+def check_names(names: Sequence[str], name: str) -> None:
+    """Refuse a table in which two columns have one name: no model could tell them apart."""
+    if len(set(names)) < len(names):
+        twice, count = Counter(names).most_common(1)[0]
+        raise InvalidInput(
+            f"{name!r} must have columns of different names. Got {count} that are called {twice!r}. Rename or remove "
+            "them."
+        )
 
 
 def nearest(word: str, choices: Sequence[str]) -> str:
@@ -135,12 +150,28 @@ def _without_row_numbers(
     return frame.drop(columns=first), ("The first column has no name and counts the rows; it was left out.",)
 
 
+def _nested(y: pd.Series[Any]) -> list[Any]:
+    """Return the values of a column that are no single values: lists, dicts, arrays."""
+    import pandas as pd
+
+    if y.dtype.kind != "O" or isinstance(y.dtype, pd.StringDtype | pd.CategoricalDtype):
+        return []
+    return [value for value in y if not pd.api.types.is_scalar(value)]
+
+
 def _check_target(y: pd.Series[Any], column: str, name: str) -> None:
     missing = int(y.isna().sum())
     if missing:
         raise InvalidInput(
             f"The target {column!r} of {name!r} must have a value in every row. Got {missing:,} of {len(y):,} "
             "missing. Drop these rows, or fill in their target."
+        )
+    nested = _nested(y)
+    if nested:
+        raise InvalidInput(
+            f"The target {column!r} of {name!r} must have one label or number in every row. Got "
+            f"{len(nested):,} of {len(y):,} that are lists or the like, such as {str(nested[0])[:60]}. Make a column "
+            "of it that has one value in each row."
         )
     values = y.unique()
     if len(values) == 1:

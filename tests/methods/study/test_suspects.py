@@ -118,3 +118,13 @@ def test_thousands_of_columns_and_equal_names():
     wide = pd.DataFrame(rng.normal(size=(300, 3000)), columns=["same"] * 3000)
     wide.insert(17, "leak", Y[:300])
     assert found(wide, Y[:300]) == {("predicts", "leak")}
+
+
+@pytest.mark.parametrize("cells", [["\ud800", "x", None], [[1], [2], None], [{"a": 1}, "x", 2]])
+def test_cells_that_pandas_takes_for_no_text_are_no_trouble(cells):
+    odd = pd.Series([cells[i % 3] for i in range(N)], dtype=object)
+    assert found(NOISE.assign(odd=odd)) == set()
+
+
+def test_long_doubles_are_no_trouble():
+    assert found(rng.normal(size=(N, 2)).astype(np.longdouble)) == set()

@@ -16,7 +16,7 @@ from truefit.core.data import Data, Task
 from truefit.core.errors import FitError, InvalidInput
 from truefit.core.job import Plan
 from truefit.core.metadata import check_takes_weights
-from truefit.core.outcome import Failure, Outcome, grouped_failures
+from truefit.core.outcome import Failure, Outcome, reasons
 from truefit.core.rows import Rows
 from truefit.core.task import Ask, FitTask, Keep
 from truefit.methods.aggregation.aggregation import Aggregate
@@ -137,7 +137,8 @@ def agghoo_plan(terms: AgghooTerms, data: Data, splits: Splits) -> Plan[Agghoo]:
         ]
         for place, outcome in zip(lacking, (yield wanted), strict=True):
             if outcome.error is not None:
-                raise FitError(f"A chosen candidate could not be fitted again. {grouped_failures([outcome.error])}")
+                text = f"A chosen candidate could not be fitted again. {reasons([outcome.error])}"
+                raise FitError(text, [outcome.error])
             members[place] = outcome.model
     return Agghoo(scores, chosen, members, failures)
 
@@ -177,7 +178,7 @@ def checked_failures(found: Iterable[Sequence[Outcome]]) -> tuple[Failure, ...]:
         if len(failed) == len(line):
             raise FitError(
                 f"Each split must have a candidate that can be fitted. All the {len(line)} fits of split {place} "
-                f"failed.\n\n{grouped_failures(failed)}",
+                f"failed. {reasons(failed)}",
                 failed,
             )
         failures += failed

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from truefit.core.data import Data, Task
 from truefit.core.errors import FitError, InvalidInput
 from truefit.core.left_out import LeftOutOutcomes
-from truefit.core.outcome import Outcome, grouped_failures
+from truefit.core.outcome import Outcome, grouped_failures, reasons
 from truefit.methods.assessment.displays import draw
 from truefit.methods.assessment.estimate import Estimate
 from truefit.methods.assessment.estimates import estimate
@@ -75,10 +75,9 @@ class Assessment(Result):
         if not failures:
             return
         total = sum(len(outcomes) for outcomes in self._all.values())
-        text = grouped_failures(failures)
         if len(failures) == total:
-            raise FitError(f"All {total} fits failed.\n\n{text}", failures)
-        warnings.warn(f"{len(failures)} of {total} fits failed.\n\n{text}", stacklevel=2)
+            raise FitError(f"All {total} fits failed. {reasons(failures)}", failures)
+        warnings.warn(f"{len(failures)} of {total} fits failed.\n\n{grouped_failures(failures)}", stacklevel=2)
 
     @property
     def from_best_to_worst(self) -> list[str]:

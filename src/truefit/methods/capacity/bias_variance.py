@@ -18,7 +18,7 @@ from truefit.core.data import Data
 from truefit.core.errors import BudgetSpent, FitError, InvalidInput
 from truefit.core.job import Plan
 from truefit.core.metadata import check_takes_weights
-from truefit.core.outcome import Failure, Outcome, grouped_failures
+from truefit.core.outcome import Failure, Outcome, grouped_failures, reasons
 from truefit.core.rows import Rows
 from truefit.core.task import Ask, FitTask
 from truefit.methods.candidates import Candidates, default_responses
@@ -172,10 +172,9 @@ def bias_variance_plan(candidates: Candidates, setup: Setup) -> Plan[BiasVarianc
 def _report_failures(failures: Sequence[Failure], total: int) -> None:
     if not failures:
         return
-    text = grouped_failures(failures)
     if len(failures) == total:
-        raise FitError(f"All {total} fits failed.\n\n{text}", failures)
-    warnings.warn(f"{len(failures)} of {total} fits failed.\n\n{text}", stacklevel=2)
+        raise FitError(f"All {total} fits failed. {reasons(failures)}", failures)
+    warnings.warn(f"{len(failures)} of {total} fits failed.\n\n{grouped_failures(failures)}", stacklevel=2)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from truefit.core.data import Data
 from truefit.core.errors import FitError, InvalidInput
 from truefit.core.job import Plan
-from truefit.core.outcome import Outcome, grouped_failures
+from truefit.core.outcome import Outcome, reasons
 from truefit.core.rows import Rows
 from truefit.core.task import Ask, FitTask
 from truefit.core.tokens import mix, row_tokens, table_blocks
@@ -68,8 +68,7 @@ def rademacher_plan(
     if failures:
         # Signs that a learner cannot be fitted to are no random ones: the rest alone would not be honest.
         raise FitError(
-            f"{len(failures)} of {len(outcomes)} fits failed, and the complexity needs them all.\n\n"
-            f"{grouped_failures(failures)}",
+            f"{len(failures)} of {len(outcomes)} fits failed, and the complexity needs them all. {reasons(failures)}",
             failures,
         )
     found = {}

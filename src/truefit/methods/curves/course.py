@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from truefit.core.errors import BudgetSpent, FitError
 from truefit.core.job import Plan
-from truefit.core.outcome import Failure, Outcome, grouped_failures
+from truefit.core.outcome import Failure, Outcome, reasons
 from truefit.core.outcomes import Outcomes
 from truefit.methods.candidates import default_responses
 from truefit.methods.curves.extrapolate import forecast_of
@@ -112,7 +112,7 @@ class Course:
     def forecast(self) -> tuple[Measured, Forecast, float]:
         """Return what was measured, what follows from it, and the size that this is asked for."""
         if not self.points:
-            raise FitError(f"All fits of {self.name} failed.\n\n{grouped_failures(self.failures)}", self.failures)
+            raise FitError(f"All fits of {self.name} failed. {reasons(self.failures)}", self.failures)
         terms = self.terms
         covariance = covariance_of(self.points, self._clusters)
         measured = Measured.of(

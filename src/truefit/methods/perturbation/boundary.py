@@ -10,7 +10,7 @@ import numpy.typing as npt
 from truefit.core.data import Data
 from truefit.core.errors import FitError, InvalidEstimator
 from truefit.core.job import Plan
-from truefit.core.outcome import grouped_failures
+from truefit.core.outcome import reasons
 from truefit.core.task import Ask, FitTask, Response
 from truefit.methods.splitting.splits import Splits
 from truefit.metrics.replay import aligned_answer
@@ -39,8 +39,7 @@ def boundary_plan(estimator: Any, response: Response, data: Data, splits: Splits
     failures = [outcome.error for outcome in outcomes if outcome.error is not None]
     if failures:
         raise FitError(
-            f"{len(failures)} of {len(outcomes)} fits failed, and the boundary needs them all.\n\n"
-            f"{grouped_failures(failures)}",
+            f"{len(failures)} of {len(outcomes)} fits failed, and the boundary needs them all. {reasons(failures)}",
             failures,
         )
     found = np.empty(data.n)

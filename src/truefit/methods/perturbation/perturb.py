@@ -11,7 +11,7 @@ import numpy as np
 from truefit.core.data import Data
 from truefit.core.errors import BudgetSpent, FitError
 from truefit.core.job import Plan
-from truefit.core.outcome import Outcome, grouped_failures
+from truefit.core.outcome import Outcome, grouped_failures, reasons
 from truefit.core.rows import Rows
 from truefit.core.seeds import open_seeds
 from truefit.core.task import Ask, FitTask
@@ -186,10 +186,9 @@ class _Measuring:
         total = sum(self.ledger.asked.values())
         if not failures:
             return
-        text = grouped_failures(failures)
         if len(failures) == total:
-            raise FitError(f"All {total} fits failed.\n\n{text}", failures)
-        warnings.warn(f"{len(failures)} of {total} fits failed.\n\n{text}", stacklevel=2)
+            raise FitError(f"All {total} fits failed. {reasons(failures)}", failures)
+        warnings.warn(f"{len(failures)} of {total} fits failed.\n\n{grouped_failures(failures)}", stacklevel=2)
 
     def rated(self, name: str, grid: Grid) -> Rated:
         """Return what was found for a candidate on a grid."""

@@ -17,7 +17,7 @@ from sklearn.model_selection import PredefinedSplit
 from truefit.core.data import Data
 from truefit.core.errors import FitError, InvalidInput
 from truefit.core.job import Plan
-from truefit.core.outcome import Failure, Outcome, grouped_failures
+from truefit.core.outcome import Failure, Outcome, reasons
 from truefit.core.rows import Rows
 from truefit.core.task import Ask, FitTask, Keep, Response
 from truefit.methods.selection.heat import NOT_FITTED, Heat
@@ -148,7 +148,8 @@ def search_plan(
     if refit:
         (final,) = yield [FitTask(estimators[best], Rows.all(data.n), keep=Keep("best"))]
         if final.error is not None:
-            raise FitError(f"The best candidate could not be fitted on all rows. {grouped_failures([final.error])}")
+            text = f"The best candidate could not be fitted on all rows. {reasons([final.error])}"
+            raise FitError(text, [final.error])
         model, refit_seconds = final.model, final.fit_seconds
     return Search(
         scores=main.table(names),
@@ -245,7 +246,7 @@ def _failures_short_of_all(heats: Sequence[Heat]) -> tuple[Failure, ...]:
     fitted = [outcome for heat in heats for outcome in heat.fitted()]
     failures = tuple(outcome.error for outcome in fitted if outcome.error is not None)
     if failures and len(failures) == len(fitted):
-        raise FitError(f"All the {len(failures)} fits failed.\n\n{grouped_failures(failures)}", failures)
+        raise FitError(f"All the {len(failures)} fits failed. {reasons(failures)}", failures)
     return failures
 
 

@@ -217,6 +217,12 @@ def _check_k(data: Table, k: Any, *, rare: bool) -> None:
         groups = len(np.unique(data.groups))
         if k > groups:
             raise InvalidInput(f"k must not be greater than the number of groups. Got k={k} and {groups} groups.")
+        if data.codes is not None and k > np.bincount(data.codes).max():
+            most = np.bincount(data.codes).max()
+            raise InvalidInput(
+                f"k must not be greater than the number of rows in the largest class. Got k={k} and {most} rows. Use "
+                "fewer folds, or check that the target is not a quantity."
+            )
     elif data.codes is not None and data.classes is not None and not rare:
         counts = np.bincount(data.codes)
         if k > counts.min():

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from truefit.core.data import Data
 from truefit.core.errors import BudgetSpent, FitError, InvalidInput
 from truefit.core.job import Plan
-from truefit.core.outcome import Outcome
+from truefit.core.outcome import Outcome, reasons
 from truefit.core.rows import Rows
 from truefit.core.task import FitTask, Keep
 from truefit.methods.aggregation.agghoo import AgghooTerms, Candidate
@@ -75,7 +75,8 @@ def model_plan(estimator: Any, rows: int) -> Plan[Any]:
     """Fit on all rows, and return the model."""
     (outcome,) = yield [FitTask(estimator, Rows.all(rows), keep=Keep("chosen"))]
     if outcome.error is not None:
-        raise FitError(f"The chosen candidate could not be fitted on all rows. {outcome.error.message}")
+        text = f"The chosen candidate could not be fitted on all rows. {reasons([outcome.error])}"
+        raise FitError(text, [outcome.error])
     return outcome.model
 
 

@@ -233,7 +233,7 @@ def _error_alone(
             return float(np.mean(tree.predict(column[unseen]) != y[unseen]))
         tree = DecisionTreeRegressor(max_leaf_nodes=256, random_state=0).fit(column[seen], y[seen])
         return float(np.mean((tree.predict(column[unseen]) - y[unseen]) ** 2))
-    texts = values.astype(str).to_numpy(dtype=object)
+    texts = values.astype(object).map(_text).astype(object).where(values.notna(), None).to_numpy(dtype=object)
     table = pd.DataFrame({"value": texts[seen], "y": y[seen]}).groupby("value")["y"]
     told = table.agg(lambda group: group.mode().iloc[0]) if task == "classification" else table.mean()
     guess = told.reindex(texts[unseen]).to_numpy(dtype=np.float64)
@@ -273,5 +273,10 @@ def _row_hashes(frame: pd.DataFrame) -> npt.NDArray[Any]:
 
     try:
         return pd.util.hash_pandas_object(frame, index=False).to_numpy()
-    except TypeError:  # lists and the like
-        return pd.util.hash_pandas_object(frame.astype(str), index=False).to_numpy()
+    except (TypeError, ValueError):  # lists and the like, lone surrogates, long doubles
+        return pd.util.hash_pandas_object(frame.map(_text), index=False).to_numpy()
+
+
+def _text(cell: Any) -> str:
+    """Return a value as text that pandas takes: a lone surrogate is none."""
+    return str(cell).encode("utf-8", "backslashreplace").decode()
