@@ -20,7 +20,7 @@ lint: $(VENV)/ready-to-develop
 	$(BIN)/lint-imports
 
 test-slow: $(VENV)/ready-to-develop
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow --numprocesses auto --dist loadfile
 
 test-torch: $(TORCH)/ready
 	$(TORCH)/bin/python -m pytest tests/torch src/truefit/torch docs/networks.md
