@@ -91,7 +91,7 @@ def names_by_key(log, repeats):
     X, y = table()
     chosen = Candidates(candidates(log), y)
     data = Data(X, y, task="classification")
-    keys = Keys(data)
+    keys = Keys(data, stored=True)
     names = {}
     for split in make_splits(data, "kfold", k=FOLDS, repeats=repeats):
         index = split.train.index

@@ -93,7 +93,7 @@ def test_a_new_file_is_for_its_owner_and_an_old_one_keeps_its_mode(tmp_path):
 
 def test_what_commands_write_is_for_its_owner(folder):
     with umask(0):
-        options = "--models models.py:model --store runs.db --out r.html --save m.skops --budget 1s --workers 1"
+        options = "--models models.py:model --store runs.db --out r.html --save m.skops --budget 20s --workers 1"
         done = truefit("study", "d.csv", "--target", "target", *options.split(), cwd=folder)
         assert done.returncode == 0, done.stderr
         done = truefit("assess", "d.csv", "--target", "target", "--predictions", "p.csv", "--plot", "p.png", cwd=folder)
@@ -178,7 +178,7 @@ def test_a_full_disk_leaves_the_old_files_whole(folder, small_disk):
         ("assess", *common, "--predictions", small_disk / "p.csv"),
         ("assess", *common, "--plot", small_disk / "p.png"),
         ("assess", *common, "--plot", small_disk / "p.svg"),
-        ("study", *common, "--budget", "1s", "--workers", "1", "--out", small_disk / "r.html"),
+        ("study", *common, "--budget", "20s", "--workers", "1", "--out", small_disk / "r.html"),
         ("agghoo", *common, "--save", small_disk / "m.skops"),
     ]
     for command in commands:

@@ -697,6 +697,7 @@ class Runner:
 
     def close(self) -> None:
         self.process.stdin.close()
+        self.process.stdout.close()
         self.process.wait(timeout=60)
 
 

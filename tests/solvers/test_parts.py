@@ -205,7 +205,7 @@ class Picked:
         return list(self.names)
 
 
-@pytest.mark.filterwarnings("ignore:Pipeline cannot be known by its content")
+@pytest.mark.filterwarnings("ignore:Pipeline cannot be identified by its content")
 def test_what_cannot_be_known_is_left_to_plain_fitting():
     steps = [ColumnTransformer([("a", StandardScaler(), Picked(name)), ("b", PCA(1), ["b", "c"])]) for name in "bc"]
     data = Data(FRAME[["b", "c"]], y, task="classification")

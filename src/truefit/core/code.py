@@ -19,7 +19,7 @@ _HIDING = frozenset(
         *("import_module", "__import__", "spec_from_file_location", "exec_module", "load_module"),
         *("run_path", "run_module", "_getframe", "_current_frames", "currentframe"),
         *("exists", "lexists", "isfile", "is_file", "isdir", "is_dir", "getmtime", "getsize", "stat", "lstat"),
-        *("listdir", "scandir", "iterdir", "glob", "iglob", "rglob", "walk", "gethostname", "getpid"),
+        *("listdir", "scandir", "iterdir", "glob", "iglob", "rglob", "walk", "gethostname"),
         *("now", "utcnow", "today", "uuid1", "uuid4", "urandom", "token_bytes", "token_hex"),
         *("__globals__", "__builtins__", "__subclasses__", "get_objects", "get_referrers"),
     }

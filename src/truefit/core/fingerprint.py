@@ -62,7 +62,7 @@ _WITHOUT_CONTENT = (
     typing.TypeVar,
     typing.ParamSpec,
 )
-#: Files named by a parameter or a constant count with their content, up to this size.
+#: Files named by parameters of installed estimators count with their content, up to this size.
 _FILE_BYTES = 1 << 30
 _STARTED = time.time()
 
@@ -126,15 +126,10 @@ class Fingerprint:
             self._text("enum")
             self._add(type(thing))
             self._text(thing.name)
-        elif isinstance(thing, str) and type(thing) is str:
-            self._text(f"str {thing!r}")
-            if os.sep in thing or "." in thing:
-                self._add_file(thing)
         elif type(thing) in _PLAIN or isinstance(thing, datetime.date):
             self._text(f"{type(thing).__name__} {thing!r}")
         elif isinstance(thing, pathlib.PurePath):
             self._text(f"path {thing!s}")
-            self._add_file(str(thing), folders=True)
         elif isinstance(thing, np.generic):
             # A grid made by numpy holds its float64, and means Python's float.
             value = thing.item()
@@ -212,7 +207,10 @@ class Fingerprint:
             # What is fitted is a clone, so whatever else the object carries takes no part.
             self._text("estimator")
             self._add(type(thing))
-            self._add_unordered("params", params_of(thing).items())
+            params = params_of(thing)
+            self._add_unordered("params", params.items())
+            if installed(type(thing).__module__):
+                self._add_files(params)
             # Set by set_fit_request and set_output; a clone has them too.
             for name in ("_metadata_request", "_sklearn_output_config"):
                 self._add(vars(thing).get(name) if hasattr(thing, "__dict__") else None)
@@ -353,19 +351,19 @@ class Fingerprint:
         else:
             self._bytes("compiled", pathlib.Path(path).read_bytes())
 
-    def _add_file(self, path: str, *, folders: bool = False) -> None:
-        """Add the content of a file that a parameter or a constant names: a fit may read it."""
-        try:
-            if os.path.isfile(path):
+    def _add_files(self, params: dict[str, Any]) -> None:
+        """Add the content of files that parameters of an installed estimator name: compiled code may read them."""
+        for name, value in sorted(params.items()):
+            path = str(value) if isinstance(value, str | pathlib.PurePath) else ""
+            if (os.sep in path or "." in path) and os.path.isfile(path):
                 if os.path.getsize(path) > _FILE_BYTES:
                     self._not_comparable(f"the file {path!r}, which is too large to be compared")
-                    return
-                with open(path, "rb") as file:
-                    self._text(f"file {_digest_of_file(file)}")
-            elif folders and os.path.isdir(path):
-                self._not_comparable(f"the folder {path!r}, of which a fit may read any file")
-        except (OSError, ValueError):  # not to be read, or no path at all
-            self._text("no file")
+                    continue
+                try:
+                    with open(path, "rb") as file:
+                        self._text(f"file of {name} {_digest_of_file(file)}")
+                except OSError as error:
+                    self._not_comparable(f"the file {path!r} ({error.strerror})", error)
 
     def _add_import(self, found: Import, space: dict[str, Any], facts: CodeFacts) -> None:
         """Add a module that a function imports when it is called, and what the function takes from it."""

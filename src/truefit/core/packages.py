@@ -52,6 +52,7 @@ _WRITING_SECONDS = 2.0
 def _installed_roots() -> tuple[str, ...]:
     paths = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     paths += [*site.getsitepackages(), site.getusersitepackages()]
+    paths.append(os.path.dirname(os.path.dirname(__file__)))  # truefit, wherever it is
     return tuple({os.path.realpath(path) + os.sep for path in paths if path})
 
 

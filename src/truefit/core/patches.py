@@ -28,7 +28,7 @@ def installed_function(function: types.FunctionType) -> bool:
     home = str(function.__globals__.get("__name__", ""))
     if filename.startswith("<"):  # generated, or typed in somewhere
         return installed(home) or home.startswith("namedtuple_")
-    return under_installed_root(filename) or home.partition(".")[0] == "truefit"
+    return under_installed_root(filename)
 
 
 def replaced(packages: Iterable[str]) -> list[tuple[str, Any]]:

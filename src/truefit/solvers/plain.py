@@ -25,7 +25,7 @@ logger = logging.getLogger("truefit")
 
 #: Rows are predicted on in blocks of about this size, so that a small training set does not need the whole X twice.
 BLOCK_BYTES = 64 << 20
-_DIMENSIONS: dict[Response, tuple[int, ...]] = {"predict": (1,), "predict_proba": (2,), "decision_function": (1, 2)}
+_DIMENSIONS: dict[Response, tuple[int, ...]] = {"predict": (1, 2), "predict_proba": (2,), "decision_function": (1, 2)}
 #: Classifiers of scikit-learn that predict the class of the largest probability, which they work out for it anew. By
 #: module and class: nothing is imported to look one up.
 _LIKELIEST = frozenset(
@@ -121,6 +121,11 @@ def respond(model: Any, asks: Sequence[Ask], data: Data, classes: npt.NDArray[An
         tokens = data.tokens[index]
         for ask, values in zip(group, parts, strict=True):
             whole = values[0] if len(values) == 1 else np.concatenate(values)
+            if ask.response == "predict" and whole.shape[1:] != data.y.shape[1:]:
+                targets = data.y.shape[1] if data.y.ndim == 2 else 1
+                raise WrongAnswer(
+                    f"predict must return {targets} number(s) per row. Got an array of shape {whole.shape}."
+                )
             answers.append(as_answer(ask.response, tokens, whole, classes))
     return tuple(answers)
 
