@@ -11,7 +11,7 @@ study: $(VENV)/ready-to-run
 	$(BIN)/truefit study breast_cancer --out report.html
 
 test: lint
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --durations 15
 
 lint: $(VENV)/ready-to-develop
 	$(BIN)/ruff check .
@@ -20,7 +20,7 @@ lint: $(VENV)/ready-to-develop
 	$(BIN)/lint-imports
 
 test-slow: $(VENV)/ready-to-develop
-	$(BIN)/python -m pytest -m slow --numprocesses auto --dist loadfile
+	$(BIN)/python -m pytest -m slow --numprocesses auto --dist loadfile --durations 15
 
 test-torch: $(TORCH)/ready
 	$(TORCH)/bin/python -m pytest tests/torch src/truefit/torch docs/networks.md

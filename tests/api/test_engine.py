@@ -73,37 +73,6 @@ def test_a_dask_cluster_gives_the_same_results():
     pd.testing.assert_frame_equal(found, expected, check_exact=True)
 
 
-SCRIPT = """
-import sys
-import numpy as np
-from sklearn.datasets import make_classification
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
-from truefit import Engine, assess
-
-def spread(X):
-    return X {operation} 2
-
-X, y = make_classification(120, 5, random_state=3)
-with Engine(sys.argv[1]) as engine:
-    assess(make_pipeline(FunctionTransformer(spread), LogisticRegression()), X, y, engine=engine)
-    print(engine.stats.run, engine.stats.stored)
-"""
-
-
-def test_an_edited_function_is_not_answered_from_the_old_store(tmp_path):
-    def run(operation):
-        script = tmp_path / "script.py"
-        script.write_text(SCRIPT.format(operation=operation))
-        command = [sys.executable, str(script), str(tmp_path / "runs.db")]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-
-    assert run("*") == ["5", "0"]
-    assert run("*") == ["0", "5"]
-    assert run("**") == ["5", "0"]
-
-
 def test_an_engine_inside_a_worker_runs_serially():
     search = HonestSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=3, n_jobs=2, random_state=0)
     serial = cross_val_score(search, X, y, cv=3)

@@ -137,6 +137,7 @@ def test_a_study_that_was_stopped_goes_on_and_gives_the_same_lines(tmp_path):
     assert lines_of(tmp_path / "whole.db") == lines_of(tmp_path / "parts.db")
 
 
+@pytest.mark.slow
 def test_a_killed_study_goes_on_and_gives_the_same_lines(tmp_path):
     store = tmp_path / "killed.db"
     command = [

@@ -1,6 +1,4 @@
 import functools
-import subprocess
-import sys
 import threading
 import types
 from collections import defaultdict
@@ -182,33 +180,3 @@ def test_what_is_fitted_inside_a_function_counts():
 def test_numbers_of_numpy_are_numbers():
     assert digest(Ridge(alpha=np.float64(0.5))) == digest(Ridge(alpha=0.5))
     assert digest(Ridge(alpha=np.float32(0.5))) != digest(Ridge(alpha=0.5))
-
-
-IMPORTS = {
-    "package": ("import own.sub\ndef f(X): return own.sub.g(X)", "own/sub.py"),
-    "module of a module": ("import own.top\ndef f(X): return own.top.g(X)", "own/sub.py"),
-    "import in the body": ("def f(X):\n from own.sub import g\n return g(X)", "own/sub.py"),
-    "name of the standard library": ("import code\ndef f(X): return code.g(X)", "code.py"),
-}
-
-
-@pytest.mark.parametrize("case", IMPORTS)
-def test_what_a_function_imports_counts(case, tmp_path):
-    source, edited = IMPORTS[case]
-    (tmp_path / "own").mkdir()
-    (tmp_path / "own" / "__init__.py").write_text("")
-    (tmp_path / "own" / "top.py").write_text("from own.sub import g\n")
-    (tmp_path / "script.py").write_text(
-        f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\n{source}\n"
-        "from truefit.core.fingerprint import Fingerprint\nprint(Fingerprint(f).digest.hex())\n"
-    )
-
-    def run(body):
-        for path in ("own/sub.py", "code.py"):
-            (tmp_path / path).write_text("def g(X): return X\n")
-        (tmp_path / edited).write_text(f"def g(X): return {body}\n")
-        command = [sys.executable, "-B", str(tmp_path / "script.py")]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-    assert run("X") == run("X")
-    assert run("X") != run("-X")

@@ -205,8 +205,8 @@ def test_what_cannot_be_loaded_in_a_worker_is_a_failure(shared, tmp_path, monkey
     in_fit = replace(in_fit, fits=(replace(in_fit.fits[0], y=np.array([gone], dtype=object)),))
     jobs = [job(data, Script(luggage=gone), name="a"), in_fit, job(data, Script(), name="c")]
     found = by_key(shared.map(jobs, data))
-    for key in ("a/0", "b/0"):
-        assert found[key].error.kind == "raised"
+    for key, kind in (("a/0", "other code"), ("b/0", "raised")):
+        assert found[key].error.kind == kind
         assert "gone_by_then" in found[key].error.message
     assert found["c/0"].error is None
 

@@ -58,4 +58,4 @@ def test_no_thread_is_left():
     for thread in threading.enumerate():
         if thread.name.startswith("truefit"):
             thread.join(10)
-    assert threading.active_count() == before
+    assert threading.active_count() <= before

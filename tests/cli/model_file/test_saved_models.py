@@ -103,6 +103,7 @@ def test_a_default_candidate(folder, tmp_path, kind, task, name):
     assert saved.target == "target"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(("kind", "task"), [("mixed", "classification"), ("numbers", "regression")])
 def test_an_average_of_several(folder, tmp_path, kind, task):
