@@ -64,7 +64,7 @@ def test_a_dask_cluster_gives_the_same_results():
     forest = RandomForestClassifier(5)
     expected = assess(forest, X, y).predictions
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
         Engine(executor=client.get_executor()) as engine,
     ):

@@ -71,7 +71,7 @@ def test_a_learning_curve_ends_in_time_with_what_it_has():
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_fit_in_compiled_code_is_stopped(workers):
     rng = np.random.default_rng(0)
-    many, noise = rng.normal(size=(8000, 20)), rng.integers(0, 2, 8000)
+    many, noise = rng.normal(size=(30_000, 20)), rng.integers(0, 2, 30_000)
     with Engine(workers=workers, on_error="record") as engine:
         start = time.monotonic()
         result = study(
@@ -80,7 +80,7 @@ def test_a_fit_in_compiled_code_is_stopped(workers):
         assert time.monotonic() - start < within(20)
         start, limit = time.monotonic(), {"seconds": 3}
         with pytest.raises(BudgetSpent, match="before a first point"):
-            learning_curve(SVC(C=1e9, gamma=5.0), many, noise, k=3, budget=limit, schedule=[8000], engine=engine)
+            learning_curve(SVC(C=1e9, gamma=5.0), many, noise, k=3, budget=limit, schedule=[30_000], engine=engine)
         assert time.monotonic() - start < within(3)
     assert result.best == "dummy"
 

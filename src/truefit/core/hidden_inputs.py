@@ -64,14 +64,17 @@ class HiddenInputs:
     def __enter__(self) -> HiddenInputs:
         _install()
         self._thread = threading.get_ident()
-        self._others = {thread.ident for thread in threading.enumerate()}
-        self._states = _random_states() if self._own_code else None
+        threads = threading.enumerate()
+        self._others = {thread.ident for thread in threads}
+        # Python's own random numbers are drawn by other threads too: those of a cluster's worker, for instance.
+        self._alone = all(each.ident == self._thread or each.name.startswith("truefit") for each in threads)
+        self._states = _random_states(self._alone) if self._own_code else None
         _watching.append(self)
         return self
 
     def __exit__(self, *exception: object) -> None:
         _watching.remove(self)
-        if self._states is not None and self.reason is None and _random_states() != self._states:
+        if self._states is not None and self.reason is None and _random_states(self._alone) != self._states:
             self.reason = "draws from the global random state"
 
     def hear(self, event: str, arguments: tuple[Any, ...], thread: int) -> None:
@@ -156,6 +159,7 @@ def _reads(mode: Any, flags: int) -> bool:
     return flags & os.O_ACCMODE != os.O_WRONLY and not flags & (os.O_TRUNC | os.O_EXCL)
 
 
-def _random_states() -> tuple[Any, ...]:
+def _random_states(alone: bool) -> tuple[Any, ...]:
     state: Any = np.random.get_state(legacy=False)  # noqa: NPY002 - the state that user code may draw from
-    return int(state["state"]["pos"]), state["state"]["key"].tobytes(), state["has_gauss"], hash(random.getstate())
+    drawn = hash(random.getstate()) if alone else 0
+    return int(state["state"]["pos"]), state["state"]["key"].tobytes(), state["has_gauss"], drawn
