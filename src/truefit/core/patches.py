@@ -73,7 +73,7 @@ def _replaced_in(name: str, module: types.ModuleType) -> list[tuple[str, Any]]:
     for attribute, value in list(vars(module).items()):
         if _foreign(value):
             found.append((f"{name}.{attribute}", value))
-        elif isinstance(value, type) and value.__module__ == name:
+        elif _is_class(value) and value.__module__ == name:
             members = list(vars(value).items())
             classes.append((value, [member for _, member in members]))
             found += [(f"{name}.{attribute}.{key}", member) for key, member in members if _foreign(member)]
@@ -100,11 +100,16 @@ def _foreign(value: Any) -> bool:
         return _foreign(value.func)
     if kind is types.MethodType:
         return _foreign(value.__func__)
-    if isinstance(value, type):
+    if _is_class(value):
         return not _installed_type(value)
     if kind is types.ModuleType:
         return False  # what an import has put there
     return not _installed_type(kind)
+
+
+def _is_class(value: Any) -> bool:
+    # Not isinstance: it looks at an attribute of the value, and some packages warn when theirs are looked at.
+    return issubclass(type(value), type)
 
 
 def _installed_type(cls: type) -> bool:
