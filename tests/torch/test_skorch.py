@@ -123,6 +123,7 @@ def networks_alive():
     return sum(type(each) is Line for each in gc.get_objects())
 
 
+@pytest.mark.filterwarnings("ignore:AtStage cannot be identified by its content")
 def test_two_copies_are_held_at_most(monkeypatch):
     """The one that is trained, and the best so far: counted at every batch, while the epochs get better and better."""
     before, counts, forward = networks_alive(), [], Line.forward
