@@ -86,6 +86,7 @@ def test_a_row_that_cannot_be_trusted_is_fitted():
     np.testing.assert_allclose(result.predictions["prediction"], expected, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_many_rows_go_in_portions_and_come_back_in_order():
     rng = np.random.default_rng(0)
     many = rng.normal(size=(45_000, 2))

@@ -4,6 +4,7 @@ import gc
 import tracemalloc
 
 import numpy as np
+import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import RepeatedKFold
 
@@ -40,6 +41,7 @@ def memory_of(design):
     return held - before, peak - before
 
 
+@pytest.mark.slow
 def test_a_fit_leaves_few_bytes_behind(monkeypatch):
     # So that both runs have as many tasks under way at once.
     monkeypatch.setattr("truefit.methods.splitting.portions._TASKS", 100)
