@@ -143,9 +143,9 @@ class Loop:
     def _start_workers(self, data: Data) -> None:
         """Start what a run with a deadline will need: the time counts."""
 
-    def _keys(self, data: Data) -> Keys:
-        stored = getattr(self._store, "durable", True)
-        return Keys(data, shared=self.reused or self._executor is not self._here, stored=stored)
+    def _keys(self, data: Data, *, with_deadline: bool) -> Keys:
+        elsewhere = with_deadline or self._executor is not self._here
+        return Keys(data, shared=self.reused or elsewhere, stored=getattr(self._store, "durable", True))
 
     def _warn_once(self, text: str) -> None:
         if text not in self._warned:
@@ -201,7 +201,10 @@ class _Course:
         for run in runs:
             by_data.setdefault(id(run.data), []).append(run)
         for group in by_data.values():
-            keys = self._keys.setdefault(id(group[0].data), self.loop._keys(group[0].data))
+            data = group[0].data
+            if id(data) not in self._keys:
+                self._keys[id(data)] = self.loop._keys(data, with_deadline=self.deadline is not None)
+            keys = self._keys[id(data)]
             self._answer(Batch(keys, group))
         for run in runs:
             if run.doomed is not None:
@@ -298,7 +301,7 @@ class _Course:
                 if error is None or error.kind != "other code" or here is None or _limited(executor):
                     yield outcomes
                 else:
-                    self.loop._warn_once(error.message.replace("Restart", "These fits run in this process. Restart"))
+                    self.loop._warn_once(f"{error.message} Until then these fits run in this process.")
                     refused.append(by_key[outcomes[0].key])
         finally:
             _close(results)
