@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.page import NAMES as SPEED
 from benchmarks.page import Page, measured
-from truefit.core.errors import InvalidInput
+from truefit._core.errors import InvalidInput
 
 NAMES = (
     *SPEED,

@@ -30,7 +30,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from benchmarks.coverage.generators import GENERATORS
 from truefit import AgghooClassifier, AgghooRegressor, Engine, cross_test
-from truefit.core.stages import AtStage
+from truefit._core.stages import AtStage
 from truefit.reproduce.page import markdown_table, with_section
 
 REPETITIONS = 25

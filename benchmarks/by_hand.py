@@ -59,10 +59,10 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.table import Row, show
 from truefit import Engine, study
-from truefit.core.data import Data
-from truefit.methods.selection.default_candidates import default_candidates
-from truefit.methods.splitting.splits import make_splits
-from truefit.methods.study.study import Study
+from truefit._core.data import Data
+from truefit._methods.selection.default_candidates import default_candidates
+from truefit._methods.splitting.splits import make_splits
+from truefit._study.result import Study
 
 K, TARGET = 5, 3.0
 

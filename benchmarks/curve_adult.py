@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from truefit import Engine, assess, learning_curve
+from truefit._stats.curve_paper import fit_paper
 from truefit.reproduce.pruned_tree import PrunedTree
 from truefit.reproduce.tables_of_papers import as_ordinal, frame_of
-from truefit.stats.paper_curve import fit_paper
 
 SEEDS, TOLERANCE = 12, 0.02
 

@@ -18,7 +18,7 @@ from sklearn.model_selection import learning_curve as peer_curve
 
 from benchmarks.curve_adult import table
 from truefit import Engine, learning_curve
-from truefit.methods.curves.schedule import paper_schedule
+from truefit._methods.learning_curve.config import paper_schedule
 from truefit.reproduce.pruned_tree import PrunedTree
 
 K, SEEDS = 10, 5

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtri
 
-from truefit.methods.curves.forecast import CalibratedForecast
-from truefit.methods.curves.measured import Measured
-from truefit.stats.nested_noise import nested_covariance
-from truefit.stats.paper_curve import fit_paper, r_sigma
+from truefit._methods.learning_curve.forecast import CalibratedForecast
+from truefit._methods.learning_curve.samples import MeasuredCurve
+from truefit._stats.curve_paper import fit_paper, r_sigma
+from truefit._stats.curve_points import nested_covariance
 
 #: Curves of each family; sizes that are seen; multiples of the last that are asked for; how alike a row's losses are.
 CURVES, LASTS, AHEAD, ALIKE = 300, (1024, 4096), (3, 10), 0.7
@@ -113,7 +113,7 @@ def tried(name, count, seed=0):
         truth, last, ahead = TRUTHS[name](random), LASTS[i % 2], AHEAD[i // 2 % 2]
         seen = measured(truth, last, random)
         far = float(ahead * last)
-        points = Measured.of(seen.sizes, seen.errors, np.sqrt(np.diag(seen.covariance)), largest=1.0)
+        points = MeasuredCurve.of(seen.sizes, seen.errors, np.sqrt(np.diag(seen.covariance)), largest=1.0)
         forecast = CalibratedForecast(
             replace(points, covariance=seen.covariance), 0.95, TOLERANCE, far, single_runs=True
         )

@@ -88,8 +88,7 @@ def picture(found, path):
     """Draw seconds against counts, a panel for each of what grows."""
     from matplotlib.figure import Figure
 
-    from truefit.plots.canvas import tidy
-    from truefit.plots.palette import SERIES, STROKES
+    from truefit._plots.canvas import SERIES, STROKES, tidy
 
     figure = Figure(figsize=(9.6, 3.2), layout="constrained", facecolor="white")
     axes = figure.subplots(1, len(COUNTS))

@@ -82,11 +82,11 @@ def work(store, log, workers, repeats):
 
 def names_by_key(log, repeats):
     """Map the key of every fit to the name under which it appears in the log."""
-    from truefit.core.data import Data
-    from truefit.core.key import Keys
-    from truefit.core.task import FitTask
-    from truefit.methods.candidates import Candidates
-    from truefit.methods.splitting.splits import make_splits
+    from truefit._core.data import Data
+    from truefit._core.identity import Keys
+    from truefit._core.task import FitTask
+    from truefit._methods.candidates import Candidates
+    from truefit._methods.splitting.splits import make_splits
 
     X, y = table()
     chosen = Candidates(candidates(log), y)

@@ -27,10 +27,10 @@ from threadpoolctl import threadpool_limits
 from benchmarks.claimed_job import claimed_job
 from benchmarks.table import Row, show
 from truefit import Engine, assess
-from truefit.core.data import Data
-from truefit.core.key import Keys
-from truefit.core.rows import Rows
-from truefit.core.task import Ask, FitTask
+from truefit._core.data import Data
+from truefit._core.identity import Keys
+from truefit._core.rows import Rows
+from truefit._core.task import Ask, FitTask
 
 #: An estimator, and how many times faster than refits the solver alone is to be.
 CASES = [

@@ -9,12 +9,12 @@ import numpy as np
 from sklearn.linear_model import LinearRegression, Ridge
 from threadpoolctl import threadpool_limits
 
-from truefit.core.data import Data
-from truefit.core.key import Keys
-from truefit.core.rows import Rows
-from truefit.core.task import Ask, FitTask
-from truefit.solvers.linear_loo import LinearLooSolver
-from truefit.solvers.plain import PlainSolver
+from truefit._core.data import Data
+from truefit._core.identity import Keys
+from truefit._core.rows import Rows
+from truefit._core.task import Ask, FitTask
+from truefit._solvers.linear_loo import LinearLooSolver
+from truefit._solvers.plain import PlainSolver
 
 ESTIMATORS = {
     "Ridge()": Ridge(),

@@ -21,13 +21,13 @@ import numpy as np
 from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import ShuffleSplit
 
-from truefit.core.data import Data
-from truefit.core.job import Job
-from truefit.core.key import Keys
-from truefit.core.rows import Rows
-from truefit.core.task import Ask, FitTask
-from truefit.executors.processes import ProcessExecutor
-from truefit.solvers.plain import PlainSolver
+from truefit._core.data import Data
+from truefit._core.identity import Keys
+from truefit._core.protocols import Job
+from truefit._core.rows import Rows
+from truefit._core.task import Ask, FitTask
+from truefit._executors.processes import ProcessExecutor
+from truefit._solvers.plain import PlainSolver
 
 COLUMNS = 500
 LIMIT_GB = 1.5

@@ -19,8 +19,8 @@ from torch.nn import functional
 
 from truefit import AgghooClassifier, Engine, cross_test
 from truefit.torch import MLP, ConvNet, TorchClassifier
+from truefit.torch.config import TrainingConfig
 from truefit.torch.head import Head
-from truefit.torch.recipe import Recipe
 from truefit.torch.stack import Member, Stack
 
 ROWS = 3500
@@ -87,7 +87,7 @@ def stacked(case: Case, X: Any, y: Any, splits: Any, epochs: int, device: Any) -
     estimator = TorchClassifier(
         case.module, module_params=case.params, batch_size=case.batch, max_epochs=epochs, device=device
     )
-    recipe, head = Recipe.of(estimator), Head("binary", 0)
+    recipe, head = TrainingConfig.of(estimator), Head("binary", 0)
     members = [Member(i, train, y[train].astype(np.float32), None, held) for i, (train, held) in enumerate(splits)]
     modules = [recipe.build(case.shape, 1, i) for i in range(len(splits))]
     stack = Stack(recipe, modules, head, X, members, stages=range(1, epochs + 1))

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from truefit import AgghooClassifier, Engine, cross_test
-from truefit.solvers.brought import BroughtSolver
+from truefit._solvers.brought import BroughtSolver
 from truefit.torch import MLP, ConvNet, TorchClassifier
 
 SMALL = {"hidden": (16,)}

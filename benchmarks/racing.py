@@ -38,11 +38,11 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from truefit import Engine, Race
-from truefit.core.data import Data
-from truefit.core.errors import FitError
-from truefit.methods.selection.search import inner_splits, search_plan
-from truefit.methods.splitting.splits import make_splits
-from truefit.metrics.metric import get_metric
+from truefit._core.data import Data
+from truefit._core.errors import FitError
+from truefit._methods.selection.plan import inner_splits, search_plan
+from truefit._methods.splitting.splits import make_splits
+from truefit._metrics.metric import get_metric
 
 TABLES = ("adult", "bank_marketing", "connect4", "letter", "spambase")
 BUILT_IN = {"digits": (load_digits, 1_000), "breast_cancer": (load_breast_cancer, 350)}

@@ -29,11 +29,11 @@ from threadpoolctl import threadpool_limits
 from benchmarks.real_table import real_table
 from benchmarks.table import Row, show
 from truefit import AgghooClassifier, Engine, HonestSearchCV, assess, cross_test, learning_curve, perturb
-from truefit.core.data import Data
-from truefit.methods.curves.sample_point import sample_splits
-from truefit.methods.curves.sequence import row_sequence
-from truefit.methods.perturbation.noise import FlippedLabels
-from truefit.methods.splitting.splits import make_splits
+from truefit._core.data import Data
+from truefit._methods.learning_curve.plan import sample_splits
+from truefit._methods.learning_curve.samples import row_sequence
+from truefit._methods.perturbation.noise import FlippedLabels
+from truefit._methods.splitting.splits import make_splits
 
 ROWS, K, LEVELS, DRAWS = 5000, 5, np.linspace(0, 0.5, 11), 5
 SIZES = [500 * step for step in range(1, 11)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from truefit.core.errors import InvalidInput
+from truefit._core.errors import InvalidInput
 
 
 def real_table(name, rows=None):

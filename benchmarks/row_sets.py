@@ -29,12 +29,12 @@ from sklearn.neighbors import NearestCentroid
 from threadpoolctl import threadpool_limits
 
 from truefit import Engine, assess
-from truefit.core.data import Data
-from truefit.core.key import Keys
-from truefit.core.rows import Rows
-from truefit.core.task import Ask, FitTask
-from truefit.solvers import all_solvers
-from truefit.solvers.plain import fit_plain
+from truefit._core.data import Data
+from truefit._core.identity import Keys
+from truefit._core.rows import Rows
+from truefit._core.task import Ask, FitTask
+from truefit._solvers import all_solvers
+from truefit._solvers.plain import fit_plain
 
 CLASSIFIERS = (
     GaussianNB(),

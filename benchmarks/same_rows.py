@@ -33,11 +33,11 @@ from threadpoolctl import threadpool_limits
 from benchmarks.claimed_job import claimed_job
 from benchmarks.table import Row, show
 from truefit import Engine, perturb
-from truefit.core.data import Data
-from truefit.core.key import Keys
-from truefit.core.rows import Rows
-from truefit.core.task import Ask, FitTask
-from truefit.methods.perturbation.noise import FlippedLabels
+from truefit._core.data import Data
+from truefit._core.identity import Keys
+from truefit._core.rows import Rows
+from truefit._core.task import Ask, FitTask
+from truefit._methods.perturbation.noise import FlippedLabels
 
 LEVELS = np.linspace(0, 0.5, 11)
 WORDS = [f"w{i}" for i in range(10)]

@@ -27,8 +27,8 @@ from sklearn.model_selection import train_test_split
 
 import truefit
 from truefit import Engine, study
-from truefit.core.errors import InvalidInput
-from truefit.methods.selection.default_candidates import default_candidates
+from truefit._core.errors import InvalidInput
+from truefit._methods.selection.default_candidates import default_candidates
 
 #: Tables with many times the rows of a sample; bike sharing is the first such regression in the alphabet beside wine.
 TABLES = {

@@ -11,7 +11,7 @@ import sklearn
 from benchmarks.coverage.methods import METHODS
 from benchmarks.coverage.sample import Sample
 from benchmarks.coverage.settings import SETTINGS
-from truefit.core.errors import TruefitError
+from truefit._core.errors import TruefitError
 
 _METHODS = {method.name: method for method in METHODS}
 _SETTINGS = {setting.name: setting for setting in SETTINGS}

@@ -10,41 +10,41 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from truefit import bounds
-    from truefit.api.assess import assess
-    from truefit.api.bias_variance import bias_variance
-    from truefit.api.compare import compare
-    from truefit.api.complexity_curve import complexity_curve
-    from truefit.api.cross_test import cross_test
-    from truefit.api.engine import Engine
-    from truefit.api.extrapolate import extrapolate
-    from truefit.api.learning_curve import learning_curve
-    from truefit.api.perturb import perturb
-    from truefit.api.study import study
+    from truefit._api.assess import assess
+    from truefit._api.bias_variance import bias_variance
+    from truefit._api.compare import compare
+    from truefit._api.complexity_curve import complexity_curve
+    from truefit._api.cross_test import cross_test
+    from truefit._api.engine import Engine
+    from truefit._api.extrapolate import extrapolate
+    from truefit._api.learning_curve import learning_curve
+    from truefit._api.perturb import perturb
+    from truefit._executors.ray_executor import RayExecutor
+    from truefit._methods.selection.racing import Race
+    from truefit._study.study import study
     from truefit.estimators.agghoo import AgghooClassifier, AgghooRegressor
     from truefit.estimators.honest_search import HonestSearchCV
     from truefit.estimators.perturbed_search import PerturbedSearch
-    from truefit.executors.ray_executor import RayExecutor
-    from truefit.methods.selection.race import Race
 
 __version__ = "0.2.0"
 
 _HOMES = {
-    "Engine": "truefit.api.engine",
-    "assess": "truefit.api.assess",
-    "bias_variance": "truefit.api.bias_variance",
-    "compare": "truefit.api.compare",
-    "complexity_curve": "truefit.api.complexity_curve",
-    "cross_test": "truefit.api.cross_test",
-    "extrapolate": "truefit.api.extrapolate",
-    "learning_curve": "truefit.api.learning_curve",
-    "perturb": "truefit.api.perturb",
-    "study": "truefit.api.study",
+    "Engine": "truefit._api.engine",
+    "assess": "truefit._api.assess",
+    "bias_variance": "truefit._api.bias_variance",
+    "compare": "truefit._api.compare",
+    "complexity_curve": "truefit._api.complexity_curve",
+    "cross_test": "truefit._api.cross_test",
+    "extrapolate": "truefit._api.extrapolate",
+    "learning_curve": "truefit._api.learning_curve",
+    "perturb": "truefit._api.perturb",
+    "study": "truefit._study.study",
     "AgghooClassifier": "truefit.estimators.agghoo",
     "AgghooRegressor": "truefit.estimators.agghoo",
     "HonestSearchCV": "truefit.estimators.honest_search",
     "PerturbedSearch": "truefit.estimators.perturbed_search",
-    "Race": "truefit.methods.selection.race",
-    "RayExecutor": "truefit.executors.ray_executor",
+    "Race": "truefit._methods.selection.racing",
+    "RayExecutor": "truefit._executors.ray_executor",
 }
 
 __all__ = [

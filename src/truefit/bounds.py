@@ -12,17 +12,25 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from truefit.api.engine import Engine, engine_or_new
-from truefit.api.seed import seed_of
-from truefit.core.data import Data
-from truefit.core.errors import InvalidEstimator, InvalidInput
-from truefit.methods.assessment.estimate import check_interval_choice
-from truefit.methods.candidates import Candidates
-from truefit.methods.capacity.bound import Bound, number, share, whole
-from truefit.methods.capacity.known_dimension import known_dimension
-from truefit.methods.capacity.rademacher import RademacherComplexity, check_rounds, rademacher_plan, random_signs
-from truefit.stats import decrease_rate
-from truefit.stats.bounds import pac_finite, pac_vc, rademacher_slack, vc_gap, vc_gap_realizable
+from truefit._api.engine import Engine, engine_or_new
+from truefit._api.seed import seed_of
+from truefit._core.data import Data
+from truefit._core.errors import InvalidEstimator, InvalidInput
+from truefit._methods.assessment.estimate import check_interval_choice
+from truefit._methods.candidates import Candidates
+from truefit._methods.complexity import (
+    Bound,
+    RademacherComplexity,
+    check_rounds,
+    known_dimension,
+    number,
+    rademacher_plan,
+    random_signs,
+    share,
+    whole,
+)
+from truefit._stats import bounds as decrease_rate
+from truefit._stats.bounds import pac_finite, pac_vc, rademacher_slack, vc_gap, vc_gap_realizable
 
 __all__ = [
     "Bound",

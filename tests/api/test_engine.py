@@ -17,7 +17,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import truefit
 from truefit import Engine, HonestSearchCV, assess, study
-from truefit.core.errors import FitError, InvalidInput, StoreError
+from truefit._core.errors import FitError, InvalidInput, StoreError
 
 X, y = make_classification(120, 5, random_state=3)
 XD, yd = load_diabetes(return_X_y=True)

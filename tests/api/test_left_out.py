@@ -12,10 +12,10 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeRegressor
 
 from truefit import Engine, assess
-from truefit.core.data import Data
-from truefit.core.key import Keys
-from truefit.core.rows import Rows
-from truefit.core.task import Ask, FitTask
+from truefit._core.data import Data
+from truefit._core.identity import Keys
+from truefit._core.rows import Rows
+from truefit._core.task import Ask, FitTask
 
 X, y = (part[:80] for part in load_diabetes(return_X_y=True))
 XC, yc = make_classification(60, 4, n_informative=3, n_redundant=0, random_state=0)

@@ -7,7 +7,7 @@ from benchmarks.table import HEADS, Row, markdown, times
 
 from benchmarks import __main__ as command
 from benchmarks import page as page_module
-from truefit.core.errors import InvalidInput
+from truefit._core.errors import InvalidInput
 
 ROWS = [Row("fast", 10.0, 2.0, 50, 15, 1e-12, 2.7), Row("slow", 1.0, 2.0, target=0.9), Row("alone", 1.0, 1.0)]
 

@@ -1,6 +1,6 @@
 from benchmarks import racing
 from truefit import Engine, Race
-from truefit.core.data import Data
+from truefit._core.data import Data
 
 
 def test_a_hundred_different_candidates():

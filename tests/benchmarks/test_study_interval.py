@@ -3,7 +3,7 @@ import json
 import pytest
 
 from benchmarks import study_interval as benchmark
-from truefit.core.errors import InvalidInput
+from truefit._core.errors import InvalidInput
 
 
 def line(name, seed, truth=0.2, **changes):

@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import truefit
 from truefit import bounds
-from truefit.core.errors import InvalidEstimator, InvalidInput
+from truefit._core.errors import InvalidEstimator, InvalidInput
 
 
 def test_the_module_is_found_by_name_and_not_loaded_before():

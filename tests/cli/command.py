@@ -9,7 +9,7 @@ from unittest import mock
 
 from typer.testing import CliRunner
 
-from truefit.cli.__main__ import app
+from truefit._cli.__main__ import app
 
 
 @dataclass(frozen=True)

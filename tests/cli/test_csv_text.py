@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from tests.cli.command import truefit
 
-from truefit.cli.csv_text import csv_text
+from truefit._cli.outputs import csv_text
 
 FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1"]
 LATER = ["a=b", "-1", "+1.5e3", "a\r=1", ""]

@@ -7,8 +7,8 @@ from tests.cli.command import truefit
 from tests.report.made_study import ATTACK, MADE, made_study
 
 from truefit import Engine
-from truefit.cli.kept import keep_report, kept_content, open_store
-from truefit.cli.study_report import study_page, study_report
+from truefit._cli.stored_reports import keep_report, kept_content, open_store
+from truefit._cli.study_report import study_page, study_report
 from truefit.testing.store_contract import some_outcome
 
 

@@ -12,8 +12,8 @@ import pytest
 from sklearn.datasets import load_iris
 from tests.cli.command import truefit
 
-from truefit.cli.outputs import check_apart, check_place, replaced, write_text
-from truefit.core.errors import InvalidInput, WriteFailed
+from truefit._cli.outputs import check_apart, check_place, replaced, write_text
+from truefit._core.errors import InvalidInput, WriteFailed
 
 MODELS = "from sklearn.naive_bayes import GaussianNB\nmodel = GaussianNB()\n"
 PAGE = "<!doctype html><html>old</html>"
@@ -194,7 +194,7 @@ def test_a_limit_on_files_leaves_the_old_file_whole(folder):
     """As a full disk, for those who may not mount one: in a process of its own, which may write 2 KB a file."""
     (folder / "p.csv").write_text("old")
     done = subprocess.run(
-        [sys.executable, "-m", "truefit.cli.__main__", "assess", "d.csv", "--target=target", "--predictions=p.csv"],
+        [sys.executable, "-m", "truefit._cli.__main__", "assess", "d.csv", "--target=target", "--predictions=p.csv"],
         cwd=folder, capture_output=True, text=True, timeout=120,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048)),
     )  # fmt: skip

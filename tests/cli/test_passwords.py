@@ -14,7 +14,7 @@ from tests.core.test_credentials import SHOWN, nobody_there
 from tests.sources.postgres_server import OWNER, execute, program, server
 
 from truefit import Engine
-from truefit.cli.kept import keep_report
+from truefit._cli.stored_reports import keep_report
 from truefit.testing.report_contract import some_report
 
 WORD = "hunter2"

@@ -11,9 +11,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import FunctionTransformer
 from tests.cli.command import truefit
 
-from truefit.cli.saved import check_model_file, write_model
-from truefit.core.errors import InvalidInput
-from truefit.methods.selection.default_candidates import default_candidates
+from truefit._cli.saved_model import check_model_file, write_model
+from truefit._core.errors import InvalidInput
+from truefit._methods.selection.default_candidates import default_candidates
 from truefit.sources import load
 
 skops = pytest.importorskip("skops.io")

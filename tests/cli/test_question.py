@@ -2,7 +2,7 @@ from unittest import mock
 
 import pandas as pd
 
-from truefit.cli.question import question_of
+from truefit._cli.stored_reports import request_key
 from truefit.sources.table import Table
 
 FRAME = pd.DataFrame({"size": [1.0, 2.5, 3.0, 2.0], "kind": ["a", "b", "b", "a"], "colour": list("rgrg")})
@@ -10,7 +10,7 @@ OPTIONS = {"models": ["linear"], "k": 5, "seed": None}
 
 
 def asked(frame=FRAME, name="shells", target="kind", **options):
-    return question_of(Table.of(frame, name=name, target=target), {**OPTIONS, **options})
+    return request_key(Table.of(frame, name=name, target=target), {**OPTIONS, **options})
 
 
 def test_the_same_question_is_known_again():
@@ -30,8 +30,8 @@ def test_whatever_may_change_the_answer_makes_another_question():
         "another order": asked(FRAME[::-1]),
         "another file": asked(name="snails"),
     }
-    with mock.patch("truefit.cli.question._code", return_value="edited"):
+    with mock.patch("truefit._cli.stored_reports._code", return_value="edited"):
         found["edited code"] = asked()
-    with mock.patch("truefit.cli.question.versions", return_value={"scikit-learn": "0.1"}):
+    with mock.patch("truefit._cli.stored_reports.versions", return_value={"scikit-learn": "0.1"}):
         found["another version"] = asked()
     assert len(set(found.values())) == len(found)

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from tests.cli.command import truefit
 
-import truefit.cli as truefit_cli
-from truefit.cli.standard_output import ResultStream, echo, results_only
-from truefit.core.errors import WriteFailed
+import truefit._cli as truefit_cli
+from truefit._cli.messages import ResultStream, echo, results_only
+from truefit._core.errors import WriteFailed
 
-COMMAND = [sys.executable, "-m", "truefit.cli.__main__"]
+COMMAND = [sys.executable, "-m", "truefit._cli.__main__"]
 
 #: Prints in every way there is, at every time there is.
 NOISY = """

@@ -9,8 +9,8 @@ from sklearn.datasets import load_diabetes, load_iris
 from tests.cli.command import truefit
 
 from truefit import AgghooClassifier
-from truefit.cli.saved import read_model
-from truefit.methods.selection.default_candidates import default_candidates
+from truefit._cli.saved_model import read_model
+from truefit._methods.selection.default_candidates import default_candidates
 
 
 def test_json_is_the_study_in_plain_types(tmp_path):
@@ -38,7 +38,7 @@ def studied(tmp_path_factory):
 
 def test_a_finished_study_is_answered_from_its_store_without_an_engine(studied):
     folder, first = studied
-    with mock.patch("truefit.api.engine.Engine", side_effect=AssertionError("An engine was made.")):
+    with mock.patch("truefit._api.engine.Engine", side_effect=AssertionError("An engine was made.")):
         again = truefit(*STUDY, "--out", "again.html", cwd=folder).stdout
         found = json.loads(truefit(*STUDY, "--json", cwd=folder).stdout)
     assert again.splitlines()[:-2] == first.splitlines()[:-2]
@@ -92,7 +92,7 @@ def test_a_study_with_fits_that_failed_tries_them_again(tmp_path):
 def test_a_store_is_read_without_loading_scikit_learn(studied):
     folder, _ = studied
     script = (
-        "import sys; from truefit.cli.__main__ import app; sys.argv[1:] = {}; app(standalone_mode=False); "
+        "import sys; from truefit._cli.__main__ import app; sys.argv[1:] = {}; app(standalone_mode=False); "
         "sys.exit(', '.join({{'sklearn', 'scipy.stats', 'matplotlib'}} & set(sys.modules)) or 0)"
     )
     for words in (["runs", "s.db"], ["show", "s.db", "--out", "shown.html"], [str(word) for word in STUDY]):

@@ -3,7 +3,7 @@ import warnings
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from truefit.cli.warned import warnings_shown_once
+from truefit._cli.messages import warnings_shown_once
 
 
 def test_each_warning_is_shown_once_and_counted(capsys):

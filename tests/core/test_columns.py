@@ -15,9 +15,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
-from truefit.core.cells import UnknownContent, cell_digests, content_of
-from truefit.core.data import Data
-from truefit.core.tokens import row_tokens, table_blocks
+from truefit._core.cells import UnknownContent, cell_digests, content_of
+from truefit._core.data import Data
+from truefit._core.hashing import row_tokens, table_blocks
 
 DAYS = st.dates(dt.date(1900, 1, 1), dt.date(2200, 1, 1))
 MOMENTS = st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2200, 1, 1))
@@ -279,7 +279,7 @@ def test_a_digest_does_not_depend_on_what_came_before():
 
 
 def test_sets_have_the_same_content_in_every_process():
-    code = "from truefit.core.cells import content_of; print(content_of(frozenset('abcdefgh')).hex())"
+    code = "from truefit._core.cells import content_of; print(content_of(frozenset('abcdefgh')).hex())"
     found = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "PYTHONHASHSEED": "7"},

@@ -7,8 +7,8 @@ import traceback
 import pytest
 
 from truefit import Engine
-from truefit.core.credentials import Secret, redacted, split_address, without_credentials
-from truefit.core.errors import InvalidInput, StoreUnusable
+from truefit._core.credentials import Secret, redacted, split_address, without_credentials
+from truefit._core.errors import InvalidInput, StoreUnusable
 from truefit.sources import load, open_rows
 
 #: An argument with a password in it, and what is shown of it.

@@ -4,9 +4,9 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from truefit.core.data import Data
-from truefit.core.errors import InvalidInput
-from truefit.core.rows import Rows
+from truefit._core.data import Data
+from truefit._core.errors import InvalidInput
+from truefit._core.rows import Rows
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(30, 4))
@@ -109,7 +109,7 @@ def test_digest_is_additive_and_lazy_rows_agree_with_listed_ones():
 
 
 def test_a_gather_in_stretches_equals_a_plain_one(monkeypatch):
-    monkeypatch.setattr("truefit.core.data.STRETCH_BYTES", 5 * X.itemsize * X.shape[1])
+    monkeypatch.setattr("truefit._core.data.STRETCH_BYTES", 5 * X.itemsize * X.shape[1])
     data = Data(X, y, task="classification")
     calls = []
     data.release = lambda: calls.append(1)

@@ -17,8 +17,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from truefit.core.fingerprint import Fingerprint, Unkeyable
-from truefit.core.packages import installed
+from truefit._core.fingerprint import Fingerprint, Unkeyable
+from truefit._core.packages import installed
 
 
 def digest(thing):

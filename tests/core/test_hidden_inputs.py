@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 
-from truefit.core.hidden_inputs import HiddenInputs
+from truefit._core.side_effects import HiddenInputs
 
 
 def in_a_thread(call):

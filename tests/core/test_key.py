@@ -10,13 +10,12 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from truefit.core.data import Data
-from truefit.core.errors import InvalidEstimator
-from truefit.core.key import Keys, Unions
-from truefit.core.private_key import is_private
-from truefit.core.rows import Rows
-from truefit.core.seeds import seeded, settled
-from truefit.core.task import Ask, FitTask
+from truefit._core.data import Data
+from truefit._core.errors import InvalidEstimator
+from truefit._core.identity import Keys, RowUnions, is_private
+from truefit._core.parameters import seeded, settled
+from truefit._core.rows import Rows
+from truefit._core.task import Ask, FitTask
 
 rng = np.random.default_rng(1)
 X = rng.normal(size=(40, 3))
@@ -116,7 +115,7 @@ def test_groups_count_only_for_an_estimator_that_asks_for_them():
 
 def test_asks_are_united_by_response():
     one, other = Rows.of([1, 2]), Rows.of([2, 3])
-    union = Unions().of([Ask(one), Ask(other), Ask(one, "predict_proba")])
+    union = RowUnions().of([Ask(one), Ask(other), Ask(one, "predict_proba")])
     assert {ask.response: ask.rows.index.tolist() for ask in union} == {
         "predict": [1, 2, 3],
         "predict_proba": [1, 2],

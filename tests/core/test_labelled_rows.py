@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from truefit.core import labelled_rows
-from truefit.core.data import Data
-from truefit.core.labelled_rows import LabelledRows
-from truefit.core.rows import Rows
+from truefit._core import identity as labelled_rows
+from truefit._core.data import Data
+from truefit._core.identity import LabelledRows
+from truefit._core.rows import Rows
 
 RNG = np.random.default_rng(0)
 DATA = Data(RNG.normal(size=(60, 2)), np.arange(60) % 2, task="classification")

@@ -5,20 +5,20 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from truefit.core.outcome import Answer, Failure, Outcome
-from truefit.core.outcomes import Outcomes, StoredAnswers
-from truefit.stores.memory import MemoryStore
+from truefit._core.outcome import Failure, Outcome, Predictions
+from truefit._core.stored_outcomes import Outcomes, StoredPredictions
+from truefit._stores.memory import MemoryStore
 
 TOKENS = np.arange(8, dtype=np.uint64).reshape(4, 2)
 CLASSES = np.array(["no", "yes"])
-ANSWERS = (Answer("predict", TOKENS, np.array([0, 1, 1, 0], np.uint8), coded=True),)
+ANSWERS = (Predictions("predict", TOKENS, np.array([0, 1, 1, 0], np.uint8), coded=True),)
 store = MemoryStore()
 store.put([Outcome(f"{i:032x}", ANSWERS, i / 7, "plain", CLASSES) for i in range(5)])
 
 
 def handle(i, solver="plain", classes=CLASSES):
     key = f"{i:032x}"
-    return Outcome(key, StoredAnswers(store, key), i / 7, solver, None if classes is None else classes.copy())
+    return Outcome(key, StoredPredictions(store, key), i / 7, solver, None if classes is None else classes.copy())
 
 
 def test_outcomes_come_back_as_they_went_in():

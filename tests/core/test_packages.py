@@ -7,8 +7,8 @@ from importlib import metadata
 
 import pytest
 
-from truefit.core import packages
-from truefit.core.packages import closure, installed, package_digest, package_version
+from truefit._core import packages
+from truefit._core.packages import closure, installed, package_digest, package_version
 
 
 def test_packages_behind_a_package_belong_to_it():
@@ -69,6 +69,6 @@ def test_an_edit_of_the_same_size_is_seen_by_its_time(tmp_path):
 
 
 def test_the_digest_is_the_same_in_every_process():
-    code = "import sklearn; from truefit.core.packages import package_digest; print(package_digest(['sklearn']).hex())"
+    code = "import sklearn; from truefit._core.packages import package_digest; print(package_digest(['sklearn']).hex())"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
     assert found == package_digest(["sklearn"]).hex()

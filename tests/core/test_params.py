@@ -11,8 +11,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from truefit.core import params
-from truefit.core.params import params_of
+from truefit._core import parameters as params
+from truefit._core.parameters import params_of
 
 ESTIMATORS = {
     "plain": Ridge(alpha=3.0),

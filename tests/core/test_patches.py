@@ -4,8 +4,8 @@ import pytest
 import sklearn.linear_model._base
 from sklearn.linear_model import Lasso, Ridge
 
-from truefit.core.environment import environment_digest
-from truefit.core.patches import class_state, replaced
+from truefit._core.code import class_state, replaced
+from truefit._core.identity import environment_digest
 
 
 def digest():

@@ -1,11 +1,10 @@
 import numpy as np
 import pytest
 
-from truefit.core.data import Data
-from truefit.core.outcome import Answer, Outcome
-from truefit.core.placement import Placements
-from truefit.core.rows import Rows
-from truefit.core.tokens import rowset_id
+from truefit._core.data import Data
+from truefit._core.hashing import rowset_id
+from truefit._core.outcome import Outcome, Placements, Predictions
+from truefit._core.rows import Rows
 
 
 def tokens(n, seed=0):
@@ -64,7 +63,7 @@ def test_outcomes_on_the_same_rows_each_give_their_own_values(whole):
     order = np.array([3, 1, 0, 2])
     for number in (1.0, 2.0):
         values = number * held.index
-        answer = Answer("predict", data.tokens[held.index][order], values[order])
+        answer = Predictions("predict", data.tokens[held.index][order], values[order])
         outcome = Outcome(str(number), (answer,))
         np.testing.assert_array_equal(outcome.answer(data, rows), number * rows.index)
         assert outcome.has(data, rows, "predict")

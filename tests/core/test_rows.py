@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truefit.core.rows import Rows
+from truefit._core.rows import Rows
 
 
 @given(st.integers(1, 60), st.data())

@@ -5,13 +5,12 @@ import tracemalloc
 
 import pytest
 
-from truefit.core.errors import StoreUnusable
-from truefit.core.shelf import Shelf
-from truefit.core.spill import Spill
+from truefit._core.errors import StoreUnusable
+from truefit._core.spill import BlobList, SpillFile
 
 
 def test_blobs_of_every_length_are_read_back():
-    spill = Spill()
+    spill = SpillFile()
     blobs = [bytes([n % 251]) * n for n in (0, 1, 4087, 4088, 4089, 5000, 100_000)]
     places = [spill.append(blob) for blob in blobs]
     assert [spill.read(place) for place in places] == blobs
@@ -20,7 +19,7 @@ def test_blobs_of_every_length_are_read_back():
 
 
 def test_a_spill_that_is_dropped_closes_its_file():
-    spill = Spill()
+    spill = SpillFile()
     fd = spill._fd
     os.fstat(fd)
     del spill
@@ -29,7 +28,7 @@ def test_a_spill_that_is_dropped_closes_its_file():
 
 
 def test_a_fork_does_not_write_into_its_parents_file():
-    spill = Spill()
+    spill = SpillFile()
     spill._owner = -1
     with pytest.raises(StoreUnusable, match="by the process that made it"):
         spill.append(b"x")
@@ -39,7 +38,7 @@ def test_a_fork_does_not_write_into_its_parents_file():
 @pytest.mark.parametrize("limit", [0, 200, 1 << 20])
 def test_a_shelf_is_a_list_of_blobs_wherever_they_are(limit):
     blobs = [f"blob {i}".encode() for i in range(9)]
-    shelf = Shelf(blobs, limit_bytes=limit)
+    shelf = BlobList(blobs, limit_bytes=limit)
     assert list(shelf) == blobs
     assert (shelf[-1], shelf[-9], shelf[2:8:3]) == (blobs[-1], blobs[0], blobs[2:8:3])
     with pytest.raises(IndexError):
@@ -48,12 +47,12 @@ def test_a_shelf_is_a_list_of_blobs_wherever_they_are(limit):
 
 
 def test_a_small_shelf_makes_no_file(monkeypatch):
-    monkeypatch.setattr("truefit.core.shelf.Spill", None)
-    assert len(Shelf([b"12345", b"67890"], limit_bytes=100)) == 2
+    monkeypatch.setattr("truefit._core.spill.Spill", None)
+    assert len(BlobList([b"12345", b"67890"], limit_bytes=100)) == 2
 
 
 def test_a_shelf_past_its_limit_grows_by_8_bytes_a_blob():
-    shelf = Shelf(limit_bytes=1000)
+    shelf = BlobList(limit_bytes=1000)
     gc.collect()
     tracemalloc.start()
     for _ in range(10_000):

@@ -4,9 +4,9 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from truefit.core.data import Data
-from truefit.core.errors import InvalidInput
-from truefit.core.stacked import stacked, stacked_data, stacked_target
+from truefit._core.concatenation import stacked, stacked_data, stacked_target
+from truefit._core.data import Data
+from truefit._core.errors import InvalidInput
 
 rng = np.random.default_rng(0)
 NUMBERS = rng.normal(size=(6, 2))

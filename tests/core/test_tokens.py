@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from truefit.core.rows import add_tokens
-from truefit.core.tokens import row_tokens, value_tokens
+from truefit._core.hashing import row_tokens, value_tokens
+from truefit._core.rows import add_tokens
 
 MANY = np.arange(200)
 

@@ -1,7 +1,7 @@
 import gc
 import tracemalloc
 
-from truefit.engine.fingerprints import Fingerprints
+from truefit._engine.fingerprints import Fingerprints
 
 
 def test_what_was_added_is_in_and_nothing_else():

@@ -7,15 +7,15 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from truefit.core.data import Data
-from truefit.core.errors import BudgetSpent, FitError, Interrupted
-from truefit.core.rows import Rows
-from truefit.core.task import Ask, FitTask, Keep
-from truefit.engine.loop import Loop
-from truefit.executors.serial import SerialExecutor
-from truefit.solvers.plain import PlainSolver
-from truefit.stores.memory import MemoryStore
-from truefit.stores.sqlite import SqliteStore
+from truefit._core.data import Data
+from truefit._core.errors import BudgetSpent, FitError, Interrupted
+from truefit._core.rows import Rows
+from truefit._core.task import Ask, FitTask, Keep
+from truefit._engine.loop import Loop
+from truefit._executors.serial import SerialExecutor
+from truefit._solvers.plain import PlainSolver
+from truefit._stores.memory import MemoryStore
+from truefit._stores.sqlite import SqliteStore
 
 rng = np.random.default_rng(2)
 X = rng.normal(size=(60, 3))

@@ -1,11 +1,11 @@
 from sklearn.naive_bayes import GaussianNB
 
-from truefit.core.job import Job
-from truefit.core.outcome import Failure, Outcome
-from truefit.core.rows import Rows
-from truefit.core.task import Fit
-from truefit.engine.queue import Pace, Queue
-from truefit.solvers.plain import PlainSolver
+from truefit._core.outcome import Failure, Outcome
+from truefit._core.protocols import Job
+from truefit._core.rows import Rows
+from truefit._core.task import Fit
+from truefit._engine.queue import Pace, Queue
+from truefit._solvers.plain import PlainSolver
 
 PLAIN = PlainSolver()
 

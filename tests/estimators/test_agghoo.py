@@ -28,9 +28,9 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from truefit import AgghooClassifier, AgghooRegressor, Engine, HonestSearchCV
-from truefit.core.data import Data
-from truefit.core.errors import FitError, InvalidInput
-from truefit.methods.aggregation.agghoo import splits_for
+from truefit._core.data import Data
+from truefit._core.errors import FitError, InvalidInput
+from truefit._methods.agghoo.plan import splits_for
 
 X, y = make_friedman1(120, noise=1.0, random_state=0)
 XI, yi = load_iris(return_X_y=True)

@@ -31,7 +31,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from truefit import Engine, HonestSearchCV, Race, assess
-from truefit.core.errors import InvalidInput
+from truefit._core.errors import InvalidInput
 
 XC, yc = X, y = load_breast_cancer(return_X_y=True)
 X, y = StandardScaler().fit_transform(X)[:250], y[:250]
@@ -160,8 +160,8 @@ def test_several_metrics_and_a_refit_of_ones_own():
 
 
 def _splits(k):
-    from truefit.core.data import Data
-    from truefit.methods.splitting.splits import make_splits
+    from truefit._core.data import Data
+    from truefit._methods.splitting.splits import make_splits
 
     return make_splits(Data(X, y, task="classification"), "kfold", k=k)
 

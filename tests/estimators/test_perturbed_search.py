@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from truefit import Engine, PerturbedSearch, perturb
-from truefit.core.errors import FitError, InvalidInput
+from truefit._core.errors import FitError, InvalidInput
 
 X, y = load_breast_cancer(return_X_y=True)
 X, y = X[:200], y[:200]

@@ -5,9 +5,9 @@ import threading
 import numpy as np
 import pytest
 
-from truefit.core.job import Job
-from truefit.core.outcome import Outcome
-from truefit.executors.attempt import run_job
+from truefit._core.outcome import Outcome
+from truefit._core.protocols import Job
+from truefit._executors.attempt import run_job
 from truefit.testing.executor_contract import Script, job, some_data
 
 

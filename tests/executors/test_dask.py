@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from truefit.core.job import Executor, Job
-from truefit.executors.futures import FuturesExecutor
+from truefit._core.protocols import Executor, Job
+from truefit._executors.futures import FuturesExecutor
 from truefit.testing.executor_contract import (
     ExecutorContract,
     Script,

@@ -8,14 +8,14 @@ from dataclasses import replace
 
 import pytest
 
-from truefit.core.errors import ExecutorError, InvalidInput
-from truefit.core.job import Executor
-from truefit.executors import parcel as parcel_module
-from truefit.executors.futures import FuturesExecutor
-from truefit.executors.parcel import Message
-from truefit.executors.pool import Pool
-from truefit.executors.shipment import Shipment
-from truefit.executors.surroundings import inside_worker
+from truefit._core.errors import ExecutorError, InvalidInput
+from truefit._core.protocols import Executor
+from truefit._executors import parcel as parcel_module
+from truefit._executors.futures import FuturesExecutor
+from truefit._executors.parcel import Message
+from truefit._executors.pool import Pool
+from truefit._executors.shipment import Shipment
+from truefit._executors.surroundings import inside_worker
 from truefit.testing.executor_contract import (
     ExecutorContract,
     Script,
@@ -31,7 +31,7 @@ from truefit.testing.executor_contract import (
 def process_pool(workers: int = 2) -> ProcessPoolExecutor:
     # Forked from a server that has nothing but imports: fast, and none of this process's threads are lost.
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["truefit.testing.executor_contract", "truefit.executors.parcel"])
+    context.set_forkserver_preload(["truefit.testing.executor_contract", "truefit._executors.parcel"])
     return ProcessPoolExecutor(workers, mp_context=context)
 
 
@@ -99,7 +99,7 @@ class Forgetful(dict):
 def no_tables(monkeypatch):
     # As in a process that has never seen the data.
     monkeypatch.setattr(parcel_module, "_tables", {})
-    monkeypatch.setattr("truefit.executors.shipment._here", Forgetful())
+    monkeypatch.setattr("truefit._executors.shipment._here", Forgetful())
 
 
 def test_a_worker_elsewhere_is_sent_the_data_once(no_tables):
@@ -255,7 +255,7 @@ class NotInstalled(Inline):
 
 
 @pytest.mark.parametrize(
-    "error", [ModuleNotFoundError("truefit.executors"), AttributeError("deliver"), TypeError("deliver")]
+    "error", [ModuleNotFoundError("truefit._executors"), AttributeError("deliver"), TypeError("deliver")]
 )
 def test_a_worker_that_cannot_read_its_message_has_another_truefit(error):
     data = some_data()

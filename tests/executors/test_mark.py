@@ -4,12 +4,12 @@ import sys
 
 import pytest
 
-from truefit.executors import mark as mark_module
-from truefit.executors.mark import Mark
-from truefit.executors.packing import Packer, packed, unpacked_outcomes
-from truefit.executors.parcel import Parcel, Terms, deliver
-from truefit.executors.shipment import Shipper
-from truefit.executors.surroundings import Surroundings
+from truefit._executors import mark as mark_module
+from truefit._executors.mark import Mark
+from truefit._executors.packing import Packer, packed, unpacked_outcomes
+from truefit._executors.parcel import Parcel, Terms, deliver
+from truefit._executors.shipment import Shipper
+from truefit._executors.surroundings import Surroundings
 from truefit.testing.executor_contract import Script, assert_as_here, job, some_data
 
 
@@ -20,7 +20,7 @@ def path(tmp_path):
 
 WORKER = """
 import os, sys
-from truefit.executors.mark import Mark
+from truefit._executors.mark import Mark
 mark = Mark(sys.argv[1])
 assert mark.make()
 for _ in range(int(sys.argv[2])):

@@ -6,9 +6,9 @@ import textwrap
 import numpy as np
 import pytest
 
-from truefit.core.errors import InvalidInput
-from truefit.core.outcome import Failure
-from truefit.executors.memory import bytes_of, exceeds, in_words, memory_of
+from truefit._core.errors import InvalidInput
+from truefit._core.outcome import Failure
+from truefit._executors.memory import bytes_of, exceeds, in_words, memory_of
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_pages_that_a_forked_child_shares_count_once():
 def test_allocations_beyond_a_limit_raise():
     code = """
         import numpy as np
-        from truefit.executors.memory import limit_allocations
+        from truefit._executors.memory import limit_allocations
         limit_allocations(300 << 20)
         held = np.ones(100 << 20, dtype=np.uint8)
         try:

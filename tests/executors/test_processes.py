@@ -18,18 +18,18 @@ import pytest
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import RandomForestClassifier
 
-from truefit.core.data import Data
-from truefit.core.errors import ExecutorError, InvalidInput
-from truefit.core.job import Executor, Job
-from truefit.core.key import Keys
-from truefit.core.outcome import Outcome
-from truefit.core.rows import Rows
-from truefit.core.task import Ask, FitTask
-from truefit.executors import crew as crew_module
-from truefit.executors import hand as hand_module
-from truefit.executors.processes import ProcessExecutor
-from truefit.executors.serial import SerialExecutor
-from truefit.solvers.plain import PlainSolver
+from truefit._core.data import Data
+from truefit._core.errors import ExecutorError, InvalidInput
+from truefit._core.identity import Keys
+from truefit._core.outcome import Outcome
+from truefit._core.protocols import Executor, Job
+from truefit._core.rows import Rows
+from truefit._core.task import Ask, FitTask
+from truefit._executors import crew as crew_module
+from truefit._executors import hand as hand_module
+from truefit._executors.processes import ProcessExecutor
+from truefit._executors.serial import SerialExecutor
+from truefit._solvers.plain import PlainSolver
 from truefit.testing.executor_contract import (
     ExecutorContract,
     Script,
@@ -126,7 +126,7 @@ def test_workers_are_reused_and_marked(shared):
     second = {ask_worker(shared, "__import__('os').getpid()") for _ in range(3)}
     assert first & second
     assert os.getpid() not in first
-    inside = "__import__('truefit.executors.surroundings', fromlist=['x']).inside_worker()"
+    inside = "__import__('truefit._executors.surroundings', fromlist=['x']).inside_worker()"
     assert ask_worker(shared, inside) is True
 
 
@@ -229,7 +229,7 @@ def test_large_messages_both_ways_do_not_block(shared):
 
 
 def test_many_estimators_are_not_all_remembered(shared, monkeypatch):
-    monkeypatch.setattr("truefit.executors.packing._MANY", 3)
+    monkeypatch.setattr("truefit._executors.packing._MANY", 3)
     data = some_data()
     scripts = [Script(number=i) for i in range(10)]
     jobs = [job(data, scripts[i % 10], scripts[(i * 7) % 10], name=str(i)) for i in range(40)]
@@ -330,12 +330,12 @@ PREAMBLE = """
     import os, sys, time
     import numpy as np
     from sklearn.base import BaseEstimator, RegressorMixin
-    from truefit.core.data import Data
-    from truefit.core.key import Keys
-    from truefit.core.rows import Rows
-    from truefit.core.task import Ask, FitTask, Keep
-    from truefit.executors.processes import ProcessExecutor
-    from truefit.solvers.plain import PlainSolver
+    from truefit._core.data import Data
+    from truefit._core.identity import Keys
+    from truefit._core.rows import Rows
+    from truefit._core.task import Ask, FitTask, Keep
+    from truefit._executors.processes import ProcessExecutor
+    from truefit._solvers.plain import PlainSolver
 
     def middle(values):
         return float(np.median(values))

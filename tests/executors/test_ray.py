@@ -15,9 +15,9 @@ from tests.executors.test_dask import assert_all_but, noting
 from tests.executors.worker_environments import another_version, hidden, stub
 
 from truefit import Engine, RayExecutor, assess, compare, study
-from truefit.core.errors import ExecutorError, InvalidInput
-from truefit.core.job import Executor
-from truefit.executors.futures import FuturesExecutor
+from truefit._core.errors import ExecutorError, InvalidInput
+from truefit._core.protocols import Executor
+from truefit._executors.futures import FuturesExecutor
 from truefit.testing.executor_contract import ExecutorContract, Script, assert_as_here, job, some_data
 
 ray = pytest.importorskip("ray")

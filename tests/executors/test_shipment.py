@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from truefit.core.data import STRETCH_BYTES, Data
-from truefit.core.errors import ExecutorError
-from truefit.executors import shipment as shipment_module
-from truefit.executors.manifest import Absent, read_manifest
-from truefit.executors.shipment import Shipper, own_file_of, sweep
+from truefit._core.data import STRETCH_BYTES, Data
+from truefit._core.errors import ExecutorError
+from truefit._executors import shipment as shipment_module
+from truefit._executors.manifest import Absent, read_manifest
+from truefit._executors.shipment import Shipper, own_file_of, sweep
 
 
 @pytest.fixture

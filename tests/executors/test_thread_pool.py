@@ -7,8 +7,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC, NuSVC
 
 from truefit import Engine, assess
-from truefit.core.job import Executor
-from truefit.executors.thread_pool import ThreadExecutor
+from truefit._core.protocols import Executor
+from truefit._executors.thread_pool import ThreadExecutor
 from truefit.testing.executor_contract import ExecutorContract
 
 

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from scipy.sparse import random as random_sparse
 
-from truefit.core.data import Data
-from truefit.executors.processes import ProcessExecutor
-from truefit.executors.width import affordable, memory_left
+from truefit._core.data import Data
+from truefit._executors.processes import ProcessExecutor
+from truefit._executors.width import affordable, memory_left
 from truefit.testing.executor_contract import some_data, some_jobs
 
 MB = 1 << 20
@@ -38,7 +38,7 @@ def test_what_the_system_says_is_a_number_of_bytes():
 
 
 def test_a_process_executor_keeps_to_it(monkeypatch):
-    monkeypatch.setattr("truefit.executors.width.memory_left", lambda: 0)
+    monkeypatch.setattr("truefit._executors.width.memory_left", lambda: 0)
     data = some_data()
     with ProcessExecutor(3) as executor:
         with pytest.warns(RuntimeWarning, match="memory for 1 of the 3"):

@@ -3,9 +3,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from truefit.core.errors import ExecutorError
-from truefit.executors import workforce
-from truefit.executors.workforce import Workforce
+from truefit._core.errors import ExecutorError
+from truefit._executors import workforce
+from truefit._executors.workforce import Workforce
 
 
 @dataclass

@@ -38,8 +38,8 @@ from tests.faults.fuzz_files import draw_file
 from tests.faults.fuzz_tables import Drawn, Rng, draw_table, in_container
 
 import truefit
-from truefit.core.data import checked_table
-from truefit.core.errors import TruefitError
+from truefit._core.data import checked_table
+from truefit._core.errors import TruefitError
 
 #: Seconds that a case may take before it counts as hanging, without waits for a processor.
 LIMIT = 60
@@ -214,7 +214,7 @@ def draw_call(rng: Rng, drawn: Drawn) -> tuple[str, Callable[[], str]]:
 
 def suited_models(X: Any, y: Any) -> dict[str, Any]:
     """Return two of the learners that a command would take."""
-    from truefit.methods.selection.default_candidates import default_candidates
+    from truefit._methods.selection.default_candidates import default_candidates
     from truefit.sources.task import infer_task
 
     known = default_candidates(checked_table(X), infer_task(y).task)
@@ -326,7 +326,7 @@ def run_command(arguments: list[str]) -> str:
     """Run a command line in this process, and return its exit code in words."""
     from typer.testing import CliRunner
 
-    from truefit.cli.__main__ import app
+    from truefit._cli.__main__ import app
 
     # The command shows warnings itself; pytest's and ours are put back behind it.
     with warnings.catch_warnings():

@@ -649,7 +649,7 @@ class Runner:
         code = (
             "import os, runpy, sys, json, warnings\n"
             "import truefit, sklearn.linear_model, sklearn.pipeline, sklearn.preprocessing, pandas, polars\n"
-            "import truefit.api.engine, truefit.api.assess, truefit.executors.processes, truefit.stores.sqlite\n"
+            "import truefit._api.engine, truefit._api.assess, truefit._executors.processes, truefit._stores.sqlite\n"
             "for line in sys.stdin:\n"
             "    asked = json.loads(line)\n"
             "    reader, writer = os.pipe()\n"

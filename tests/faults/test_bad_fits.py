@@ -11,7 +11,7 @@ from sklearn.datasets import make_classification
 from sklearn.naive_bayes import GaussianNB
 
 from truefit import Engine, assess
-from truefit.core.errors import FitError
+from truefit._core.errors import FitError
 
 X, y = make_classification(90, 4, random_state=0)
 

@@ -8,7 +8,7 @@ from sklearn.model_selection import GroupKFold
 from sklearn.naive_bayes import GaussianNB
 
 from truefit import Engine, assess
-from truefit.core.errors import InvalidInput
+from truefit._core.errors import InvalidInput
 
 X, y = make_classification(60, 4, random_state=0)
 NB = GaussianNB()

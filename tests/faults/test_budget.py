@@ -11,7 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
 from truefit import Engine, learning_curve, study
-from truefit.core.errors import BudgetSpent
+from truefit._core.errors import BudgetSpent
 
 X, y = make_classification(200, 4, random_state=0)
 

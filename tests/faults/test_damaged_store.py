@@ -10,7 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from truefit import Engine, assess
-from truefit.core.errors import StoreError
+from truefit._core.errors import StoreError
 
 X, y = make_classification(120, 5, random_state=0)
 MODELS = {"tree": DecisionTreeClassifier(max_depth=3), "bayes": GaussianNB()}

@@ -10,7 +10,7 @@ from sklearn.datasets import make_classification
 from sklearn.tree import DecisionTreeClassifier
 
 from truefit import Engine, assess
-from truefit.core.errors import StoreUnusable
+from truefit._core.errors import StoreUnusable
 
 X, y = make_classification(400, 5, random_state=0)
 TREES = {str(depth): DecisionTreeClassifier(max_depth=depth) for depth in range(1, 6)}

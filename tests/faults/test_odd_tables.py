@@ -16,11 +16,11 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
 from truefit import Engine, HonestSearchCV, assess, compare, learning_curve, perturb, study
-from truefit.core.data import Data
-from truefit.core.errors import FitError, InvalidInput
-from truefit.core.infinities import find_infinities
-from truefit.executors.shipment import Shipper
-from truefit.methods.selection.default_candidates import default_candidates
+from truefit._core.data import Data
+from truefit._core.errors import FitError, InvalidInput
+from truefit._core.validation import find_infinities
+from truefit._executors.shipment import Shipper
+from truefit._methods.selection.default_candidates import default_candidates
 
 N = 60
 RNG = np.random.default_rng(0)

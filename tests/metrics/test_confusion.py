@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from sklearn import metrics as sk
 
-from truefit.core.data import Data
-from truefit.core.outcome import Answer, Outcome
-from truefit.core.rows import Rows
-from truefit.metrics.confusion import confusion_counts, false_positive_rate, specificity
-from truefit.metrics.metric import get_metric
+from truefit._core.data import Data
+from truefit._core.outcome import Outcome, Predictions
+from truefit._core.rows import Rows
+from truefit._metrics.metric import get_metric
+from truefit._metrics.properties import confusion_counts, false_positive_rate, specificity
 
 # 12 rows: 5 positive, of which 3 are found (TP 3, FN 2), and 7 negative, of which 1 is a false alarm (FP 1, TN 6).
 Y = np.array([1] * 5 + [0] * 7)
@@ -29,7 +29,7 @@ BY_HAND = {
 def said(data, predicted):
     """An outcome with these predictions for all rows."""
     codes = np.searchsorted(data.classes, predicted)
-    return Outcome("fit", [Answer("predict", data.tokens, codes, coded=True)], classes=data.classes)
+    return Outcome("fit", [Predictions("predict", data.tokens, codes, coded=True)], classes=data.classes)
 
 
 def value(name, y, predicted, *, weight=None, pos_label=None):

@@ -10,11 +10,11 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 from sklearn.svm import SVC, LinearSVC
 
 from truefit import assess
-from truefit.core.data import Data
-from truefit.core.errors import InvalidInput
-from truefit.core.outcome import Answer, Outcome
-from truefit.core.rows import Rows
-from truefit.metrics.metric import get_metric, metric_names, metric_of_scorer, values
+from truefit._core.data import Data
+from truefit._core.errors import InvalidInput
+from truefit._core.outcome import Outcome, Predictions
+from truefit._core.rows import Rows
+from truefit._metrics.metric import get_metric, metric_names, metric_of_scorer, values
 
 X, y = make_classification(120, 6, random_state=0)
 XR, yr = make_regression(120, 6, noise=20, random_state=0)
@@ -112,9 +112,9 @@ def fitted(model, X, y, **options):
     data = Data(X, y, task=task, **options)
     model.fit(X, y)
     if task == "regression":
-        return data, Outcome("fit", [Answer("predict", data.tokens, model.predict(X))])
-    answers = [Answer("predict", data.tokens, np.searchsorted(data.classes, model.predict(X)), coded=True)]
-    answers += [Answer(r, data.tokens, getattr(model, r)(X)) for r in ("predict_proba", "decision_function")]
+        return data, Outcome("fit", [Predictions("predict", data.tokens, model.predict(X))])
+    answers = [Predictions("predict", data.tokens, np.searchsorted(data.classes, model.predict(X)), coded=True)]
+    answers += [Predictions(r, data.tokens, getattr(model, r)(X)) for r in ("predict_proba", "decision_function")]
     return data, Outcome("fit", answers, classes=data.classes)
 
 
@@ -166,7 +166,7 @@ def test_a_ranking_by_hand():
     # positive and 2/3 at the second.
     data = Data(np.arange(4)[:, None], ["yes", "no", "yes", "no"], task="classification")
     score = np.array([0.8, 0.6, 0.4, 0.1])
-    answer = Answer("predict_proba", data.tokens, np.column_stack([1 - score, score]))
+    answer = Predictions("predict_proba", data.tokens, np.column_stack([1 - score, score]))
     outcome = Outcome("fit", [answer], classes=data.classes)
     assert get_metric("auc", "classification").value(outcome, data, Rows.all(4)) == 3 / 4
     precise = get_metric("average_precision", "classification", pos_label="yes")
@@ -200,7 +200,7 @@ def test_numbers_equal_scikit_learn(name, outputs, weighted):
 def test_numbers_by_hand():
     # Targets 1, 2, 6 with mean 3; predictions 2, 2, 4: residuals -1, 0, 2, distances from the mean -2, -1, 3.
     data = Data(np.arange(3)[:, None], [1.0, 2.0, 6.0], task="regression")
-    outcome = Outcome("fit", [Answer("predict", data.tokens, np.array([2.0, 2.0, 4.0]))])
+    outcome = Outcome("fit", [Predictions("predict", data.tokens, np.array([2.0, 2.0, 4.0]))])
     by_hand = {"rss": 5, "mse": 5 / 3, "rmse": np.sqrt(5 / 3), "mae": 1, "rse": 5 / 14, "r2": 9 / 14}
     assert set(by_hand) == set(metric_names("regression"))
     for name, expected in by_hand.items():
@@ -216,14 +216,14 @@ def test_a_sum_over_rows_is_for_as_many_rows_as_the_table_has():
     residuals = yr[:113] - left_out
     metric = get_metric("rss", "regression")
     data = Data(XR[:113], yr[:113], task="regression")
-    outcome = Outcome("fit", [Answer("predict", data.tokens, left_out)])
+    outcome = Outcome("fit", [Predictions("predict", data.tokens, left_out)])
     assert metric.value(outcome, data, Rows.all(113)) == pytest.approx((residuals**2).sum())
     by_fold = folds.split_scores("rss")["Ridge"]
     expected = [113 * (residuals[test] ** 2).mean() for _, test in KFold(5).split(left_out)]
     assert np.allclose(by_fold, expected)
     weight = np.random.default_rng(0).uniform(size=113)
     weighted = Data(XR[:113], yr[:113], task="regression", weight=weight)
-    outcome = Outcome("fit", [Answer("predict", weighted.tokens, left_out)])
+    outcome = Outcome("fit", [Predictions("predict", weighted.tokens, left_out)])
     assert metric.value(outcome, weighted, Rows.all(113)) == pytest.approx((weight * residuals**2).sum())
 
 

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from sklearn import metrics as sk
 
-from truefit.core.data import Data
-from truefit.core.errors import InvalidInput
-from truefit.core.outcome import Answer, Outcome
-from truefit.core.rows import Rows
-from truefit.metrics.metric import get_metric
+from truefit._core.data import Data
+from truefit._core.errors import InvalidInput
+from truefit._core.outcome import Outcome, Predictions
+from truefit._core.rows import Rows
+from truefit._metrics.metric import get_metric
 
 FUNCTIONS = {"log_loss": sk.log_loss, "brier": sk.brier_score_loss}
 
@@ -17,7 +17,7 @@ def probable(classes, *, labels=None, n=60, weight=None, dtype=np.float64, seed=
     proba = random.dirichlet(np.full(classes, 0.3), size=n).astype(dtype)
     y = y if labels is None else np.asarray(labels)[y]
     data = Data(np.arange(n)[:, None], y, task="classification", weight=weight)
-    return data, Outcome("fit", [Answer("predict_proba", data.tokens, proba)], classes=data.classes), proba
+    return data, Outcome("fit", [Predictions("predict_proba", data.tokens, proba)], classes=data.classes), proba
 
 
 def check(name, data, outcome, expected):
@@ -58,7 +58,7 @@ def test_by_hand():
     # Rows of classes a, b, b with P(b) = 0.2, 0.6, 1: losses -ln 0.8, -ln 0.6, 0 and 0.04, 0.16, 0.
     data = Data(np.arange(3)[:, None], ["a", "b", "b"], task="classification")
     proba = np.array([[0.8, 0.2], [0.4, 0.6], [0.0, 1.0]])
-    outcome = Outcome("fit", [Answer("predict_proba", data.tokens, proba)], classes=data.classes)
+    outcome = Outcome("fit", [Predictions("predict_proba", data.tokens, proba)], classes=data.classes)
     rows = Rows.all(3)
     log_loss = get_metric("log_loss", "classification").rows(outcome, data, rows)
     assert np.allclose(log_loss, [-np.log(0.8), -np.log(0.6), 0], atol=1e-12)
@@ -69,7 +69,7 @@ def test_three_classes_are_not_halved():
     # |(1, 0, 0) - (0.5, 0.3, 0.2)|² = 0.25 + 0.09 + 0.04.
     data = Data(np.arange(3)[:, None], [0, 1, 2], task="classification")
     proba = np.array([[0.5, 0.3, 0.2], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    outcome = Outcome("fit", [Answer("predict_proba", data.tokens, proba)], classes=data.classes)
+    outcome = Outcome("fit", [Predictions("predict_proba", data.tokens, proba)], classes=data.classes)
     assert np.allclose(get_metric("brier", "classification").rows(outcome, data, Rows.all(3)), [0.38, 0, 0])
 
 
@@ -96,7 +96,7 @@ def test_test_rows_that_lack_a_class(name, labels):
 def test_a_class_that_the_model_has_not_seen_has_probability_zero():
     data, _, _ = probable(3)
     proba = np.full((60, 2), 0.5)
-    outcome = Outcome("fit", [Answer("predict_proba", data.tokens, proba)], classes=np.array([0, 1]))
+    outcome = Outcome("fit", [Predictions("predict_proba", data.tokens, proba)], classes=np.array([0, 1]))
     full = np.column_stack([proba, np.zeros(60)])
     value = get_metric("brier", "classification").value(outcome, data, Rows.all(60))
     assert value == pytest.approx(sk.brier_score_loss(data.y, full), rel=1e-12)
@@ -107,7 +107,7 @@ def test_what_is_no_probability_is_refused_or_warned_of():
     metric = get_metric("log_loss", "classification")
 
     def outcome(values):
-        return Outcome("fit", [Answer("predict_proba", data.tokens, values)], classes=data.classes)
+        return Outcome("fit", [Predictions("predict_proba", data.tokens, values)], classes=data.classes)
 
     with pytest.raises(InvalidInput, match="within 0 and 1"):
         metric.value(outcome(proba - 1), data, Rows.all(60))

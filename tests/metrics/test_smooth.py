@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from truefit.core.data import Data
-from truefit.core.errors import InvalidInput
-from truefit.core.outcome import Answer, Outcome
-from truefit.core.rows import Rows
-from truefit.metrics.metric import get_metric
-from truefit.stats.delta import delta
+from truefit._core.data import Data
+from truefit._core.errors import InvalidInput
+from truefit._core.outcome import Outcome, Predictions
+from truefit._core.rows import Rows
+from truefit._metrics.metric import get_metric
+from truefit._stats.delta import delta
 
 RATES = ["recall", "tpr", "sensitivity", "specificity", "tnr", "fpr", "precision", "f1", "jaccard"]
 AVERAGES = ["balanced_accuracy", "recall_macro", "precision_macro", "f1_macro", "jaccard_macro"]
@@ -19,7 +19,7 @@ def classified(classes, n=120, seed=0, labels=None):
     predicted = np.where(random.random(n) < 0.7, y, random.integers(classes, size=n))
     labels = np.arange(classes) if labels is None else np.asarray(labels)
     data = Data(np.arange(n)[:, None], labels[y], task="classification")
-    answer = Answer("predict", data.tokens, np.searchsorted(data.classes, labels[predicted]), coded=True)
+    answer = Predictions("predict", data.tokens, np.searchsorted(data.classes, labels[predicted]), coded=True)
     return data, Outcome("fit", [answer], classes=data.classes)
 
 
@@ -28,7 +28,7 @@ def regressed(n=120, outputs=None, seed=0, far=0.0):
     shape = n if outputs is None else (n, outputs)
     y = far + random.normal(size=shape)
     data = Data(np.arange(n)[:, None], y, task="regression")
-    return data, Outcome("fit", [Answer("predict", data.tokens, y + 0.5 * random.normal(size=shape))])
+    return data, Outcome("fit", [Predictions("predict", data.tokens, y + 0.5 * random.normal(size=shape))])
 
 
 def cases():
@@ -75,7 +75,7 @@ def test_the_shares_make_up_the_value(name):
 @pytest.mark.parametrize("name", [*RATES, *AVERAGES])
 def test_a_perfect_fit_has_an_interval_and_its_end_is_the_best(name):
     data, _ = classified(2, seed=2)
-    outcome = Outcome("fit", [Answer("predict", data.tokens, data.codes, coded=True)], classes=data.classes)
+    outcome = Outcome("fit", [Predictions("predict", data.tokens, data.codes, coded=True)], classes=data.classes)
     metric = get_metric(name, "classification")
     smooth = metric.smooth
     found = delta(
@@ -91,7 +91,7 @@ def test_a_perfect_fit_has_an_interval_and_its_end_is_the_best(name):
 def test_a_perfect_f1_has_wilsons_end_of_the_share_it_is_a_function_of():
     y = np.repeat([1, 0], [20, 60])
     data = Data(np.arange(80)[:, None], y, task="classification")
-    outcome = Outcome("fit", [Answer("predict", data.tokens, y, coded=True)], classes=data.classes)
+    outcome = Outcome("fit", [Predictions("predict", data.tokens, y, coded=True)], classes=data.classes)
     smooth = get_metric("f1", "classification").smooth
     parts = smooth.rows(outcome, data, Rows.all(80))
     low, _ = delta(parts, smooth.value, smooth.slopes, smooth.scale, factor=1, shares=smooth.shares).interval
@@ -102,7 +102,7 @@ def test_a_perfect_f1_has_wilsons_end_of_the_share_it_is_a_function_of():
 
 def test_a_model_that_never_says_yes_has_no_interval_for_its_precision():
     data, _ = classified(2)
-    answer = Answer("predict", data.tokens, np.zeros(data.n, dtype=int), coded=True)
+    answer = Predictions("predict", data.tokens, np.zeros(data.n, dtype=int), coded=True)
     never = Outcome("fit", [answer], classes=data.classes)
 
     def found(name):
@@ -158,7 +158,7 @@ def test_r2_and_rse_have_mirrored_intervals():
 
 def test_a_constant_target_has_no_r2_interval():
     data = Data(np.arange(10)[:, None], np.full(10, 0.1), task="regression")
-    outcome = Outcome("fit", [Answer("predict", data.tokens, np.linspace(0, 1, 10))])
+    outcome = Outcome("fit", [Predictions("predict", data.tokens, np.linspace(0, 1, 10))])
     metric = get_metric("r2", "regression")
     parts = metric.smooth.rows(outcome, data, Rows.all(10))
     found = delta(parts, metric.smooth.value, metric.smooth.slopes, metric.smooth.scale)

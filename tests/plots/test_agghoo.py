@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from truefit.core.errors import InvalidInput
-from truefit.plots.agghoo import cross_tested, estimates_and_truth, members_and_aggregate, validation_curves
-from truefit.plots.svg import to_svg
+from truefit._core.errors import InvalidInput
+from truefit._plots.agghoo import cross_tested, estimates_and_truth, members_and_aggregate, validation_curves
+from truefit._plots.svg import to_svg
 
 
 def test_the_interval_is_a_band_behind_the_first_row_alone():

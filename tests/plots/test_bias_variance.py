@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from truefit.core.errors import InvalidInput
-from truefit.plots import bias_variance, to_svg
+from truefit._core.errors import InvalidInput
+from truefit._plots import bias_variance, to_svg
 
 NAMES = ["ridge", "tree"]
 BIAS, VARIANCE, NOISE = [0.30, 0.05], [0.02, 0.25], [0.10, 0.10]

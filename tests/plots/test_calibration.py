@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from truefit.core.errors import InvalidInput
-from truefit.plots import calibration
-from truefit.plots.calibration import quantile_bins
-from truefit.stats.intervals import wilson
+from truefit._core.errors import InvalidInput
+from truefit._plots import calibration
+from truefit._plots.calibration import quantile_bins
+from truefit._stats.intervals import wilson
 
 #: Ten rows at 0.2, two of them positive, and ten at 0.7, nine of them positive.
 TWENTY = [1] * 2 + [0] * 8 + [1] * 9 + [0], [0.2] * 10 + [0.7] * 10

@@ -7,10 +7,10 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from truefit.core.errors import InvalidInput
-from truefit.plots import bands
-from truefit.plots.end_labels import spread
-from truefit.plots.palette import series_style
+from truefit._core.errors import InvalidInput
+from truefit._plots import bands
+from truefit._plots.canvas import series_style
+from truefit._plots.labels import spread
 
 TEST = [0.30, 0.21, 0.25], [0.26, 0.17, 0.20], [0.34, 0.25, 0.30]
 TRAIN = [0.28, 0.15, 0.02], [0.27, 0.14, 0.01], [0.29, 0.16, 0.03]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
-from truefit.core.errors import InvalidInput
-from truefit.plots import differences
-from truefit.plots.palette import DATA, MARK
+from truefit._core.errors import InvalidInput
+from truefit._plots import forest as differences
+from truefit._plots.canvas import DATA, MARK
 
 NAMES = ["knn − ridge", "svm − ridge", "tree − ridge"]
 VALUES, LOWS, HIGHS = [-0.04, 0.002, 0.05], [-0.06, -0.003, 0.02], [-0.02, 0.007, 0.08]

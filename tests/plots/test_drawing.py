@@ -10,9 +10,9 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from truefit.core.errors import InvalidInput
-from truefit.plots import confusion, fold_scores, forest, predicted_vs_true
-from truefit.plots.palette import DATA, INK, MARK
+from truefit._core.errors import InvalidInput
+from truefit._plots import confusion, fold_scores, forest, predicted_vs_true
+from truefit._plots.canvas import DATA, INK, MARK
 
 NAMES = ["ridge", "forest", "boosting"]
 
@@ -113,10 +113,10 @@ def test_axes_that_are_given_are_used_with_their_own_ink() -> None:
 def test_no_figure_is_left_with_pyplot() -> None:
     code = """
 import sys
-import truefit.plots
+import truefit._plots
 assert "matplotlib" not in sys.modules, "imported before anything is drawn"
-ax = truefit.plots.forest(["a"], [1.0], [0.5], [1.5], xlabel="error")
-truefit.plots.to_svg(ax, title="t", description="d")
+ax = truefit._plots.forest(["a"], [1.0], [0.5], [1.5], xlabel="error")
+truefit._plots.to_svg(ax, title="t", description="d")
 assert "matplotlib.pyplot" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)

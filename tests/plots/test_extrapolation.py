@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from truefit.core.errors import InvalidInput
-from truefit.plots.extrapolation import extrapolation
+from truefit._core.errors import InvalidInput
+from truefit._plots.learning_curve import extrapolation
 
 SIZES = [100, 200, 400, 800]
 ERRORS = [0.31, 0.25, 0.21, 0.18]

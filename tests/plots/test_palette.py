@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from truefit.plots.palette import SERIES, series_style
+from truefit._plots.canvas import SERIES, series_style
 
 #: How linear RGB is seen by eyes without one of the three kinds of cones (Machado, Oliveira & Fernandes 2009).
 EYES = {

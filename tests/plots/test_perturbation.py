@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from truefit.core.errors import InvalidInput
-from truefit.plots.palette import INK
-from truefit.plots.perturbation import rate_and_errors, rates
+from truefit._core.errors import InvalidInput
+from truefit._plots.canvas import INK
+from truefit._plots.perturbation import rate_and_errors, rates
 
 FOUND = [0.70, 0.80, 0.50], [0.65, 0.74, 0.40], [0.75, 0.86, 0.60]
 TEST = [0.11, 0.07, 0.09], [0.08, 0.05, 0.06], [0.14, 0.10, 0.13]

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from matplotlib.collections import PolyCollection
 
-from truefit.core.errors import InvalidInput
-from truefit.plots import predicted_vs_true, residuals, to_svg
+from truefit._core.errors import InvalidInput
+from truefit._plots import predicted_vs_true, to_svg
+from truefit._plots import regression as residuals
 
 
 def rows(n: int) -> tuple[np.ndarray, np.ndarray]:

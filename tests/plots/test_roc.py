@@ -10,11 +10,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
 from sklearn.model_selection import StratifiedKFold
 
-from truefit.core.errors import InvalidInput
-from truefit.plots import precision_recall, roc
-from truefit.plots.palette import SERIES
-from truefit.plots.precision_recall import mean_precision
-from truefit.plots.roc import mean_roc
+from truefit._core.errors import InvalidInput
+from truefit._plots import roc
+from truefit._plots import roc as precision_recall
+from truefit._plots.canvas import SERIES
+from truefit._plots.roc import mean_precision, mean_roc
 
 STEP = [0.0, 0.0, 1.0], [0.0, 1.0, 1.0]
 LINE = [0.0, 1.0], [0.0, 1.0]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import precision_recall_curve, roc_curve
 
-from truefit.plots import (
+from truefit._plots import (
     bands,
     bias_variance,
     calibration,

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from truefit.core.errors import InvalidInput
-from truefit.plots import confusion, forest, predicted_vs_true, to_svg
-from truefit.plots.palette import INK
+from truefit._core.errors import InvalidInput
+from truefit._plots import confusion, forest, predicted_vs_true, to_svg
+from truefit._plots.canvas import INK
 
 
 def picture(best: str | None = None):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from truefit.report.cells import Grid, column
+from truefit._report.tables import TableCells, column
 
 NAN, INF = float("nan"), float("inf")
 
@@ -46,12 +46,12 @@ def test_numbers_are_sorted_by_their_value_and_missing_ones_are_marked() -> None
 
 
 def test_a_column_is_numeric_if_all_that_is_there_is() -> None:
-    grid = Grid.of({"columns": ["a", "b", "c", "d"], "rows": [[1, "x", None, True], [None, 2, None, False]]})
+    grid = TableCells.of({"columns": ["a", "b", "c", "d"], "rows": [[1, "x", None, True], [None, 2, None, False]]})
     assert grid.numeric == (True, False, False, False)
 
 
 def test_a_table_without_rows() -> None:
-    assert Grid.of({"columns": ["a"], "rows": []}).rows == ()
+    assert TableCells.of({"columns": ["a"], "rows": []}).rows == ()
 
 
 def test_no_more_places_than_asked_for() -> None:

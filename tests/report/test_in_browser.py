@@ -11,8 +11,8 @@ from tests.report.made_study import ATTACK, MADE, made_study
 from tests.report.test_safe_svg import HOSTILE
 
 from truefit import Engine
-from truefit.cli.kept import keep_report
-from truefit.cli.study_report import study_page, study_report
+from truefit._cli.stored_reports import keep_report
+from truefit._cli.study_report import study_page, study_report
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 pytestmark = [

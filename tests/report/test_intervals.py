@@ -1,4 +1,4 @@
-from truefit.report.intervals import MARGIN, bars
+from truefit._report.tables import MARGIN, bars
 
 
 def test_all_on_one_scale():

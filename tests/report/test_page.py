@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from truefit.core.errors import InvalidInput
-from truefit.report import render_fragment, render_page
+from truefit._core.errors import InvalidInput
+from truefit._report import render_fragment, render_page
 
 ATTACK = "<script>alert(1)</script>"
 QUOTE = '"><img src=x onerror=alert(1)>'

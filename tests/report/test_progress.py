@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from truefit.core.progress import Progress
-from truefit.report.progress import TerminalProgress, duration, line
+from truefit._core.protocols import Progress
+from truefit._report.progress import TerminalProgress, duration, line
 
 
 def event(done: int = 3, total: int = 10, elapsed: float = 1.0, **changes: Any) -> Progress:
@@ -100,8 +100,8 @@ def test_close_clears_the_line_and_shows_the_cursor_again() -> None:
 def test_a_log_stays_clean_and_rich_unloaded() -> None:
     code = """
 import sys
-from truefit.core.progress import Progress
-from truefit.report import TerminalProgress
+from truefit._core.protocols import Progress
+from truefit._report import TerminalProgress
 with TerminalProgress() as progress:
     progress(Progress(done=1, total=9, run=1, shared=0, stored=0, failed=0, elapsed=5.0, left=40.0))
 loaded = {"rich", "jinja2", "matplotlib", "IPython"} & set(sys.modules)

@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 from tests.report.made_study import made_study
 
-from truefit.cli.study_report import study_report
-from truefit.core.errors import InvalidInput
-from truefit.plots.cloud import SHAPES
-from truefit.plots.confusion import confusion
-from truefit.plots.predicted import predicted_vs_true
-from truefit.plots.svg import to_svg
-from truefit.report import render_fragment, render_page
-from truefit.report.safe_svg import safe_svg
+from truefit._cli.study_report import study_report
+from truefit._core.errors import InvalidInput
+from truefit._plots.confusion import confusion
+from truefit._plots.regression import SHAPES, predicted_vs_true
+from truefit._plots.svg import to_svg
+from truefit._report import render_fragment, render_page
+from truefit._report.html import safe_svg
 
 #: Markup inside an svg element, and what is left of it.
 HOSTILE = {

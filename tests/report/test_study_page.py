@@ -9,8 +9,8 @@ import pytest
 from tests.report.made_study import ATTACK, MADE, made_study
 from tests.report.test_page import Reader
 
-from truefit.cli.study_report import page_of, study_page, study_report
-from truefit.report.study_sections import tables_of
+from truefit._cli.study_report import page_of, study_page, study_report
+from truefit._report.study_page import tables_of
 
 QUESTIONS = ["Which model?", "How good is it, really?", "Does it fit?", "Would more data help?"]
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from truefit.api.engine import Engine
-from truefit.core.errors import InvalidInput
+from truefit._api.engine import Engine
+from truefit._core.errors import InvalidInput
 from truefit.reproduce.agghoo import PUBLISHED, Row, claims, shrunk
 from truefit.reproduce.experiment import Setting
 from truefit.reproduce.registry import find_experiment

@@ -9,14 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from truefit._stats.curve_forecast import Calibration, shipped, shipped_gain
 from truefit.reproduce.lcdb.calibrate import learn
 from truefit.reproduce.lcdb.curves import GROUP_OF, Curve, family_of, read_curves
 from truefit.reproduce.lcdb.observed import NESTED, View, observe
 from truefit.reproduce.lcdb.page import written_up
 from truefit.reproduce.lcdb.stopping import follow
 from truefit.reproduce.lcdb.trial import OURS, YARDSTICK, Trial
-from truefit.stats.curve_gain import shipped_gain
-from truefit.stats.curve_interval import Calibration, shipped
 
 DATA = os.environ.get("TRUEFIT_DATA")
 

@@ -8,7 +8,7 @@ import pytest
 from sklearn.model_selection import KFold, cross_validate
 from sklearn.naive_bayes import GaussianNB
 
-from truefit.api.engine import Engine
+from truefit._api.engine import Engine
 from truefit.reproduce import pmv_fig4, pmv_table1
 from truefit.reproduce.experiment import Setting
 from truefit.reproduce.folds import accuracies

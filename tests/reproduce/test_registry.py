@@ -1,6 +1,6 @@
 import pytest
 
-from truefit.core.errors import InvalidInput
+from truefit._core.errors import InvalidInput
 from truefit.reproduce.registry import EXPERIMENTS, find_experiment
 
 

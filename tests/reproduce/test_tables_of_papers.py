@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from truefit.core.errors import InvalidInput
+from truefit._core.errors import InvalidInput
 from truefit.reproduce.tables_of_papers import adult, as_ordinal, connect4, mnist01
 
 FOLDER = Path(os.environ.get("TRUEFIT_DATA", "/nowhere"))

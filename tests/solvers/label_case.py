@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from truefit.core.data import Data
-from truefit.core.key import Keys
-from truefit.core.outcome import Outcome
-from truefit.core.rows import Rows
-from truefit.core.task import Ask, Fit, FitTask
-from truefit.solvers.plain import fit_plain
+from truefit._core.data import Data
+from truefit._core.identity import Keys
+from truefit._core.outcome import Outcome
+from truefit._core.rows import Rows
+from truefit._core.task import Ask, Fit, FitTask
+from truefit._solvers.plain import fit_plain
 from truefit.testing.solver_contract import SolverCase, assert_equal_answers
 
 

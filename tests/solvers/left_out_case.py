@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 from tests.solvers.label_case import numbers
 
-from truefit.core.data import Data
-from truefit.core.key import Keys
-from truefit.core.left_out import LeftOutOutcomes
-from truefit.core.rows import Rows
-from truefit.core.task import Ask, FitTask
-from truefit.solvers.plain import fit_plain
+from truefit._core.data import Data
+from truefit._core.identity import Keys
+from truefit._core.outcome import LeftOutOutcomes
+from truefit._core.rows import Rows
+from truefit._core.task import Ask, FitTask
+from truefit._solvers.plain import fit_plain
 from truefit.testing.solver_contract import SolverCase, assert_equal_answers
 
 BOTH = ("predict", "predict_proba")

@@ -8,8 +8,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from truefit import AgghooClassifier, AgghooRegressor, Engine, assess
-from truefit.solvers.boosting_stages import BoostingStagesSolver
-from truefit.solvers.plain import PlainSolver, fit_plain
+from truefit._solvers.boosting_stages import BoostingStagesSolver
+from truefit._solvers.plain import PlainSolver, fit_plain
 from truefit.testing.solver_contract import SolverCase, SolverContract
 
 RNG = np.random.default_rng(0)

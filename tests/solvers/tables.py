@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import strategies as st
 from tests.solvers.label_case import assert_sweep_equals_plain, sweep_fits
 
-from truefit.core.data import Data
-from truefit.core.rows import Rows
+from truefit._core.data import Data
+from truefit._core.rows import Rows
 
 
 def offsets(X, rng):

@@ -11,7 +11,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler, TargetEncoder
 from sklearn.utils import all_estimators
 
-from truefit.solvers.blind_steps import BLIND, is_blind
+from truefit._solvers.blind_steps import BLIND, is_blind
 
 SKLEARN = dict(all_estimators(type_filter="transformer"))
 TEXTS = ["a rose", "is a rose", "is a", "daisy"] * 5

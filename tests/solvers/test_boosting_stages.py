@@ -19,12 +19,12 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from truefit.core.data import Data
-from truefit.core.key import Keys
-from truefit.core.rows import Rows
-from truefit.core.task import Ask, FitTask
-from truefit.solvers.boosting_stages import AUTO_STOPPING_ROWS, BoostingStagesSolver
-from truefit.solvers.plain import PlainSolver, fit_plain
+from truefit._core.data import Data
+from truefit._core.identity import Keys
+from truefit._core.rows import Rows
+from truefit._core.task import Ask, FitTask
+from truefit._solvers.boosting_stages import AUTO_STOPPING_ROWS, BoostingStagesSolver
+from truefit._solvers.plain import PlainSolver, fit_plain
 from truefit.testing.solver_contract import SolverCase, SolverContract
 
 ALL = ("predict", "predict_proba", "decision_function")
@@ -289,7 +289,7 @@ def test_rows_are_predicted_on_in_blocks(monkeypatch):
     asks = (Ask(Rows.all(data.n)), Ask(Rows.all(data.n), "predict_proba"))
     [job] = BoostingStagesSolver().claim(fits_of(data, trees(GradientBoostingClassifier), asks), data)
     whole = [answer.values for outcome in job.run(data) for answer in outcome.answers]
-    monkeypatch.setattr("truefit.solvers.plain.BLOCK_BYTES", 7 * data.row_bytes)
+    monkeypatch.setattr("truefit._solvers.plain.BLOCK_BYTES", 7 * data.row_bytes)
     parts = [answer.values for outcome in job.run(data) for answer in outcome.answers]
     for one, other in zip(whole, parts, strict=True):
         assert one.tobytes() == other.tobytes()

@@ -5,14 +5,14 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.dummy import DummyRegressor
 
 from truefit import Engine, assess
-from truefit.core.data import Data
-from truefit.core.job import Job
-from truefit.core.key import Keys
-from truefit.core.rows import Rows
-from truefit.core.stages import AtStage
-from truefit.core.task import Ask, FitTask
-from truefit.solvers.brought import BroughtSolver, brought_by
-from truefit.solvers.plain import PlainSolver, fit_plain
+from truefit._core.data import Data
+from truefit._core.identity import Keys
+from truefit._core.protocols import Job
+from truefit._core.rows import Rows
+from truefit._core.stages import AtStage
+from truefit._core.task import Ask, FitTask
+from truefit._solvers.brought import BroughtSolver, brought_by
+from truefit._solvers.plain import PlainSolver, fit_plain
 
 
 class MeanSolver:

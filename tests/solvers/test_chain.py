@@ -9,7 +9,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from truefit.solvers.chain import chain_of, last_of, put_together, rest_of
+from truefit._solvers.chain import chain_of, last_of, put_together, rest_of
 
 TREE = DecisionTreeClassifier()
 

@@ -14,14 +14,14 @@ from tests.solvers.label_case import numbers
 from tests.solvers.left_out_case import assert_equals_plain, classed, loo_case, loo_fits
 from tests.solvers.tables import troubled_tables
 
-from truefit.core.data import Data
-from truefit.core.rows import Rows
-from truefit.solvers.centroid_loo import CentroidLooSolver
-from truefit.solvers.class_loo import LabelledTable
-from truefit.solvers.discriminant_loo import DiscriminantLooSolver
-from truefit.solvers.naive_bayes_loo import NaiveBayesLooSolver
-from truefit.solvers.plain import PlainSolver
-from truefit.solvers.quadratic_loo import QuadraticLooSolver
+from truefit._core.data import Data
+from truefit._core.rows import Rows
+from truefit._solvers.centroid_loo import CentroidLooSolver
+from truefit._solvers.class_loo import LabelledTable
+from truefit._solvers.discriminant_loo import DiscriminantLooSolver
+from truefit._solvers.naive_bayes_loo import NaiveBayesLooSolver
+from truefit._solvers.plain import PlainSolver
+from truefit._solvers.quadratic_loo import QuadraticLooSolver
 from truefit.testing.solver_contract import SolverContract
 
 
@@ -187,7 +187,7 @@ def test_rows_asked_for_may_be_some():
 
 
 def test_work_is_done_in_stretches(monkeypatch):
-    monkeypatch.setattr("truefit.solvers.class_loo.WORK_BYTES", 8 * 2 * 3 * 7)
+    monkeypatch.setattr("truefit._solvers.class_loo.WORK_BYTES", 8 * 2 * 3 * 7)
     X, y = numbers(40, 3)
     for solver, estimator in SOLVERS.values():
         assert assert_equals_plain(solver, Data(X, y, task="classification"), estimator) == 40

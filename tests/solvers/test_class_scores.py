@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import softmax
 
-from truefit.solvers.class_scores import ClassScores
+from truefit._solvers.class_scores import ClassScores
 
 EXACT = np.array([0.0])
 

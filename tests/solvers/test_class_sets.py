@@ -15,14 +15,14 @@ from tests.solvers.left_out_case import classed
 from tests.solvers.sets_case import DESIGNS, assert_sets_equal_plain, every_design, sets_case, sets_fits
 from tests.solvers.tables import troubled_tables
 
-from truefit.core.data import Data
-from truefit.solvers.centroid_sets import CentroidSetsSolver
-from truefit.solvers.count_bayes_sets import CountBayesSetsSolver
-from truefit.solvers.discriminant_sets import DiscriminantSetsSolver
-from truefit.solvers.naive_bayes_sets import NaiveBayesSetsSolver
-from truefit.solvers.plain import PlainSolver
-from truefit.solvers.quadratic_sets import QuadraticSetsSolver
-from truefit.solvers.scored_sets import WIDEST
+from truefit._core.data import Data
+from truefit._solvers.centroid_sets import CentroidSetsSolver
+from truefit._solvers.count_bayes_sets import CountBayesSetsSolver
+from truefit._solvers.discriminant_sets import DiscriminantSetsSolver
+from truefit._solvers.naive_bayes_sets import NaiveBayesSetsSolver
+from truefit._solvers.plain import PlainSolver
+from truefit._solvers.quadratic_sets import QuadraticSetsSolver
+from truefit._solvers.scored_sets import WIDEST
 from truefit.testing.solver_contract import SolverContract
 
 

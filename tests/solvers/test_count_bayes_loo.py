@@ -8,9 +8,9 @@ from sklearn.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, Multin
 from tests.solvers.label_case import numbers
 from tests.solvers.left_out_case import assert_equals_plain, loo_case
 
-from truefit.core.data import Data
-from truefit.solvers.count_bayes_loo import CountBayesLooSolver
-from truefit.solvers.plain import PlainSolver
+from truefit._core.data import Data
+from truefit._solvers.count_bayes_loo import CountBayesLooSolver
+from truefit._solvers.plain import PlainSolver
 from truefit.testing.solver_contract import SolverContract
 
 KINDS = (MultinomialNB, ComplementNB, BernoulliNB)

@@ -8,10 +8,10 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticD
 from tests.solvers.label_case import assert_sweep_equals_plain, flipped, label_case, numbers, sweep_fits
 from tests.solvers.tables import sweeps, troubled_tables
 
-from truefit.core.data import Data
-from truefit.core.rows import Rows
-from truefit.solvers.discriminant import DiscriminantSolver
-from truefit.solvers.plain import PlainSolver
+from truefit._core.data import Data
+from truefit._core.rows import Rows
+from truefit._solvers.discriminant import DiscriminantSolver
+from truefit._solvers.plain import PlainSolver
 from truefit.testing.solver_contract import SolverContract
 
 BOTH = ("predict", "predict_proba")

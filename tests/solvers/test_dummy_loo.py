@@ -6,9 +6,9 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from tests.solvers.label_case import numbers
 from tests.solvers.left_out_case import assert_equals_plain, loo_case
 
-from truefit.core.data import Data
-from truefit.solvers.dummy_loo import DummyLooSolver
-from truefit.solvers.plain import PlainSolver
+from truefit._core.data import Data
+from truefit._solvers.dummy_loo import DummyLooSolver
+from truefit._solvers.plain import PlainSolver
 from truefit.testing.solver_contract import SolverContract
 
 

@@ -6,9 +6,9 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from tests.solvers.label_case import numbers
 from tests.solvers.sets_case import DESIGNS, assert_sets_equal_plain, every_design, sets_case
 
-from truefit.core.data import Data
-from truefit.solvers.dummy_sets import DummySetsSolver
-from truefit.solvers.plain import PlainSolver
+from truefit._core.data import Data
+from truefit._solvers.dummy_sets import DummySetsSolver
+from truefit._solvers.plain import PlainSolver
 from truefit.testing.solver_contract import SolverContract
 
 

@@ -3,11 +3,11 @@ from sklearn.ensemble import BaggingRegressor
 from sklearn.linear_model import Ridge
 from sklearn.tree import DecisionTreeRegressor
 
-from truefit.core.data import Data
-from truefit.core.key import Keys
-from truefit.core.rows import Rows
-from truefit.core.task import FitTask
-from truefit.solvers.families import Families
+from truefit._core.data import Data
+from truefit._core.identity import Keys
+from truefit._core.rows import Rows
+from truefit._core.task import FitTask
+from truefit._solvers.families import Families
 
 
 class OwnRidge(Ridge):

@@ -17,9 +17,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from truefit import Engine, assess
-from truefit.core.data import Data
-from truefit.solvers.forest_sizes import ForestSizesSolver
-from truefit.solvers.plain import PlainSolver, fit_plain
+from truefit._core.data import Data
+from truefit._solvers.forest_sizes import ForestSizesSolver
+from truefit._solvers.plain import PlainSolver, fit_plain
 from truefit.testing.solver_contract import SolverCase, SolverContract
 
 XD, yd = (part[:90] for part in load_diabetes(return_X_y=True))

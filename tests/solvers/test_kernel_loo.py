@@ -21,9 +21,9 @@ from sklearn.kernel_ridge import KernelRidge
 from tests.solvers.left_out_case import assert_equals_plain, loo_case
 from tests.solvers.tables import troubled_tables
 
-from truefit.core.data import Data
-from truefit.solvers.kernel_loo import InverseKernel, KernelLooSolver
-from truefit.solvers.plain import PlainSolver
+from truefit._core.data import Data
+from truefit._solvers.kernel_loo import InverseKernel, KernelLooSolver
+from truefit._solvers.plain import PlainSolver
 from truefit.testing.solver_contract import SolverContract
 
 

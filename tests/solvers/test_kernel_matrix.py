@@ -8,7 +8,7 @@ from scipy.linalg.blas import ddot
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
-from truefit.solvers.kernel_matrix import Kernel, kernel_of, norms
+from truefit._solvers.kernel_matrix import Kernel, kernel_of, norms
 
 
 def kernels(columns):

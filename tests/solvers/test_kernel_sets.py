@@ -12,11 +12,11 @@ from sklearn.kernel_ridge import KernelRidge
 from tests.solvers.sets_case import assert_sets_equal_plain, bootstrap, curve, folds, sets_case, sets_fits, triangle
 from tests.solvers.tables import troubled_tables
 
-from truefit.core.data import Data
-from truefit.core.rows import Rows
-from truefit.core.task import Ask
-from truefit.solvers.kernel_sets import KernelSetsSolver
-from truefit.solvers.plain import PlainSolver
+from truefit._core.data import Data
+from truefit._core.rows import Rows
+from truefit._core.task import Ask
+from truefit._solvers.kernel_sets import KernelSetsSolver
+from truefit._solvers.plain import PlainSolver
 from truefit.testing.solver_contract import SolverContract
 
 ALONE = ("predict",)

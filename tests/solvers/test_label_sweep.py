@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truefit.core.data import Data
-from truefit.core.rows import Rows
-from truefit.core.task import Fit
-from truefit.solvers.label_sweep import all_coded, classes_for, coded, label_sweeps
+from truefit._core.data import Data
+from truefit._core.rows import Rows
+from truefit._core.task import Fit
+from truefit._solvers.label_sweep import all_coded, classes_for, coded, label_sweeps
 
 
 def fits_with(*vectors):
@@ -21,7 +21,7 @@ def test_sums_by_class(classes, n, columns, stretch):
     vectors = [rng.permutation(data.y) for _ in range(3)]
     [sweep] = label_sweeps(fits_with(*vectors), data, np.arange(data.n))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("truefit.solvers.label_sweep.STRETCH", stretch)
+        patch.setattr("truefit._solvers.label_sweep.STRETCH", stretch)
         sums, doubled = sweep.sums(table, 2 * table)
     np.testing.assert_array_equal(doubled, 2 * sums)
     assert sums.shape == (len(np.unique(data.y)), 3, columns)

@@ -11,13 +11,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import ElasticNet, Lasso, MultiTaskLasso
 from tests.solvers.tables import troubled_tables
 
-from truefit.core.data import Data
-from truefit.core.key import Keys
-from truefit.core.rows import Rows
-from truefit.core.task import Ask, FitTask
-from truefit.solvers import all_solvers
-from truefit.solvers.lasso_path import LassoPathSolver
-from truefit.solvers.plain import PlainSolver, fit_plain
+from truefit._core.data import Data
+from truefit._core.identity import Keys
+from truefit._core.rows import Rows
+from truefit._core.task import Ask, FitTask
+from truefit._solvers import all_solvers
+from truefit._solvers.lasso_path import LassoPathSolver
+from truefit._solvers.plain import PlainSolver, fit_plain
 from truefit.testing.solver_contract import SolverCase, SolverContract
 
 X, y = (part[:100] for part in load_diabetes(return_X_y=True))

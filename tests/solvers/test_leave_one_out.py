@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression, Ridge
 
-from truefit.solvers.leave_one_out import Conditioning, Elements, LeaveOneOut, Norms, accurate_mean, ordinary
-from truefit.solvers.linear_loo import problem_of
-from truefit.solvers.rounding import TOLERANCE
+from truefit._solvers.leave_one_out import Conditioning, Elements, LeaveOneOut, Norms, accurate_mean, ordinary
+from truefit._solvers.linear_loo import problem_of
+from truefit._solvers.rounding import TOLERANCE
 
 
 def refitted(X, y, estimator, rows):

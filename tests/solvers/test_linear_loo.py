@@ -11,14 +11,14 @@ from sklearn.linear_model import Lasso, LinearRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from truefit.core.data import Data
-from truefit.core.key import Keys
-from truefit.core.rows import Rows
-from truefit.core.task import Ask, FitTask
-from truefit.solvers import all_solvers
-from truefit.solvers.left_out import SMALLEST_GROUP
-from truefit.solvers.linear_loo import LinearLooSolver, problem_of
-from truefit.solvers.plain import PlainSolver, fit_plain
+from truefit._core.data import Data
+from truefit._core.identity import Keys
+from truefit._core.rows import Rows
+from truefit._core.task import Ask, FitTask
+from truefit._solvers import all_solvers
+from truefit._solvers.left_out import SMALLEST_GROUP
+from truefit._solvers.linear_loo import LinearLooSolver, problem_of
+from truefit._solvers.plain import PlainSolver, fit_plain
 from truefit.testing.solver_contract import SolverCase, SolverContract, assert_equal_answers
 
 

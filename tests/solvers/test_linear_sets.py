@@ -11,9 +11,9 @@ from sklearn.preprocessing import StandardScaler
 from tests.solvers.sets_case import DESIGNS, assert_sets_equal_plain, every_design, folds, sets_case, sets_fits
 from tests.solvers.tables import troubled_tables
 
-from truefit.core.data import Data
-from truefit.solvers.linear_sets import MOST_COLUMNS, LinearSetsSolver
-from truefit.solvers.plain import PlainSolver, fit_plain
+from truefit._core.data import Data
+from truefit._solvers.linear_sets import MOST_COLUMNS, LinearSetsSolver
+from truefit._solvers.plain import PlainSolver, fit_plain
 from truefit.testing.solver_contract import SolverContract
 
 ALONE = ("predict",)

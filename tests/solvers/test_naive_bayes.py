@@ -10,11 +10,11 @@ from sklearn.naive_bayes import BernoulliNB, GaussianNB
 from tests.solvers.label_case import assert_sweep_equals_plain, flipped, label_case, numbers, sweep_fits
 from tests.solvers.tables import sweeps, troubled_tables
 
-from truefit.core.data import Data
-from truefit.core.rows import Rows
-from truefit.core.task import Ask
-from truefit.solvers.naive_bayes import NaiveBayesSolver
-from truefit.solvers.plain import PlainSolver
+from truefit._core.data import Data
+from truefit._core.rows import Rows
+from truefit._core.task import Ask
+from truefit._solvers.naive_bayes import NaiveBayesSolver
+from truefit._solvers.plain import PlainSolver
 from truefit.testing.solver_contract import SolverContract
 
 BOTH = ("predict", "predict_proba")
@@ -134,9 +134,9 @@ def test_rows_may_be_trained_on_twice_and_asked_about_in_parts(monkeypatch):
     train = Rows.of([*range(30), *range(10, 30), 31])
     fits = sweep_fits(data, GaussianNB(), [None, *flipped(y)], BOTH, train=train, asked=Rows.of(range(5, 60)))
     assert set(assert_sweep_equals_plain(NaiveBayesSolver(), fits, data)) == {"naive bayes"}
-    monkeypatch.setattr("truefit.solvers.plain.BLOCK_BYTES", 7 * data.row_bytes)
-    monkeypatch.setattr("truefit.solvers.label_sweep.STRETCH", 4)
-    monkeypatch.setattr("truefit.solvers.scored.WORK_BYTES", 1)
+    monkeypatch.setattr("truefit._solvers.plain.BLOCK_BYTES", 7 * data.row_bytes)
+    monkeypatch.setattr("truefit._solvers.label_sweep.STRETCH", 4)
+    monkeypatch.setattr("truefit._solvers.scored.WORK_BYTES", 1)
     assert set(assert_sweep_equals_plain(NaiveBayesSolver(), fits, data)) == {"naive bayes"}
 
 

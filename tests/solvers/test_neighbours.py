@@ -9,12 +9,12 @@ from scipy import sparse
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor, RadiusNeighborsClassifier
 from tests.solvers.label_case import assert_same_bits, flipped, label_case, numbers, sweep_fits
 
-from truefit.core.data import Data
-from truefit.core.key import Keys
-from truefit.core.rows import Rows
-from truefit.core.task import Ask, FitTask
-from truefit.solvers.neighbours import NeighboursSolver
-from truefit.solvers.plain import PlainSolver
+from truefit._core.data import Data
+from truefit._core.identity import Keys
+from truefit._core.rows import Rows
+from truefit._core.task import Ask, FitTask
+from truefit._solvers.neighbours import NeighboursSolver
+from truefit._solvers.plain import PlainSolver
 from truefit.testing.solver_contract import SolverContract
 
 BOTH = ("predict", "predict_proba")
@@ -224,5 +224,5 @@ def test_one_search_answers_all_numbers_of_neighbours(monkeypatch):
 def test_neighbours_are_found_in_blocks(rows, monkeypatch):
     X, y = numbers()
     data = Data(X, y, task="classification")
-    monkeypatch.setattr("truefit.solvers.plain.BLOCK_BYTES", rows * data.row_bytes)
+    monkeypatch.setattr("truefit._solvers.plain.BLOCK_BYTES", rows * data.row_bytes)
     assert_same_bits(NeighboursSolver(), sweep_fits(data, KNeighborsClassifier(), [None, *flipped(y)], BOTH), data)

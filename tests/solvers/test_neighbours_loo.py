@@ -11,9 +11,9 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor, RadiusN
 from tests.solvers.label_case import numbers
 from tests.solvers.left_out_case import BOTH, assert_equals_plain, loo_case, loo_fits
 
-from truefit.core.data import Data
-from truefit.solvers.neighbours_loo import NeighboursLooSolver
-from truefit.solvers.plain import PlainSolver, fit_plain
+from truefit._core.data import Data
+from truefit._solvers.neighbours_loo import NeighboursLooSolver
+from truefit._solvers.plain import PlainSolver, fit_plain
 from truefit.testing.solver_contract import SolverContract
 
 

@@ -13,8 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from truefit import Engine, assess
-from truefit.solvers.network_epochs import NetworkEpochsSolver
-from truefit.solvers.plain import PlainSolver, fit_plain
+from truefit._solvers.network_epochs import NetworkEpochsSolver
+from truefit._solvers.plain import PlainSolver, fit_plain
 from truefit.testing.solver_contract import SolverCase, SolverContract
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -7,10 +7,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 from truefit import Engine, assess
-from truefit.core.errors import InvalidInput
-from truefit.core.outcome import Answer, Outcome
-from truefit.solvers.opt_in import ApartStore
-from truefit.stores.memory import MemoryStore
+from truefit._core.errors import InvalidInput
+from truefit._core.outcome import Outcome, Predictions
+from truefit._solvers.opt_in import ApartStore
+from truefit._stores.memory import MemoryStore
 from truefit.testing import StoreContract
 
 RNG = np.random.default_rng(0)
@@ -28,7 +28,7 @@ class TestApartStore(StoreContract):
 
 def outcome(value, solver, rows):
     tokens = np.array([[row, 0] for row in rows], dtype=np.uint64)
-    return Outcome("a" * 32, (Answer("predict", tokens, np.full(len(rows), value)),), solver=solver)
+    return Outcome("a" * 32, (Predictions("predict", tokens, np.full(len(rows), value)),), solver=solver)
 
 
 def test_what_is_nearly_exact_is_not_found_by_others():

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from truefit.solvers.parameters import are_priors, is_seed, is_size, is_switch
+from truefit._solvers.parameters import are_priors, is_seed, is_size, is_switch
 
 
 @pytest.mark.parametrize(

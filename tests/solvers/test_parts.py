@@ -21,13 +21,13 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncod
 from sklearn.tree import DecisionTreeClassifier
 
 from truefit import Engine, assess
-from truefit.core.data import Data
-from truefit.core.key import Keys
-from truefit.core.rows import Rows
-from truefit.core.task import Ask, FitTask
-from truefit.solvers.parts import has_parts, part_names
-from truefit.solvers.plain import PlainSolver, fit_plain
-from truefit.solvers.prefixes import PrefixSolver
+from truefit._core.data import Data
+from truefit._core.identity import Keys
+from truefit._core.rows import Rows
+from truefit._core.task import Ask, FitTask
+from truefit._solvers.parts import has_parts, part_names
+from truefit._solvers.plain import PlainSolver, fit_plain
+from truefit._solvers.prefixes import PrefixSolver
 from truefit.testing.solver_contract import assert_equal_answers
 
 rng = np.random.default_rng(0)

@@ -14,13 +14,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
-from truefit.core.data import Data
-from truefit.core.job import Job
-from truefit.core.key import Keys
-from truefit.core.outcome import Outcome
-from truefit.core.rows import Rows
-from truefit.core.task import Ask, FitTask
-from truefit.solvers.plain import PlainSolver, fit_plain, or_plain
+from truefit._core.data import Data
+from truefit._core.identity import Keys
+from truefit._core.outcome import Outcome
+from truefit._core.protocols import Job
+from truefit._core.rows import Rows
+from truefit._core.task import Ask, FitTask
+from truefit._solvers.plain import PlainSolver, fit_plain, or_plain
 from truefit.testing.solver_contract import SolverCase, SolverContract
 
 X = np.random.default_rng(0).normal(size=(30, 3))

@@ -34,14 +34,14 @@ from sklearn.tree import DecisionTreeClassifier
 from skrub import TableVectorizer, tabular_pipeline
 from tests.solvers.label_case import flipped, label_case, numbers, sweep_fits
 
-from truefit.core.data import Data
-from truefit.core.key import Keys
-from truefit.core.rows import Rows
-from truefit.core.task import Ask, FitTask
-from truefit.solvers import all_solvers
-from truefit.solvers.naive_bayes import NaiveBayesSolver
-from truefit.solvers.plain import PlainSolver, fit_plain
-from truefit.solvers.prefixes import MOST, MOST_KEPT, PrefixSolver
+from truefit._core.data import Data
+from truefit._core.identity import Keys
+from truefit._core.rows import Rows
+from truefit._core.task import Ask, FitTask
+from truefit._solvers import all_solvers
+from truefit._solvers.naive_bayes import NaiveBayesSolver
+from truefit._solvers.plain import PlainSolver, fit_plain
+from truefit._solvers.prefixes import MOST, MOST_KEPT, PrefixSolver
 from truefit.testing.solver_contract import SolverCase, SolverContract, assert_equal_answers
 
 BOTH = ("predict", "predict_proba")
@@ -320,8 +320,8 @@ def test_rows_are_transformed_in_blocks_and_kept_while_there_is_room(monkeypatch
     for room, transformed in ((1 << 20, 3), (0, 6)):  # three blocks, for one candidate or for each of them
         data = usual_data()
         fits = pipeline_fits(data, [make_pipeline(Counting(), PCA(3), tree(k)) for k in (1, 2)], BOTH)
-        monkeypatch.setattr("truefit.solvers.plain.BLOCK_BYTES", 20 * data.row_bytes)
-        monkeypatch.setattr("truefit.solvers.fitted_steps.KEPT_BYTES", room)
+        monkeypatch.setattr("truefit._solvers.plain.BLOCK_BYTES", 20 * data.row_bytes)
+        monkeypatch.setattr("truefit._solvers.fitted_steps.KEPT_BYTES", room)
         [job] = solver().claim(fits, data)
         Counting.asked = 0
         outcomes = job.run(data)
@@ -355,14 +355,14 @@ def test_steps_that_look_at_labels_are_fitted_for_each_of_them():
 
 
 def test_steps_are_let_go_with_their_table_and_where_there_is_no_room(monkeypatch):
-    from truefit.solvers import prefixes
+    from truefit._solvers import prefixes
 
     data, others = usual_data(), usual_data()
     pipelines = [make_pipeline(Counting(), tree(k + 1)) for k in range(2)]
     trains = [Rows.of(range(30)), Rows.of(range(35))]
     jobs = [job for rows in trains for job in solver().claim(pipeline_fits(data, pipelines, train=rows), data)]
     for room, fitted in ((1 << 20, 2), (0, 4)):
-        monkeypatch.setattr("truefit.solvers.fitted_steps.HELD_BYTES", room)
+        monkeypatch.setattr("truefit._solvers.fitted_steps.HELD_BYTES", room)
         prefixes._recent._tables.clear()
         Counting.fitted = 0
         for job in (*jobs, *jobs):

@@ -1,6 +1,6 @@
-from truefit.core.rows import Rows
-from truefit.core.task import Ask, Fit
-from truefit.solvers.questions import questions
+from truefit._core.rows import Rows
+from truefit._core.task import Ask, Fit
+from truefit._solvers.questions import questions
 
 
 def fit(*asks):

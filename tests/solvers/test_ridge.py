@@ -18,12 +18,12 @@ from tests.solvers.label_case import (
 )  # fmt: skip
 from tests.solvers.tables import sweeps, troubled_tables
 
-from truefit.core.data import Data
-from truefit.core.key import Keys
-from truefit.core.rows import Rows
-from truefit.core.task import Ask, FitTask
-from truefit.solvers.plain import PlainSolver, fit_plain
-from truefit.solvers.ridge import RidgeSolver
+from truefit._core.data import Data
+from truefit._core.identity import Keys
+from truefit._core.rows import Rows
+from truefit._core.task import Ask, FitTask
+from truefit._solvers.plain import PlainSolver, fit_plain
+from truefit._solvers.ridge import RidgeSolver
 from truefit.testing.solver_contract import SolverContract, assert_equal_answers
 
 BOTH = ("predict", "decision_function")

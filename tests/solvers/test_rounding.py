@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truefit.solvers.rounding import UNIT, column_growth, column_ranges, column_sizes, exact_sums, growth
+from truefit._solvers.rounding import UNIT, column_growth, column_ranges, column_sizes, exact_sums, growth
 
 
 @given(st.integers(1, 700), st.integers(1, 600), st.booleans())

@@ -9,12 +9,12 @@ from sklearn.naive_bayes import GaussianNB
 from tests.solvers.label_case import flipped, numbers
 from tests.solvers.sets_case import bootstrap, curve, folds, sets_fits
 
-from truefit.core.data import Data
-from truefit.core.rows import Rows
-from truefit.solvers import all_solvers
-from truefit.solvers.linear_sets import LinearSetsSolver
-from truefit.solvers.naive_bayes_sets import NaiveBayesSetsSolver
-from truefit.solvers.row_sets import SMALLEST_GROUP, RowSets
+from truefit._core.data import Data
+from truefit._core.rows import Rows
+from truefit._solvers import all_solvers
+from truefit._solvers.linear_sets import LinearSetsSolver
+from truefit._solvers.naive_bayes_sets import NaiveBayesSetsSolver
+from truefit._solvers.row_sets import SMALLEST_GROUP, RowSets
 
 
 @pytest.fixture
@@ -92,8 +92,8 @@ def test_parts_of_the_sets_give_the_same_answers(data, rng, monkeypatch):
     fits = sets_fits(data, [GaussianNB(), GaussianNB(var_smoothing=0.1)], bootstrap(data.n, rng))
     [job] = NaiveBayesSetsSolver().claim(fits, data)
     whole = job.run(data)
-    monkeypatch.setattr("truefit.solvers.row_sets.WORK_BYTES", 8 * data.n * 2)
-    monkeypatch.setattr("truefit.solvers.questions.BATCH_ROWS", 30)
+    monkeypatch.setattr("truefit._solvers.row_sets.WORK_BYTES", 8 * data.n * 2)
+    monkeypatch.setattr("truefit._solvers.questions.BATCH_ROWS", 30)
     parts = job.run(data)
     for fit, one, other in zip(fits, whole, parts, strict=True):
         for ask in fit.asks:
@@ -106,7 +106,7 @@ def test_parts_of_the_sets_give_the_same_answers(data, rng, monkeypatch):
 
 def test_too_large_a_table_is_fitted_plainly(data, rng, monkeypatch):
     [job] = NaiveBayesSetsSolver().claim(sets_fits(data, [GaussianNB()], folds(data.n, rng)), data)
-    monkeypatch.setattr("truefit.solvers.row_sets.TABLE_BYTES", 100)
+    monkeypatch.setattr("truefit._solvers.row_sets.TABLE_BYTES", 100)
     assert {outcome.solver for outcome in job.run(data)} == {"plain"}
 
 

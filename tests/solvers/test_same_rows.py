@@ -10,13 +10,13 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 from tests.solvers.label_case import flipped, numbers, sweep_fits
 
-from truefit.core.data import Data
-from truefit.core.key import Keys
-from truefit.core.rows import Rows
-from truefit.core.task import Ask, FitTask
-from truefit.solvers import all_solvers
-from truefit.solvers.naive_bayes import NaiveBayesSolver
-from truefit.solvers.same_rows import as_floats, full_precision
+from truefit._core.data import Data
+from truefit._core.identity import Keys
+from truefit._core.rows import Rows
+from truefit._core.task import Ask, FitTask
+from truefit._solvers import all_solvers
+from truefit._solvers.naive_bayes import NaiveBayesSolver
+from truefit._solvers.same_rows import as_floats, full_precision
 
 
 def usual():
@@ -54,10 +54,10 @@ def test_models_that_are_there_or_wanted_are_left_alone():
 
 def test_labels_of_a_job_take_a_bounded_amount_of_memory(monkeypatch):
     data, fits = usual()
-    monkeypatch.setattr("truefit.solvers.same_rows.LABEL_BYTES", 2 * data.n)
+    monkeypatch.setattr("truefit._solvers.same_rows.LABEL_BYTES", 2 * data.n)
     assert [len(job.fits) for job in NaiveBayesSolver().claim(fits, data)] == [2, 2]
     monkeypatch.setattr(NaiveBayesSolver, "most", 3)
-    monkeypatch.setattr("truefit.solvers.same_rows.LABEL_BYTES", 100 * data.n)
+    monkeypatch.setattr("truefit._solvers.same_rows.LABEL_BYTES", 100 * data.n)
     assert [len(job.fits) for job in NaiveBayesSolver().claim(fits, data)] == [3, 1]
 
 

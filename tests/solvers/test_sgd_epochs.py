@@ -10,12 +10,12 @@ from sklearn.datasets import load_diabetes, load_wine
 from sklearn.linear_model import Perceptron, SGDClassifier, SGDRegressor
 from sklearn.preprocessing import scale
 
-from truefit.core.key import Keys
-from truefit.core.rows import Rows
-from truefit.core.task import Ask, FitTask
-from truefit.solvers import all_solvers
-from truefit.solvers.plain import PlainSolver, fit_plain
-from truefit.solvers.sgd_epochs import SgdEpochsSolver
+from truefit._core.identity import Keys
+from truefit._core.rows import Rows
+from truefit._core.task import Ask, FitTask
+from truefit._solvers import all_solvers
+from truefit._solvers.plain import PlainSolver, fit_plain
+from truefit._solvers.sgd_epochs import SgdEpochsSolver
 from truefit.testing.solver_contract import SolverCase, SolverContract
 
 XD, yd = (part[:60] for part in load_diabetes(return_X_y=True))

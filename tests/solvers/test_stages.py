@@ -10,14 +10,14 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from truefit.core.data import Data
-from truefit.core.errors import InvalidEstimator
-from truefit.core.key import Keys
-from truefit.core.rows import Rows
-from truefit.core.stages import AtStage, offers_stages, run_stages, snapshot
-from truefit.core.task import Ask, FitTask, Keep
-from truefit.solvers.plain import PlainSolver, fit_plain
-from truefit.solvers.stages import StagesSolver
+from truefit._core.data import Data
+from truefit._core.errors import InvalidEstimator
+from truefit._core.identity import Keys
+from truefit._core.rows import Rows
+from truefit._core.stages import AtStage, offers_stages, run_stages, snapshot
+from truefit._core.task import Ask, FitTask, Keep
+from truefit._solvers.plain import PlainSolver, fit_plain
+from truefit._solvers.stages import StagesSolver
 from truefit.testing.solver_contract import SolverCase, SolverContract
 
 rng = np.random.default_rng(0)

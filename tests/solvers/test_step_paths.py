@@ -15,14 +15,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from truefit import Engine, assess
-from truefit.core.data import Data
-from truefit.core.key import Keys
-from truefit.core.rows import Rows
-from truefit.core.task import Ask, FitTask
-from truefit.solvers import all_solvers
-from truefit.solvers.plain import PlainSolver, fit_plain
-from truefit.solvers.prefixes import PrefixSolver
-from truefit.solvers.step_paths import StepPathSolver
+from truefit._core.data import Data
+from truefit._core.identity import Keys
+from truefit._core.rows import Rows
+from truefit._core.task import Ask, FitTask
+from truefit._solvers import all_solvers
+from truefit._solvers.plain import PlainSolver, fit_plain
+from truefit._solvers.prefixes import PrefixSolver
+from truefit._solvers.step_paths import StepPathSolver
 from truefit.testing.solver_contract import SolverCase, SolverContract
 
 XD, yd = (part[:90] for part in load_diabetes(return_X_y=True))

@@ -11,10 +11,10 @@ from sklearn.svm import SVC, LinearSVC, NuSVC
 from tests.solvers.label_case import assert_sweep_equals_plain, flipped, label_case, numbers, sweep_fits
 from tests.solvers.tables import sweeps, troubled_tables
 
-from truefit.core.data import Data
-from truefit.core.rows import Rows
-from truefit.solvers.plain import PlainSolver, fit_plain
-from truefit.solvers.support_vectors import SupportVectorsSolver
+from truefit._core.data import Data
+from truefit._core.rows import Rows
+from truefit._solvers.plain import PlainSolver, fit_plain
+from truefit._solvers.support_vectors import SupportVectorsSolver
 from truefit.testing.solver_contract import SolverContract
 
 BOTH = ("predict", "decision_function")
@@ -89,7 +89,7 @@ def test_machines_are_those_of_plain_fitting_bit_for_bit(estimator, classes, mon
     machines = []
     made = SupportVectorsSolver.replies.__globals__["Machine"]
     monkeypatch.setattr(
-        "truefit.solvers.support_vectors.Machine", lambda *args: machines.append(made(*args)) or machines[-1]
+        "truefit._solvers.support_vectors.Machine", lambda *args: machines.append(made(*args)) or machines[-1]
     )
     fits = sweep_fits(data, estimator, [None, *flipped(y)], BOTH)
     [job] = SupportVectorsSolver().claim(fits, data)
@@ -115,9 +115,9 @@ def test_decisions_near_zero_are_the_models_own(monkeypatch):
     X, y = numbers(n=100)
     data = Data(X, y, task="classification")
     fits = sweep_fits(data, SVC(), [None, *flipped(y)], BOTH)
-    monkeypatch.setattr("truefit.solvers.support_vectors.MARGIN", 1e9)  # as if nearly all were in doubt
+    monkeypatch.setattr("truefit._solvers.support_vectors.MARGIN", 1e9)  # as if nearly all were in doubt
     assert set(assert_sweep_equals_plain(SupportVectorsSolver(), fits, data)) == {"support vectors"}
-    monkeypatch.setattr("truefit.solvers.support_vectors.Machine.model", lambda self: 1 / 0)
+    monkeypatch.setattr("truefit._solvers.support_vectors.Machine.model", lambda self: 1 / 0)
     [job] = SupportVectorsSolver().claim(fits, data)
     assert {outcome.solver for outcome in job.run(data)} == {"plain"}
 
@@ -126,14 +126,14 @@ def test_a_matrix_that_takes_too_much_memory_is_not_made(monkeypatch):
     X, y = numbers()
     data = Data(X, y, task="classification")
     fits = sweep_fits(data, SVC(), [None, *flipped(y)])
-    monkeypatch.setattr("truefit.solvers.support_vectors.MATRIX_BYTES", 8 * 60 * 60 - 1)
+    monkeypatch.setattr("truefit._solvers.support_vectors.MATRIX_BYTES", 8 * 60 * 60 - 1)
     assert SupportVectorsSolver().claim(fits, data) == []
 
 
 def test_rows_are_decided_on_in_blocks(monkeypatch):
     X, y = numbers(n=90, classes=3)
     data = Data(X, y, task="classification")
-    monkeypatch.setattr("truefit.solvers.support_vectors.WORK_BYTES", 8 * 60 * 7)
+    monkeypatch.setattr("truefit._solvers.support_vectors.WORK_BYTES", 8 * 60 * 7)
     fits = sweep_fits(data, SVC(), [None, *flipped(y)], BOTH, Rows.of(range(60)), Rows.of(range(30, 90)))
     assert set(assert_sweep_equals_plain(SupportVectorsSolver(), fits, data)) == {"support vectors"}
 

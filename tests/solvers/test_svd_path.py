@@ -7,13 +7,13 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 
 from truefit import Engine, assess
-from truefit.core.data import Data
-from truefit.core.key import Keys
-from truefit.core.rows import Rows
-from truefit.core.task import Ask, FitTask
-from truefit.solvers.plain import PlainSolver
-from truefit.solvers.prefixes import PrefixSolver
-from truefit.solvers.svd_path import SvdPathSolver
+from truefit._core.data import Data
+from truefit._core.identity import Keys
+from truefit._core.rows import Rows
+from truefit._core.task import Ask, FitTask
+from truefit._solvers.plain import PlainSolver
+from truefit._solvers.prefixes import PrefixSolver
+from truefit._solvers.svd_path import SvdPathSolver
 from truefit.testing.solver_contract import SolverCase, SolverContract
 
 rng = np.random.default_rng(0)

@@ -5,10 +5,10 @@ import pytest
 from scipy import sparse
 from sklearn.preprocessing import MinMaxScaler
 
-from truefit.core.data import Data
-from truefit.core.rows import Rows
-from truefit.solvers.fitted_steps import FittedSteps
-from truefit.solvers.transformed import TransformedData
+from truefit._core.data import Data
+from truefit._core.rows import Rows
+from truefit._solvers.fitted_steps import FittedSteps
+from truefit._solvers.transformed import TransformedData
 
 X = np.arange(20.0).reshape(10, 2)
 TRAIN = np.array([0, 0, 3, 5])
@@ -59,7 +59,7 @@ def test_rows_are_kept_while_there_is_room(monkeypatch):
     transform = step.transform
     step.transform = lambda rows: calls.append(len(rows)) or transform(rows)
     for room, expected in ((1000, [3, 2]), (50, [3, 2, 3, 2])):
-        monkeypatch.setattr("truefit.solvers.fitted_steps.KEPT_BYTES", room)
+        monkeypatch.setattr("truefit._solvers.fitted_steps.KEPT_BYTES", room)
         table.steps._kept.clear()
         table.steps._kept_bytes = 0
         calls.clear()

@@ -4,13 +4,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeRegressor
 
-from truefit.core.data import Data
-from truefit.core.key import Keys
-from truefit.core.rows import Rows
-from truefit.core.task import Ask, FitTask
-from truefit.solvers import all_solvers
-from truefit.solvers.plain import PlainSolver, fit_plain
-from truefit.solvers.tree_depths import TreeDepthsSolver
+from truefit._core.data import Data
+from truefit._core.identity import Keys
+from truefit._core.rows import Rows
+from truefit._core.task import Ask, FitTask
+from truefit._solvers import all_solvers
+from truefit._solvers.plain import PlainSolver, fit_plain
+from truefit._solvers.tree_depths import TreeDepthsSolver
 from truefit.testing.solver_contract import SolverCase, SolverContract, assert_equal_answers
 
 RNG = np.random.default_rng(0)

@@ -14,7 +14,7 @@ from tests.solvers.rounds_case import (
     rounds,
 )
 
-from truefit.solvers.boosting_rounds import cut_to
+from truefit._solvers.boosting_rounds import cut_to
 from truefit.testing.solver_contract import SolverCase
 
 xgboost = pytest.importorskip("xgboost")

@@ -15,7 +15,7 @@ import pytest
 from sklearn import datasets
 from sklearn.utils import Bunch
 
-from truefit.core.errors import InvalidInput, MissingDependency
+from truefit._core.errors import InvalidInput, MissingDependency
 from truefit.sources import Table, load
 from truefit.sources.builtin import BUILTIN
 

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from truefit.core.errors import InvalidInput, MissingDependency
-from truefit.core.row_source import RowSource
+from truefit._core.data import RowSource
+from truefit._core.errors import InvalidInput, MissingDependency
 from truefit.sources import RowsOnDemand, open_rows
 from truefit.sources.delimited_reader import DelimitedReader
 from truefit.sources.files import read_frame

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from tests.sources.postgres_server import OWNER, execute, program, server
 
-from truefit.core.errors import InvalidInput
+from truefit._core.errors import InvalidInput
 from truefit.sources import load, open_rows
 
 ROWS = 30_000

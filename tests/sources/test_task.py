@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from truefit.core.errors import InvalidInput
+from truefit._core.errors import InvalidInput
 from truefit.sources import infer_task
 
 

@@ -3,8 +3,8 @@ import pytest
 from scipy.special import ndtri
 from sklearn.metrics import roc_auc_score
 
-from truefit.core.errors import InvalidInput
-from truefit.stats.auc import auc_interval, auc_variance, fold_mean_auc
+from truefit._core.errors import InvalidInput
+from truefit._stats.auc import auc_interval, auc_variance, fold_mean_auc
 
 
 def drawn(random, positives, negatives, area, *, ties=False):

@@ -9,10 +9,10 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.neighbors import KNeighborsClassifier
 
-from truefit.core.errors import InvalidInput
-from truefit.stats.bootstrap_error import OutOfBag, bootstrap_error
-from truefit.stats.intervals import wilson
-from truefit.stats.no_information import no_information_zero_one
+from truefit._core.errors import InvalidInput
+from truefit._stats.bootstrap_error import OutOfBag, bootstrap_error
+from truefit._stats.intervals import wilson
+from truefit._stats.no_information import no_information_zero_one
 
 Z = 1.959963984540054
 

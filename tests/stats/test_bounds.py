@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from truefit.stats.bounds import (
+from truefit._stats.bounds import (
     pac_finite,
     pac_vc,
     rademacher_slack,

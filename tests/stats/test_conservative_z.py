@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from truefit.core.errors import InvalidInput
-from truefit.stats.conservative_z import conservative_z
+from truefit._core.errors import InvalidInput
+from truefit._stats.intervals import conservative_z
 
 Z = 1.959963984540054
 

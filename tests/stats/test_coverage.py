@@ -10,9 +10,9 @@ import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.tree import DecisionTreeClassifier
 
-from truefit.stats.bootstrap_error import OutOfBag, bootstrap_error
-from truefit.stats.no_information import no_information_zero_one
-from truefit.stats.triangle import triangle_tau
+from truefit._stats.bootstrap_error import OutOfBag, bootstrap_error
+from truefit._stats.no_information import no_information_zero_one
+from truefit._stats.triangle import triangle_tau
 
 pytestmark = pytest.mark.slow
 

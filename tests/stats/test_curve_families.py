@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from truefit.stats.curve_families import FAMILIES, power_law
+from truefit._stats.curve_fit import FAMILIES, power_law
 
 SIZES = np.array([10.0, 100.0, 1000.0])
 

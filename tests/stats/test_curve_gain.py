@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from truefit.stats.curve_gain import gain_features, shipped_gain
-from truefit.stats.curve_interval import FEATURES
-from truefit.stats.curve_outlook import Outlook
-from truefit.stats.curve_points import Points
+from truefit._stats.curve_forecast import FEATURES, Outlook, gain_features, shipped_gain
+from truefit._stats.curve_points import Points
 
 SIZES = 64.0 * 2 ** np.arange(8)
 

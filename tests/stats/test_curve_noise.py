@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from truefit.stats.curve_noise import FASTEST, FLOOR, SLOWEST, noise, recency
-from truefit.stats.curve_points import Points
+from truefit._stats.curve_points import FASTEST, FLOOR, SLOWEST, Points, noise, recency
 
 SIZES = 2.0 ** np.arange(4, 14)
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from truefit.core.errors import InvalidInput
-from truefit.stats.curve_average import EXPONENTS, averages
-from truefit.stats.curve_interval import FEATURES, shipped
-from truefit.stats.curve_outlook import Outlook
-from truefit.stats.curve_points import Points
+from truefit._core.errors import InvalidInput
+from truefit._stats.curve_forecast import EXPONENTS, FEATURES, Outlook, averages, shipped
+from truefit._stats.curve_points import Points
 
 SIZES = np.round(16 * 2 ** (np.arange(41) / 5))
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import least_squares
 
-from truefit.stats.curve_families import FAMILIES, power_law
-from truefit.stats.curves import fit
+from truefit._stats.curve_fit import FAMILIES, fit, power_law
 
 SIZES = np.geomspace(20, 5000, 20)
 FAR = 50_000.0

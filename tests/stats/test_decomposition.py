@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from truefit.core.errors import InvalidInput
-from truefit.stats.decomposition import SquaredTally, ZeroOneTally, monte_carlo_error
+from truefit._core.errors import InvalidInput
+from truefit._stats.decomposition import SquaredTally, ZeroOneTally, monte_carlo_error
 
 
 def some_rounds(points, rounds, draw, *, seed=0, share=0.4):

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from truefit.core.errors import InvalidInput
-from truefit.stats.decrease_rate import correlation, decrease_rates, rate_skill, srm_risk, unmemorised_rate
+from truefit._core.errors import InvalidInput
+from truefit._stats.bounds import correlation, decrease_rates, rate_skill, srm_risk, unmemorised_rate
 
 
 def test_rates_are_minus_the_slopes_of_numpys_lines():

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from truefit.core.errors import InvalidInput
-from truefit.stats.delta import delta, delta_repeats
-from truefit.stats.intervals import wilson
+from truefit._core.errors import InvalidInput
+from truefit._stats.delta import delta, delta_repeats
+from truefit._stats.intervals import wilson
 
 Z = 1.959963984540054
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from truefit.core.errors import InvalidInput
-from truefit.stats.fold_gain import change_to_all_rows
+from truefit._core.errors import InvalidInput
+from truefit._stats.nested_cv import change_to_all_rows
 
 
 @pytest.mark.parametrize("folds", [3, 5, 10, 40])

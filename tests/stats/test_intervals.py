@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from truefit.core.errors import InvalidInput
-from truefit.stats.intervals import averaged_repeats, corrected_t, pooled, t_interval, wilson
+from truefit._core.errors import InvalidInput
+from truefit._stats.intervals import averaged_repeats, corrected_t, pooled, t_interval, wilson
 
 Z = 1.959963984540054
 

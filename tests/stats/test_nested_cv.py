@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from truefit.core.errors import InvalidInput
-from truefit.stats.nested_cv import nested_cv
+from truefit._core.errors import InvalidInput
+from truefit._stats.nested_cv import nested_cv
 
 Z = 1.959963984540054
 Triangle = tuple[list[Any], list[list[Any]]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from truefit.stats.nested_noise import nested_covariance
+from truefit._stats.curve_points import nested_covariance
 
 
 def test_it_is_what_drawing_the_rows_comes_to() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from truefit.core.errors import InvalidInput
-from truefit.stats.no_information import (
+from truefit._core.errors import InvalidInput
+from truefit._stats.no_information import (
     no_information,
     no_information_absolute,
     no_information_squared,
@@ -38,7 +38,7 @@ def test_squared_and_absolute_are_the_means_over_all_pairs(offset: float) -> Non
 def test_any_loss_goes_through_all_pairs_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     truth = random.integers(0, 3, size=30)
     predicted = random.dirichlet(np.ones(3), size=30)
-    monkeypatch.setattr("truefit.stats.no_information._BLOCK", 70)
+    monkeypatch.setattr("truefit._stats.no_information._BLOCK", 70)
 
     def log_loss(y: np.ndarray, f: np.ndarray) -> np.ndarray:
         assert len(y) <= 70

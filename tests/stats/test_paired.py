@@ -12,8 +12,8 @@ from sklearn.datasets import make_moons
 from sklearn.model_selection import RepeatedStratifiedKFold, cross_val_score
 from sklearn.svm import SVC
 
-from truefit.core.errors import InvalidInput
-from truefit.stats.paired import (
+from truefit._core.errors import InvalidInput
+from truefit._stats.paired import (
     PairedDifference,
     corrected_paired_t,
     correlated_bayes_t,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from truefit.stats.paper_curve import Procedure, fit_paper, published, r_sigma, well_behaved
+from truefit._stats.curve_paper import Procedure, fit_paper, published, r_sigma, well_behaved
 
 TABLE = published()
 #: The first row, by the paper's count, that has an interval.

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from truefit.core.errors import InvalidInput
-from truefit.stats import selection
-from truefit.stats.intervals import wilson
-from truefit.stats.selection import bbc
+from truefit._core.errors import InvalidInput
+from truefit._stats import selection
+from truefit._stats.intervals import wilson
+from truefit._stats.selection import bbc
 
 Z = 1.959963984540054
 

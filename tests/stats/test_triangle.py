@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from truefit.core.errors import InvalidInput
-from truefit.stats.intervals import pooled, wilson
-from truefit.stats.triangle import single_fit_weight, triangle_tau, triangle_tau_repeats
+from truefit._core.errors import InvalidInput
+from truefit._stats.intervals import pooled, wilson
+from truefit._stats.triangle import single_fit_weight, triangle_tau, triangle_tau_repeats
 
 Z = 1.959963984540054
 Triangle = tuple[list[Any], list[list[Any]]]

@@ -5,9 +5,9 @@ import pickle
 import numpy as np
 import pytest
 
-from truefit.core.outcome import Answer
-from truefit.stores.answer import StoredAnswer
-from truefit.stores.recent import Recent
+from truefit._core.outcome import Predictions
+from truefit._stores.answer import StoredAnswer
+from truefit._stores.recent import Recent
 from truefit.testing.store_contract import assert_same_bits, some_tokens
 
 TOKENS, VALUES = some_tokens(3), np.array([1.0, 2.0, 3.0])
@@ -33,7 +33,7 @@ def source():
 
 def test_nothing_is_read_before_it_is_looked_at(source):
     answer = StoredAnswer.of(source, "a fit", "predict", b"rows", True)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, Predictions)
     assert (answer.response, answer.rowset, answer.coded) == ("predict", b"rows", True)
     assert source.reads == []
     assert answer.values is VALUES
@@ -57,7 +57,7 @@ def test_there_are_no_other_attributes(source):
 @pytest.mark.parametrize("away", [lambda a: pickle.loads(pickle.dumps(a)), copy.copy, copy.deepcopy])
 def test_away_from_its_store_it_brings_its_values(source, away):
     answer = away(StoredAnswer.of(source, "a fit", "predict", b"rows", True))
-    assert type(answer) is Answer
+    assert type(answer) is Predictions
     assert_same_bits(answer.values, VALUES)
     assert_same_bits(answer.tokens, TOKENS)
     assert answer.coded

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from truefit.core.errors import InvalidInput, StoreDamaged
-from truefit.stores.codec import decode, encodable, encode
+from truefit._core.errors import InvalidInput, StoreDamaged
+from truefit._stores.codec import decode, encodable, encode
 from truefit.testing.store_contract import SAMPLES, assert_same_bits
 
 any_dtype = st.one_of(

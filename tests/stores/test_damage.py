@@ -9,9 +9,9 @@ import pytest
 from tests.cli.command import truefit
 
 from truefit import Engine
-from truefit.cli.kept import keep_report
-from truefit.core.errors import StoreDamaged, StoreError
-from truefit.stores.sqlite import SqliteStore
+from truefit._cli.stored_reports import keep_report
+from truefit._core.errors import StoreDamaged, StoreError
+from truefit._stores.sqlite import SqliteStore
 from truefit.testing.report_contract import some_report
 from truefit.testing.store_contract import assert_same_bits, some_outcome
 

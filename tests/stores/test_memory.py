@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truefit.core.errors import InvalidInput, StoreUnusable
-from truefit.core.outcome import Answer, Outcome
-from truefit.stores.memory import MemoryStore
+from truefit._core.errors import InvalidInput, StoreUnusable
+from truefit._core.outcome import Outcome, Predictions
+from truefit._stores.memory import MemoryStore
 from truefit.testing.report_contract import ReportContract
 from truefit.testing.store_contract import (
     SAMPLES,
@@ -70,7 +70,7 @@ def test_handles_outlive_the_spilling_of_what_they_stand_for():
 
 
 def test_answers_are_added_over_memory_and_file(store):
-    answers = [Answer("predict", some_tokens(4, seed=i), np.arange(4.0) + i) for i in range(8)]
+    answers = [Predictions("predict", some_tokens(4, seed=i), np.arange(4.0) + i) for i in range(8)]
     for answer in answers:
         store.put([Outcome("a fit", (answer,), 0.5)])
         store.put(pairs(20))
@@ -95,7 +95,7 @@ def test_rows_are_held_once():
     store = MemoryStore()
     tokens = some_tokens(1_000)
     for i in range(50):
-        store.put([Outcome(f"{i}", (Answer("predict", tokens.copy(), np.zeros(1_000, np.uint8)),))])
+        store.put([Outcome(f"{i}", (Predictions("predict", tokens.copy(), np.zeros(1_000, np.uint8)),))])
     assert len(store._rowsets) == 1
     assert store._held < 50 * 2_500 + tokens.nbytes
     got = store.get(["0", "49"])
@@ -118,7 +118,7 @@ def test_classes_are_held_once():
 def test_the_books_are_kept_right(store):
     for outcome in pairs(40):
         store.put([outcome])
-    store.put([Outcome("5", (Answer("decision_function", some_tokens(9), np.zeros(9)),), classes=None)])
+    store.put([Outcome("5", (Predictions("decision_function", some_tokens(9), np.zeros(9)),), classes=None)])
     store.put([Outcome("6", pairs(7)[6].answers, classes=np.array(["other", "classes"]))])
     store.put([Outcome("39", pairs(40)[39].answers, classes=np.array(["other", "classes"]))])
     uses = [rowset for record in store._records.values() for _, rowset in record.answers]
@@ -145,7 +145,7 @@ def test_memory_does_not_grow_with_the_number_of_fits():
         tracemalloc.start()
         for i in range(n):
             tokens = some_tokens(100, seed=i)  # as in a bootstrap, where no two lists of rows are the same
-            store.put([Outcome(f"{i}", (Answer("predict", tokens, np.full(100, i)),))])
+            store.put([Outcome(f"{i}", (Predictions("predict", tokens, np.full(100, i)),))])
         held = tracemalloc.get_traced_memory()[0]
         tracemalloc.stop()
         store.close()
@@ -159,7 +159,7 @@ def test_memory_does_not_grow_with_the_number_of_fits():
 def test_a_handle_is_small():
     store = MemoryStore(limit_bytes=0)
     for i in range(500):
-        store.put([Outcome(f"{i}", (Answer("predict", some_tokens(100), np.zeros(100)),))])
+        store.put([Outcome(f"{i}", (Predictions("predict", some_tokens(100), np.zeros(100)),))])
     gc.collect()
     tracemalloc.start()
     got = store.get([f"{i}" for i in range(500)])
@@ -175,7 +175,7 @@ def test_a_handle_is_small():
 def test_a_small_slice_does_not_hold_the_whole():
     whole = np.zeros((1_000, 50))
     store = MemoryStore()
-    store.put([Outcome("a fit", (Answer("predict", some_tokens(1_000), whole[:, 3]),))])
+    store.put([Outcome("a fit", (Predictions("predict", some_tokens(1_000), whole[:, 3]),))])
     (answer,) = store.get(["a fit"])["a fit"].answers
     assert answer.values.base is None
     assert not answer.values.flags.writeable
@@ -183,7 +183,7 @@ def test_a_small_slice_does_not_hold_the_whole():
 
 
 def test_no_file_is_made_as_long_as_there_is_room(monkeypatch):
-    monkeypatch.setattr("truefit.stores.memory.SpilledRecords", None)
+    monkeypatch.setattr("truefit._stores.memory.SpilledRecords", None)
     store = MemoryStore()
     store.put(pairs(100))
     assert len(store.get([f"{i}" for i in range(100)])) == 100
@@ -262,7 +262,7 @@ def test_any_sequence_of_puts(sequence, limit):
     expected = {}
     for number, response, rows, kind in sequence:
         values = SAMPLES[kind]
-        answer = Answer(response, some_tokens(len(values), seed=rows), values)
+        answer = Predictions(response, some_tokens(len(values), seed=rows), values)
         store.put([Outcome(f"{number}", (answer,))])
         expected.setdefault(f"{number}", {}).setdefault((response, answer.rowset), answer)
     got = store.get([f"{number}" for number in range(6)])

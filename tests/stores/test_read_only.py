@@ -9,15 +9,15 @@ import sys
 import pytest
 from tests.cli.command import truefit
 
-from truefit.core.errors import StoreUnusable
-from truefit.stores.sqlite import SqliteStore
+from truefit._core.errors import StoreUnusable
+from truefit._stores.sqlite import SqliteStore
 from truefit.testing.report_contract import some_report
 from truefit.testing.store_contract import assert_same_outcome, some_outcome
 
 #: Leaves a log that was not merged into the file, as a kill does.
 KILLED = """
 import os, sys
-from truefit.stores.sqlite import SqliteStore
+from truefit._stores.sqlite import SqliteStore
 from truefit.testing.report_contract import some_report
 from truefit.testing.store_contract import some_outcome
 store = SqliteStore(sys.argv[1])

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from truefit.core.errors import StoreDamaged, StoreUnusable
-from truefit.core.outcome import Answer, Outcome
-from truefit.stores.sqlite import SqliteStore
+from truefit._core.errors import StoreDamaged, StoreUnusable
+from truefit._core.outcome import Outcome, Predictions
+from truefit._stores.sqlite import SqliteStore
 from truefit.testing.report_contract import ReportContract, some_report
 from truefit.testing.store_contract import (
     SAMPLES,
@@ -271,7 +271,7 @@ def test_any_sequence_of_puts(tmp_path_factory, sequence):
     with contextlib.closing(SqliteStore(path)) as store:
         for number, response, of_rows, kind in sequence:
             values = SAMPLES[kind]
-            answer = Answer(response, some_tokens(len(values), seed=of_rows), values)
+            answer = Predictions(response, some_tokens(len(values), seed=of_rows), values)
             store.put([Outcome(f"{number}", (answer,))])
             expected.setdefault(f"{number}", {}).setdefault((response, answer.rowset), answer)
     with contextlib.closing(SqliteStore(path)) as store:

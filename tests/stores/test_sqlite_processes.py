@@ -11,12 +11,12 @@ import time
 
 import pytest
 
-from truefit.stores.sqlite import SqliteStore
+from truefit._stores.sqlite import SqliteStore
 from truefit.testing.store_contract import assert_same_outcome, some_outcome
 
 WRITER = """
 import sys
-from truefit.stores.sqlite import SqliteStore
+from truefit._stores.sqlite import SqliteStore
 from truefit.testing.store_contract import assert_same_outcome, some_outcome
 
 path, name, first, last = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])

@@ -8,9 +8,9 @@ import sqlite3
 
 import pytest
 
-from truefit.core.errors import StoreDamaged, StoreError, StoreTooNew, StoreUnusable
-from truefit.stores.sqlite import SqliteStore
-from truefit.stores.storefile import APPLICATION_ID
+from truefit._core.errors import StoreDamaged, StoreError, StoreTooNew, StoreUnusable
+from truefit._stores.sqlite import SqliteStore
+from truefit._stores.storefile import APPLICATION_ID
 from truefit.testing.store_contract import assert_same_outcome, some_outcome
 
 
@@ -111,7 +111,7 @@ def test_a_file_that_the_system_will_not_open_is_refused(made, monkeypatch):
     def denied(*args):
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr("truefit.stores.storefile.StoreFile._check_header", denied)
+    monkeypatch.setattr("truefit._stores.storefile.StoreFile._check_header", denied)
     assert_refused(made, StoreUnusable, "Got when opening .*Permission denied")
 
 
@@ -189,7 +189,7 @@ def test_a_file_cut_short_is_damage(made, share):
 
 
 def test_damage_that_opening_did_not_see_is_noticed_later(made, monkeypatch):
-    monkeypatch.setattr("truefit.stores.storefile.QUICK_CHECK_BYTES", 0)
+    monkeypatch.setattr("truefit._stores.storefile.QUICK_CHECK_BYTES", 0)
     size = made.stat().st_size
     garbage(made, 5 * 4096, size - 5 * 4096)
     with contextlib.closing(SqliteStore(made)) as store, pytest.raises(StoreDamaged, match=r"fits\.db"):
@@ -291,7 +291,7 @@ def test_wrong_use_is_not_called_damage(path):
 
 
 def test_a_store_that_is_held_is_waited_for_and_then_said(made, monkeypatch):
-    monkeypatch.setattr("truefit.stores.storefile.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("truefit._stores.storefile.BUSY_SECONDS", 0.05)
     writer = sqlite3.connect(made, isolation_level=None)
     store = SqliteStore(made)
     store.get(["0"])

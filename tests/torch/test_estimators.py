@@ -10,8 +10,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.torch.networks_for_tests import Exploding, TwoHeads
 from torch import nn
 
-from truefit.core.errors import InvalidInput
-from truefit.core.stages import AtStage
+from truefit._core.errors import InvalidInput
+from truefit._core.stages import AtStage
 from truefit.torch import MLP, ConvNet, TorchClassifier, TorchRegressor
 from truefit.torch.training import LossNotFinite
 

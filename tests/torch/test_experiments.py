@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from truefit.core.errors import InvalidInput
+from truefit._core.errors import InvalidInput
 from truefit.reproduce import agghoo_cnn, pmv_fig4
 from truefit.reproduce.experiment import Setting
 

@@ -1,7 +1,7 @@
 import numpy as np
 import torch
 
-from truefit.torch.shuffle import batch_bounds, epoch_seed, orders
+from truefit.torch.training import batch_bounds, epoch_seed, orders
 
 
 def test_each_order_is_a_permutation_of_the_members_own_rows():

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from skorch import NeuralNetClassifier, NeuralNetRegressor
 
 from truefit import AgghooClassifier, AgghooRegressor, Engine, cross_test
-from truefit.core.stages import offers_stages, run_stages
+from truefit._core.stages import offers_stages, run_stages
 
 EPOCHS = 12
 X, y = (array.astype(np.float32) for array in make_friedman1(90, noise=1.0, random_state=0))

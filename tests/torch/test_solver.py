@@ -3,13 +3,13 @@ import pytest
 from tests.torch.networks_for_tests import Exploding, Looking, Scaled, TwoHeads
 
 from truefit import AgghooClassifier, AgghooRegressor, Engine, assess, cross_test, learning_curve, perturb
-from truefit.core.data import Data
-from truefit.core.key import Keys
-from truefit.core.rows import Rows
-from truefit.core.stages import AtStage
-from truefit.core.task import Ask, FitTask
-from truefit.solvers.brought import BroughtSolver
-from truefit.solvers.plain import PlainSolver
+from truefit._core.data import Data
+from truefit._core.identity import Keys
+from truefit._core.rows import Rows
+from truefit._core.stages import AtStage
+from truefit._core.task import Ask, FitTask
+from truefit._solvers.brought import BroughtSolver
+from truefit._solvers.plain import PlainSolver
 from truefit.testing.solver_contract import SolverCase, SolverContract
 from truefit.torch import MLP, ConvNet, TorchClassifier, TorchRegressor
 from truefit.torch import stack as stacking

@@ -6,7 +6,6 @@ import warnings
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import check_cv
@@ -15,24 +14,22 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import _BaseComposition, available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from truefit.api.engine import Engine, engine_for_one_call
-from truefit.api.seed import seed_of
-from truefit.core.data import Data, Task
-from truefit.core.errors import InvalidInput
-from truefit.core.outcome import grouped_failures
-from truefit.core.stages import AtStage
+from truefit._api.engine import Engine, engine_for_one_call
+from truefit._api.seed import seed_of
+from truefit._core.data import Data, Task
+from truefit._core.errors import InvalidInput
+from truefit._core.outcome import grouped_failures
+from truefit._core.stages import AtStage
+from truefit._core.typing import Array
+from truefit._methods.agghoo.plan import Agghoo, AgghooConfig, agghoo_plan, aligned, mean_of, splits_for, vote_of
+from truefit._methods.splitting.splits import Splits
+from truefit._metrics.metric import Metric, get_metric, metric_of_scorer
+from truefit._plots.agghoo import validation_curves
 from truefit.estimators.agghoo_candidates import make_candidates, named_estimators
-from truefit.methods.aggregation.agghoo import Agghoo, AgghooTerms, agghoo_plan, splits_for
-from truefit.methods.aggregation.aggregation import aligned, mean_of, vote_of
-from truefit.methods.splitting.splits import Splits
-from truefit.metrics.metric import Metric, get_metric, metric_of_scorer
-from truefit.plots.agghoo import validation_curves
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-Array = npt.NDArray[Any]
 
 
 def _selection(columns: dict[str, list[Any]]) -> pd.DataFrame:
@@ -87,7 +84,7 @@ class _Agghoo(MetaEstimatorMixin, _BaseComposition, BaseEstimator):  # type: ign
         self._publish(found, terms, data, splits)
         return self
 
-    def agghoo_terms(self, y: Any) -> AgghooTerms:
+    def agghoo_terms(self, y: Any) -> AgghooConfig:
         """Return what is chosen among, by what, and how the chosen ones are put together."""
         if self.aggregate not in self._aggregates:
             offered = " or ".join(map(repr, self._aggregates))
@@ -105,7 +102,7 @@ class _Agghoo(MetaEstimatorMixin, _BaseComposition, BaseEstimator):  # type: ign
                     "aggregate='soft' needs estimators with predict_proba. "
                     f"{', '.join(lacking)} has none. Use aggregate='vote'."
                 )
-        return AgghooTerms(candidates, self._task, self._metric(), self.aggregate)
+        return AgghooConfig(candidates, self._task, self._metric(), self.aggregate)
 
     def _metric(self) -> Metric:
         if self.scoring is None or isinstance(self.scoring, str | Metric):
@@ -137,7 +134,7 @@ class _Agghoo(MetaEstimatorMixin, _BaseComposition, BaseEstimator):  # type: ign
             engine.stop_workers()
         return found
 
-    def _publish(self, found: Agghoo, terms: AgghooTerms, data: Data, splits: Splits) -> None:
+    def _publish(self, found: Agghoo, terms: AgghooConfig, data: Data, splits: Splits) -> None:
         self.members_ = [model.model_ if isinstance(model, AtStage) else model for model in found.members]
         self.validation_scores_ = found.scores
         self.n_splits_ = len(splits)

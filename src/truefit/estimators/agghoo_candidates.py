@@ -11,14 +11,14 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from truefit.core.errors import InvalidInput
-from truefit.core.stages import AtStage, last_step, offers_stages
+from truefit._core.errors import InvalidInput
+from truefit._core.stages import AtStage, last_step, offers_stages
+from truefit._methods.agghoo.plan import Candidate
+from truefit._methods.candidates import Candidates, names_of
+from truefit._methods.splitting.splits import is_whole
+from truefit._solvers.boosting_rounds import cut_to, library_of, runs_all_rounds
+from truefit._solvers.boosting_stages import HISTOGRAM, booster_of, counted_by, family_of
 from truefit.estimators.grid import grid_points
-from truefit.methods.aggregation.agghoo import Candidate
-from truefit.methods.candidates import Candidates, names_of
-from truefit.methods.splitting.splits import is_whole
-from truefit.solvers.boosting_rounds import cut_to, library_of, runs_all_rounds
-from truefit.solvers.boosting_stages import HISTOGRAM, booster_of, counted_by, family_of
 
 #: Trained by epoch unless that is turned off; other learners with partial_fit only where a number of stages is given.
 _NETWORKS = ("MLPClassifier", "MLPRegressor")

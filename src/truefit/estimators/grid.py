@@ -7,8 +7,8 @@ from typing import Any
 
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 
-from truefit.core.errors import InvalidInput
-from truefit.methods.splitting.splits import is_whole
+from truefit._core.errors import InvalidInput
+from truefit._methods.splitting.splits import is_whole
 
 
 def grid_points(given: Any, *, n_iter: Any = None, seed: int | None = None) -> list[dict[str, Any]]:
@@ -21,7 +21,7 @@ def grid_points(given: Any, *, n_iter: Any = None, seed: int | None = None) -> l
     >>> grid_points({"max_depth": 3})
     Traceback (most recent call last):
     ...
-    truefit.core.errors.InvalidInput: Each parameter of 'param_grid' must have a list of values to try. 'max_depth' ...
+    truefit._core.errors.InvalidInput: Each parameter of 'param_grid' must have a list of values to try. 'max_depth' ...
     """
     maps = [given] if isinstance(given, Mapping) else given
     if not isinstance(maps, Sequence) or not maps or not all(isinstance(each, Mapping) for each in maps):

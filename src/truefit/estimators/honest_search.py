@@ -13,25 +13,24 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 
-from truefit.api.engine import Engine, engine_for_one_call
-from truefit.api.seed import seed_of
-from truefit.core.data import Data, Task
-from truefit.core.errors import InvalidInput
-from truefit.core.metadata import check_takes_weights
-from truefit.core.outcome import Outcome, grouped_failures
-from truefit.core.packages import installed
-from truefit.core.rows import Rows
-from truefit.core.task import RESPONSES, Response
+from truefit._api.engine import Engine, engine_for_one_call
+from truefit._api.seed import seed_of
+from truefit._core.data import Data, Task, check_takes_weights
+from truefit._core.errors import InvalidInput
+from truefit._core.outcome import Outcome, grouped_failures
+from truefit._core.packages import installed
+from truefit._core.rows import Rows
+from truefit._core.task import RESPONSES, Response
+from truefit._methods.assessment.estimate import check_interval_choice
+from truefit._methods.candidates import Candidates
+from truefit._methods.selection.plan import Search, inner_splits, search_plan
+from truefit._methods.selection.racing import Race
+from truefit._methods.selection.result import NestedAssessment
+from truefit._methods.splitting.splits import Split, Splits, is_whole, make_splits
+from truefit._metrics.metric import Metric, metric_of_scorer
+from truefit._metrics.scorers import StoredPredictor
 from truefit.estimators.grid import grid_points
 from truefit.estimators.raced_results import with_dropped
-from truefit.methods.assessment.estimate import check_interval_choice
-from truefit.methods.candidates import Candidates
-from truefit.methods.selection.nested import NestedAssessment
-from truefit.methods.selection.race import Race
-from truefit.methods.selection.search import Search, inner_splits, search_plan
-from truefit.methods.splitting.splits import Split, Splits, is_whole, make_splits
-from truefit.metrics.metric import Metric, metric_of_scorer
-from truefit.metrics.replay import Replay
 
 Scores = Mapping[str, npt.NDArray[np.float64]]
 
@@ -330,7 +329,7 @@ class _Judge:
         data, index = self._data, rows.index
         X = data.take(index) if self._needs_X else index
         metadata = {name: np.asarray(values)[index] for name, values in self._metadata.items()}
-        scored = self._scorers(Replay.of(outcome, data, rows), X, data.y[index], **metadata)
+        scored = self._scorers(StoredPredictor.of(outcome, data, rows), X, data.y[index], **metadata)
         return scored if isinstance(scored, Mapping) else {"score": float(scored)}
 
 

@@ -10,20 +10,20 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection._search import BaseSearchCV
 
-from truefit.api.engine import Engine, engine_for_one_call
-from truefit.api.seed import seed_of
-from truefit.core.data import Data
-from truefit.core.errors import FitError, InvalidInput
-from truefit.core.job import Plan
-from truefit.core.outcome import reasons
-from truefit.core.rows import Rows
-from truefit.core.task import FitTask, Keep
+from truefit._api.engine import Engine, engine_for_one_call
+from truefit._api.seed import seed_of
+from truefit._core.data import Data
+from truefit._core.errors import FitError, InvalidInput
+from truefit._core.outcome import reasons
+from truefit._core.protocols import Plan
+from truefit._core.rows import Rows
+from truefit._core.task import FitTask, Keep
+from truefit._methods.assessment.estimate import check_interval_choice
+from truefit._methods.candidates import Candidates
+from truefit._methods.perturbation.config import PerturbationConfig, perturbation_config
+from truefit._methods.perturbation.plan import perturb_plan
+from truefit._methods.perturbation.result import Perturbation
 from truefit.estimators.grid import grid_points
-from truefit.methods.assessment.estimate import check_interval_choice
-from truefit.methods.candidates import Candidates
-from truefit.methods.perturbation.perturb import perturb_plan
-from truefit.methods.perturbation.perturbation import Perturbation
-from truefit.methods.perturbation.terms import PerturbTerms, make_terms
 
 TieBreaker = Literal["cv", "first", "rate"]
 
@@ -144,7 +144,7 @@ class PerturbedSearch(BaseSearchCV):  # type: ignore[misc]
         estimators = [clone(base.estimators["estimator"]).set_params(**clone(each, safe=False)) for each in grid]
         candidates = Candidates(dict(zip(_names(grid), estimators, strict=True)), y)
         data = Data(X, y, task=base.task, groups=params.get("groups"), weight=params.get("sample_weight"))
-        terms = make_terms(
+        terms = perturbation_config(
             candidates,
             data,
             levels=self.levels,
@@ -180,7 +180,7 @@ class PerturbedSearch(BaseSearchCV):  # type: ignore[misc]
         if not isinstance(self.refit, bool):
             raise InvalidInput(f"The 'refit' parameter must be True or False. Got {self.refit!r} instead.")
 
-    def _plan(self, candidates: Candidates, terms: PerturbTerms) -> Plan[tuple[Perturbation, int, Any, float]]:
+    def _plan(self, candidates: Candidates, terms: PerturbationConfig) -> Plan[tuple[Perturbation, int, Any, float]]:
         found = yield from perturb_plan(candidates, terms)
         best = candidates.names.index(self._chosen(found))
         if not self.refit:

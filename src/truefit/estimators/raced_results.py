@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from truefit.methods.selection.search import Search
-
-Floats = npt.NDArray[np.float64]
+from truefit._core.typing import Floats
+from truefit._methods.selection.plan import Search
 
 
 def with_dropped(results: dict[str, Any], search: Search) -> dict[str, Any]:

@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from truefit.api.cross_test import cross_test
+from truefit._api.cross_test import cross_test
+from truefit._core.typing import Floats
 from truefit.reproduce.experiment import Experiment, Setting
 from truefit.reproduce.page import Claim, Page, Table
 from truefit.reproduce.tables_of_papers import retina
-
-Floats = npt.NDArray[np.float64]
 
 SIZES = (8, 14, 28)
 _EPOCHS, _TRAINING_ROWS, _K = 100, 320, 5

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from truefit.api.learning_curve import learning_curve
-from truefit.methods.curves.learning_curve import LearningCurve
+from truefit._api.learning_curve import learning_curve
+from truefit._core.typing import Floats
+from truefit._methods.learning_curve.result import LearningCurve
+from truefit._stats.curve_paper import Procedure, published
 from truefit.reproduce.experiment import Experiment, Setting
 from truefit.reproduce.page import Claim, Page, Table, signed
 from truefit.reproduce.pruned_tree import PrunedTree
 from truefit.reproduce.tables_of_papers import as_ordinal, frame_of
-from truefit.stats.paper_curve import Procedure, published
-
-Floats = npt.NDArray[np.float64]
 
 #: The paper stops where its three errors, in percent, differ by less than this; rows count from 1.
 _EPSILON, _STOP = 2.0, 19

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from truefit.api.engine import Engine
+from truefit._api.engine import Engine
 from truefit.reproduce.page import Page
 
 

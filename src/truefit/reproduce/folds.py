@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from truefit.api.engine import Engine
-from truefit.core.data import Data
-from truefit.core.job import Plan
-from truefit.core.rows import Rows
-from truefit.core.task import Ask, FitTask
-
-Floats = npt.NDArray[np.float64]
+from truefit._api.engine import Engine
+from truefit._core.data import Data
+from truefit._core.protocols import Plan
+from truefit._core.rows import Rows
+from truefit._core.task import Ask, FitTask
+from truefit._core.typing import Floats
 
 
 @dataclass(frozen=True)

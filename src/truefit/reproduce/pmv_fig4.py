@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from truefit.api.perturb import perturb
+from truefit._api.perturb import perturb
 from truefit.reproduce.experiment import Experiment, Setting
 from truefit.reproduce.folds import Accuracies, accuracies
 from truefit.reproduce.page import Claim, Page, Table

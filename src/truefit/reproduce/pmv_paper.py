@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from truefit._core.typing import Floats
 
 SHAPES = ("moon", "circle", "linear")
 NOISES = (0.0, 0.1, 0.2)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from truefit.api.perturb import perturb
+from truefit._api.perturb import perturb
 from truefit.reproduce.experiment import Experiment, Setting
 from truefit.reproduce.folds import Accuracies, accuracies
 from truefit.reproduce.page import Claim, Page, Table, signed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 
-from truefit.core.errors import InvalidInput
+from truefit._core.errors import InvalidInput
 from truefit.reproduce import agghoo, agghoo_cnn, brumen_table1, pmv_fig3, pmv_fig4, pmv_table1, pmv_unlimited_tree
 from truefit.reproduce.experiment import Experiment
 from truefit.reproduce.lcdb import page as lcdb

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truefit.core.errors import InvalidInput
+from truefit._core.errors import InvalidInput
 
 if TYPE_CHECKING:
     import pandas as pd

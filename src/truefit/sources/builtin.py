@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any, Final
 
-from truefit.core.errors import InvalidInput
+from truefit._core.errors import InvalidInput
 from truefit.sources.table import Table
 
 #: Name of the set, and of the function of ``sklearn.datasets`` that has it.

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 from urllib.parse import quote
 
-from truefit.core.credentials import Address, redacted, split_address
-from truefit.core.errors import InvalidInput, MissingDependency
+from truefit._core.credentials import Address, redacted, split_address
+from truefit._core.errors import InvalidInput, MissingDependency
 
 #: Endings of a SQLite database that is given as a path.
 SQLITE_ENDINGS: Final = (".db", ".sqlite", ".sqlite3")

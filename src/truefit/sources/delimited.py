@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from truefit.core.errors import InvalidInput
+from truefit._core.errors import InvalidInput
 from truefit.sources.layout import SEPARATORS, Layout, header_of, layout_of
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 from zipfile import BadZipFile
 
-from truefit.core.errors import InvalidInput, MissingDependency
+from truefit._core.errors import InvalidInput, MissingDependency
 from truefit.sources.arrow_columns import checked_columns
 from truefit.sources.delimited import read_delimited
 from truefit.sources.json_lines import check_json_lines
@@ -73,7 +73,7 @@ def ending_of(path: Path) -> str:
     >>> ending_of(Path("shells.xls"))
     Traceback (most recent call last):
         ...
-    truefit.core.errors.InvalidInput: 'shells.xls' must end in one of .arrow, .csv, .feather, .jsonl, .ndjson,
+    truefit._core.errors.InvalidInput: 'shells.xls' must end in one of .arrow, .csv, .feather, .jsonl, .ndjson,
     .parquet, .pq, .tab, .tsv. Got '.xls'. Save the table in one of these formats.
     """
     plain = Path(path.stem) if path.suffix.lower() in _COMPRESSED else path

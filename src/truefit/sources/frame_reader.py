@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from truefit.core.tokens import row_tokens, table_blocks
+from truefit._core.hashing import row_tokens, table_blocks
 from truefit.sources.reader import KeyKind
 from truefit.sources.sequence import Keys
 

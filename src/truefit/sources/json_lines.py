@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Final
 
-from truefit.core.errors import InvalidInput
+from truefit._core.errors import InvalidInput
 from truefit.sources.layout import MOST_COLUMNS, check_width
 
 _LINES_AT_ONCE: Final = 10_000
@@ -29,7 +29,7 @@ def check_json_lines(path: Path) -> None:
     ...     check_json_lines(path)
     Traceback (most recent call last):
         ...
-    truefit.core.errors.InvalidInput: 'shells.jsonl' must have one JSON object per line, such as {"size": 1.5, "kind":
+    truefit._core.errors.InvalidInput: 'shells.jsonl' must have one JSON object per line, such as {"size": 1.5, "kind":
     "a"}. Got a list in line 2. Write each row as an object with the names of its columns.
     """
     import pandas as pd

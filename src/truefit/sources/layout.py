@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from truefit.core.errors import InvalidInput
+from truefit._core.errors import InvalidInput
 
 #: Separators that programs write, with the name to call them by.
 SEPARATORS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from truefit.core.credentials import redacted
-from truefit.core.errors import InvalidInput
+from truefit._core.credentials import redacted
+from truefit._core.errors import InvalidInput
 from truefit.sources.builtin import BUILTIN, load_builtin
 from truefit.sources.database import is_database, open_database
 from truefit.sources.files import notes_of, read_frame, stem
@@ -53,7 +53,7 @@ def load(name_or_path: str | os.PathLike[str], target: str | None = None) -> Tab
     >>> load("irsi")
     Traceback (most recent call last):
         ...
-    truefit.core.errors.InvalidInput: There is no file 'irsi', and no built-in set of that name. Did you mean
+    truefit._core.errors.InvalidInput: There is no file 'irsi', and no built-in set of that name. Did you mean
     'iris'? Built-in sets: breast_cancer, california_housing, diabetes, digits, iris, wine.
     """
     name = os.fspath(name_or_path)

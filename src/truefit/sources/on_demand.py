@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truefit.core.errors import InvalidInput
-from truefit.core.rows import add_tokens
-from truefit.core.tokens import row_tokens, table_blocks
+from truefit._core.errors import InvalidInput
+from truefit._core.hashing import row_tokens, table_blocks
+from truefit._core.rows import add_tokens
 from truefit.sources.reader import KeyKind, Reader
 from truefit.sources.sequence import Keys, first_keys
 from truefit.sources.table import Table

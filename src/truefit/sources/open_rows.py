@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from truefit.core.credentials import redacted
-from truefit.core.errors import InvalidInput
+from truefit._core.credentials import redacted
+from truefit._core.errors import InvalidInput
 from truefit.sources.builtin import BUILTIN, load_builtin
 from truefit.sources.database import is_database, open_database
 from truefit.sources.delimited_reader import DelimitedReader

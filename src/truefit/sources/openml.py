@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any, Final
 
-from truefit.core.errors import InvalidInput
+from truefit._core.errors import InvalidInput
 from truefit.sources.table import Table, find_column
 
 #: What the name of such a table begins with.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from truefit.core.tokens import mix, value_tokens
+from truefit._core.hashing import mix, value_tokens
 
 #: What a row is told apart by: whole numbers (positions, content, a database's key) or text.
 Keys = npt.NDArray[Any]

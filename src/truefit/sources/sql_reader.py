@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from truefit.core.errors import InvalidInput
+from truefit._core.errors import InvalidInput
 from truefit.sources.arrow_columns import check_text
 from truefit.sources.database import Column, Database, json_list, quoted, quoted_column
 from truefit.sources.reader import KeyKind

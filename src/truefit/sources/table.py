@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from truefit.core.errors import InvalidInput
+from truefit._core.errors import InvalidInput
 from truefit.sources.task import MAX_CLASSES, TaskHint, infer_task
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def find_column(columns: Sequence[str], target: str | None, name: str) -> str:
     >>> find_column(["age", "income"], "incme", "people")
     Traceback (most recent call last):
         ...
-    truefit.core.errors.InvalidInput: 'people' has no column 'incme'. Did you mean 'income'? Columns: age,
+    truefit._core.errors.InvalidInput: 'people' has no column 'incme'. Did you mean 'income'? Columns: age,
     income.
     """
     if target is not None and target in columns:

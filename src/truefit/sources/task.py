@@ -6,8 +6,8 @@ from collections.abc import Hashable, Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from truefit.core.errors import InvalidInput
-from truefit.core.target import as_array
+from truefit._core.errors import InvalidInput
+from truefit._core.validation import as_array
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,11 +18,11 @@ import pytest
 import sklearn
 from scipy import sparse
 
-from truefit.core.data import Data
-from truefit.core.job import Executor, Job
-from truefit.core.outcome import Answer, Outcome
-from truefit.core.rows import Rows
-from truefit.core.task import Ask, Fit
+from truefit._core.data import Data
+from truefit._core.outcome import Outcome, Predictions
+from truefit._core.protocols import Executor, Job
+from truefit._core.rows import Rows
+from truefit._core.task import Ask, Fit
 
 Action = Literal["answer", "raise", "exit", "die", "kill", "die once", "config", "lock"]
 
@@ -71,7 +71,7 @@ class ScriptedSolver:
         index = fit.asks[0].rows.index
         X = data.take(index)
         values = np.asarray(X.sum(axis=1), dtype=np.float64).reshape(-1) * factor + data.y[index]
-        answer = Answer("predict", data.tokens[index], values)
+        answer = Predictions("predict", data.tokens[index], values)
         model = threading.Lock() if script.action == "lock" else script.luggage
         return Outcome(fit.key, (answer,), 0.5, self.name, model=model)
 

@@ -6,14 +6,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from truefit.core.kept_report import KeptReport, ReportStore
+from truefit._core.protocols import ReportStore, StoredReport
 from truefit.testing.store_contract import some_outcome
 
 
-def some_report(name: str = "a1", made_at: str = "2026-01-02T03:04:05+00:00", **content: Any) -> KeptReport:
+def some_report(name: str = "a1", made_at: str = "2026-01-02T03:04:05+00:00", **content: Any) -> StoredReport:
     """Return a report with text of all kinds in it."""
     made = {"command": "truefit study 'my data.csv'", "versions": {"truefit": "0.1"}}
-    return KeptReport(name, made_at, made, {"kind": "study", "text": "naïve 日本語 <b>🦉</b>", **content})
+    return StoredReport(name, made_at, made, {"kind": "study", "text": "naïve 日本語 <b>🦉</b>", **content})
 
 
 class ReportContract:

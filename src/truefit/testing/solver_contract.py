@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from truefit.core.data import Data, Task
-from truefit.core.job import Job, Solver
-from truefit.core.key import Keys
-from truefit.core.outcome import Outcome
-from truefit.core.rows import Rows
-from truefit.core.task import Ask, Fit, FitTask, Response
+from truefit._core.data import Data, Task
+from truefit._core.identity import Keys
+from truefit._core.outcome import Outcome
+from truefit._core.protocols import Job, Solver
+from truefit._core.rows import Rows
+from truefit._core.task import Ask, Fit, FitTask, Response
 
 #: How close numbers must be to those of plain fitting, relative to themselves.
 RELATIVE = 1e-8

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from truefit.core.job import Store
-from truefit.core.outcome import Answer, Failure, Outcome, lookup
-from truefit.core.task import Response
-from truefit.core.tokens import Tokens, rowset_id
-
-Array = npt.NDArray[Any]
+from truefit._core.hashing import Tokens, rowset_id
+from truefit._core.outcome import Failure, Outcome, Predictions, lookup
+from truefit._core.protocols import Store
+from truefit._core.task import Response
+from truefit._core.typing import Array
 
 #: One array of every kind that a store must give back bit for bit.
 SAMPLES: dict[str, Array] = {
@@ -46,7 +45,7 @@ def some_outcome(key: str = "a fit", n: int = 5, seed: int = 0) -> Outcome:
     """Return an outcome as a classifier leaves it: codes and probabilities on the same rows."""
     tokens, rng = some_tokens(n, seed), np.random.default_rng(seed)
     codes = rng.integers(0, 2, n).astype(np.uint8)
-    answers = (Answer("predict", tokens, codes, True), Answer("predict_proba", tokens, rng.random((n, 2))))
+    answers = (Predictions("predict", tokens, codes, True), Predictions("predict_proba", tokens, rng.random((n, 2))))
     return Outcome(key, answers, 0.25, "plain", np.array(["no", "yes"]))
 
 
@@ -68,25 +67,25 @@ def assert_same_outcome(got: Outcome, expected: Outcome) -> None:
     there = {(answer.response, answer.rowset): answer for answer in got.answers}
     for answer in expected.answers:
         same = there[answer.response, rowset_id(answer.tokens)]
-        assert isinstance(same, Answer)
+        assert isinstance(same, Predictions)
         assert same.coded is answer.coded
         assert_same_bits(same.tokens, answer.tokens)
         assert_same_bits(same.values, answer.values)
 
 
-class _Broken(Sequence[Answer]):
+class _Broken(Sequence[Predictions]):
     """Answers that cannot be read: what a store gets from another one whose disk fails."""
 
     @overload
-    def __getitem__(self, index: int) -> Answer: ...
+    def __getitem__(self, index: int) -> Predictions: ...
 
     @overload
-    def __getitem__(self, index: slice) -> Sequence[Answer]: ...
+    def __getitem__(self, index: slice) -> Sequence[Predictions]: ...
 
-    def __getitem__(self, index: int | slice) -> Answer | Sequence[Answer]:
+    def __getitem__(self, index: int | slice) -> Predictions | Sequence[Predictions]:
         raise RuntimeError("these answers cannot be read")
 
-    def __iter__(self) -> Iterator[Answer]:
+    def __iter__(self) -> Iterator[Predictions]:
         raise RuntimeError("these answers cannot be read")
 
     def __len__(self) -> int:
@@ -136,7 +135,7 @@ class StoreContract:
     def test_values_come_back_bit_for_bit(self, tmp_path: Path, kind: str) -> None:
         """Whatever a model can answer, without a pickle."""
         values = SAMPLES[kind]
-        outcome = Outcome("a fit", (Answer("predict", some_tokens(len(values)), values),), 0.1, "a solver")
+        outcome = Outcome("a fit", (Predictions("predict", some_tokens(len(values)), values),), 0.1, "a solver")
         with closing(self.make_store(tmp_path)) as store:
             store.put([outcome])
             assert_same_outcome(store.get(["a fit"])["a fit"], outcome)
@@ -162,7 +161,7 @@ class StoreContract:
         """A fit that was asked for more keeps what it had, and what is said about it."""
         whole = some_outcome()
         first, second = whole.answers
-        elsewhere = Answer("predict", some_tokens(3, seed=9), np.array([1, 0, 1], np.uint8), True)
+        elsewhere = Predictions("predict", some_tokens(3, seed=9), np.array([1, 0, 1], np.uint8), True)
         with closing(self.make_store(tmp_path)) as store:
             store.put([Outcome("a fit", (first,), 0.25, "plain", whole.classes)])
             store.put([Outcome("a fit", (second, elsewhere), 99.0, "another", whole.classes)])
@@ -180,7 +179,7 @@ class StoreContract:
         """The first one stays."""
         outcome = some_outcome()
         first, second = outcome.answers
-        other = Answer("predict", first.tokens.copy(), 1 - first.values, True)
+        other = Predictions("predict", first.tokens.copy(), 1 - first.values, True)
         with closing(self.make_store(tmp_path)) as store:
             store.put([outcome])
             store.put([outcome])
@@ -241,7 +240,7 @@ class StoreContract:
         with closing(self.make_store(tmp_path)) as store:
             store.put(
                 [
-                    Outcome("objects", (Answer("predict", some_tokens(2), objects),)),
+                    Outcome("objects", (Predictions("predict", some_tokens(2), objects),)),
                     Outcome("object classes", classes=objects),
                     some_outcome("fine"),
                 ]
@@ -261,7 +260,7 @@ class StoreContract:
         """A solver may use its arrays again."""
         tokens, values = some_tokens(3), np.array([1.0, 2.0, 3.0])
         with closing(self.make_store(tmp_path)) as store:
-            store.put([Outcome("a fit", (Answer("predict", tokens, values),))])
+            store.put([Outcome("a fit", (Predictions("predict", tokens, values),))])
             values[:] = 0
             (answer,) = store.get(["a fit"])["a fit"].answers
             assert_same_bits(answer.values, np.array([1.0, 2.0, 3.0]))
@@ -281,8 +280,8 @@ class StoreContract:
 
     def test_rows_are_found_over_several_answers(self, tmp_path: Path) -> None:
         """What was asked in two parts is answered as one."""
-        whole = Answer("predict", some_tokens(6), np.arange(6.0))
-        parts = [Answer("predict", whole.tokens[a:b], whole.values[a:b]) for a, b in ((0, 4), (4, 6))]
+        whole = Predictions("predict", some_tokens(6), np.arange(6.0))
+        parts = [Predictions("predict", whole.tokens[a:b], whole.values[a:b]) for a, b in ((0, 4), (4, 6))]
         with closing(self.make_store(tmp_path)) as store:
             for part in parts:
                 store.put([Outcome("a fit", (part,))])
@@ -326,7 +325,7 @@ class StoreContract:
             assert "private-0" not in store.get(["private-0", "one"])
 
     @staticmethod
-    def _check_lookup(got: Outcome, response: Response, put: Answer, index: npt.NDArray[np.intp]) -> None:
+    def _check_lookup(got: Outcome, response: Response, put: Predictions, index: npt.NDArray[np.intp]) -> None:
         assert got.covers(response, put.tokens[index])
         found = lookup(got.answers, response, put.tokens[index])
         assert found is not None

@@ -6,7 +6,7 @@ replayed as a CUDA graph; :mod:`truefit.torch.solver` tells how.
 
 from __future__ import annotations
 
-from truefit.core.errors import MissingDependency
+from truefit._core.errors import MissingDependency
 
 try:
     import torch as _torch  # noqa: F401

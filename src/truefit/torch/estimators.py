@@ -8,20 +8,18 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
-from truefit.core.errors import InvalidInput
+from truefit._core.errors import InvalidInput
+from truefit._core.typing import Array
+from truefit.torch.config import TrainingConfig, on_device
 from truefit.torch.head import Head, head_of
 from truefit.torch.modules import MLP
-from truefit.torch.recipe import Recipe, on_device
 from truefit.torch.training import train_epochs
-
-Array = npt.NDArray[Any]
 
 #: Rows are predicted on in stretches of about this many bytes.
 _STRETCH_BYTES = 64 << 20
@@ -95,7 +93,7 @@ class _Torch(BaseEstimator):  # type: ignore[misc]
 
     def fit_stages(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[Any]:
         """Train, and yield the estimator itself after each epoch."""
-        recipe = Recipe.of(self)
+        recipe = TrainingConfig.of(self)
         X, y = validate_data(
             self, X, y, allow_nd=True, dtype=recipe.numpy_dtype, multi_output=self._numbers, y_numeric=self._numbers
         )
@@ -293,7 +291,7 @@ def outputs_for(classes: int, columns: int) -> int:
     return max(columns, 1)
 
 
-def targets_for(head: Head, target: Array, recipe: Recipe) -> Array:
+def targets_for(head: Head, target: Array, recipe: TrainingConfig) -> Array:
     """Return the targets in the type that the loss takes: class codes, or numbers."""
     kind = np.int64 if head.kind == "classes" else recipe.numpy_dtype
     return np.ascontiguousarray(target, dtype=kind)

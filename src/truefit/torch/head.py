@@ -9,7 +9,7 @@ from typing import Any, Literal
 import torch
 from torch.nn import functional
 
-from truefit.core.errors import InvalidInput
+from truefit._core.errors import InvalidInput
 
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 

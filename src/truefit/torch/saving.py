@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from truefit.core.errors import InvalidInput, MissingDependency
+from truefit._core.errors import InvalidInput, MissingDependency
 from truefit.torch import modules
+from truefit.torch.config import TrainingConfig
 from truefit.torch.head import head_of
-from truefit.torch.recipe import Recipe
 
 FORMAT_VERSION = 1
 _DESCRIPTION, _TENSORS = "model.json", "model.safetensors"
@@ -78,7 +78,7 @@ def load(cls: Any, folder: str | os.PathLike[str], module: Any = None) -> Any:
         )
     params = {name: value for name, value in described["params"].items() if value is not None}
     model = cls(module, **params, device="cpu")
-    recipe = Recipe.of(model)
+    recipe = TrainingConfig.of(model)
     classes = 0
     if described["classes"] is not None:
         model.classes_ = np.array(described["classes"], dtype=described["classes_dtype"])

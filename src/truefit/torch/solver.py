@@ -13,25 +13,23 @@ from math import inf, isnan
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from sklearn.base import clone
 from sklearn.utils.validation import check_array, validate_data
 
-from truefit.core.data import Data
-from truefit.core.fingerprint import Fingerprint
-from truefit.core.job import Job
-from truefit.core.metadata import fit_metadata
-from truefit.core.outcome import Answer, Failure, Outcome
-from truefit.core.seeds import seeded
-from truefit.core.stages import AtStage
-from truefit.core.task import Fit, Response
-from truefit.solvers.plain import WrongAnswer, checked, fit_plain
-from truefit.solvers.stages import StagesSolver
+from truefit._core.data import Data, fit_metadata
+from truefit._core.fingerprint import Fingerprint
+from truefit._core.outcome import Failure, Outcome, Predictions
+from truefit._core.parameters import seeded
+from truefit._core.protocols import Job
+from truefit._core.stages import AtStage
+from truefit._core.task import Fit, Response
+from truefit._core.typing import Array
+from truefit._solvers.plain import WrongAnswer, checked, fit_plain
+from truefit._solvers.stages import StagesSolver
+from truefit.torch.config import TrainingConfig, on_device
 from truefit.torch.estimators import TorchClassifier, TorchRegressor, outputs_for, seed_of, targets_for
 from truefit.torch.head import Head, head_of
-from truefit.torch.recipe import Recipe, on_device
-from truefit.torch.shuffle import batch_bounds
 from truefit.torch.stack import (
     CannotStack,
     Member,
@@ -41,9 +39,7 @@ from truefit.torch.stack import (
     has_batch_statistics,
     has_convolutions,
 )
-from truefit.torch.training import not_finite
-
-Array = npt.NDArray[Any]
+from truefit.torch.training import batch_bounds, not_finite
 
 #: Members that are trained together on a CPU, where other workers may take the next ones.
 CPU_MEMBERS = 8
@@ -126,7 +122,7 @@ class _Families:
 
     def __init__(self, data: Data) -> None:
         self._data = data
-        self._known: dict[int, tuple[Any, tuple[bytes, Recipe] | None]] = {}
+        self._known: dict[int, tuple[Any, tuple[bytes, TrainingConfig] | None]] = {}
         self._classes: dict[bytes, int] = {}
         self._paying: dict[Hashable, bool] = {}
 
@@ -148,7 +144,7 @@ class _Families:
             return None
         return (digest, count, steps, recipe.device), (digest, fit.train_key, seed)
 
-    def _pays(self, digest: bytes, recipe: Recipe, classes: int) -> bool:
+    def _pays(self, digest: bytes, recipe: TrainingConfig, classes: int) -> bool:
         """Whether a stack is faster on a CPU: large networks and large convolutions are not."""
         if (digest, classes) not in self._paying:
             shape = tuple(self._data.X.shape[1:])
@@ -196,9 +192,9 @@ def _can_answer(inner: Any, fit: Fit, data: Data) -> bool:
     return data.task == kind and all(ask.response in offered for ask in fit.asks)
 
 
-def _family_of(inner: Any) -> tuple[bytes, Recipe] | None:
+def _family_of(inner: Any) -> tuple[bytes, TrainingConfig] | None:
     try:
-        recipe = Recipe.of(inner)
+        recipe = TrainingConfig.of(inner)
         check_stackable(recipe)
         return Fingerprint(clone(inner).set_params(random_state=None)).digest, recipe
     except Exception:
@@ -239,7 +235,7 @@ def _run_of(fits: Sequence[Fit], data: Data) -> _Run:
 
 def _together(runs: Sequence[_Run], data: Data) -> dict[str, Outcome]:
     inner = _network_of(runs[0].fits[0].estimator)
-    recipe = Recipe.of(inner)
+    recipe = TrainingConfig.of(inner)
     X = on_device(np.ascontiguousarray(check_array(data.X, dtype=recipe.numpy_dtype, allow_nd=True)), recipe.device)
     group = _Group(inner, recipe, X, data)
     found: dict[str, Outcome] = {}
@@ -266,7 +262,7 @@ def _halved(group: _Group, runs: Sequence[_Run]) -> dict[str, Outcome]:
 class _Group:
     """What all members have in common."""
 
-    def __init__(self, inner: Any, recipe: Recipe, X: torch.Tensor, data: Data) -> None:
+    def __init__(self, inner: Any, recipe: TrainingConfig, X: torch.Tensor, data: Data) -> None:
         self.inner, self.recipe, self.X, self.data = inner, recipe, X, data
         self._shape = tuple(X.shape[1:])
 
@@ -365,12 +361,12 @@ class _Clerk:
             self._rows[id(rows)] = (rows, where, self.group.data.tokens[index])  # held, so that its id stays its own
         return self._rows[id(rows)][1:]
 
-    def _answer(self, response: Response, tokens: Any, values: Array) -> Answer:
+    def _answer(self, response: Response, tokens: Any, values: Array) -> Predictions:
         values = checked(values, len(tokens), response)
         if response == "predict" and self._classes is not None:
             codes = values.argmax(axis=1).astype(np.min_scalar_type(len(self._classes) - 1))
-            return Answer(response, tokens, codes, coded=True)
-        return Answer(response, tokens, values)
+            return Predictions(response, tokens, codes, coded=True)
+        return Predictions(response, tokens, values)
 
     def _offer(self, fit: Fit, outcome: Outcome, stack: Stack, place: int) -> None:
         """Take a copy of a model that leads its group; of one that nothing else is asked of in any case."""

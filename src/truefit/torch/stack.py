@@ -12,12 +12,10 @@ import numpy.typing as npt
 import torch
 from torch.func import functional_call, vmap
 
+from truefit._core.typing import Array
+from truefit.torch.config import OPTIMIZERS, TrainingConfig, on_device
 from truefit.torch.head import Head
-from truefit.torch.recipe import OPTIMIZERS, Recipe, on_device
-from truefit.torch.shuffle import batch_bounds, epoch_seed, orders
-from truefit.torch.training import own_random_numbers, seed_all, weighted_mean
-
-Array = npt.NDArray[Any]
+from truefit.torch.training import batch_bounds, epoch_seed, orders, own_random_numbers, seed_all, weighted_mean
 
 #: Inputs of all members together that are predicted on at once.
 _ANSWER_BYTES = {"cpu": 32 << 20, "cuda": 1 << 30}
@@ -53,7 +51,7 @@ class Stage:
     losses: Array
 
 
-def check_stackable(recipe: Recipe) -> None:
+def check_stackable(recipe: TrainingConfig) -> None:
     """Refuse a recipe that treats a stack differently from its members."""
     if recipe.optimizer not in ELEMENTWISE:
         raise CannotStack(f"{recipe.optimizer.__name__} is not known to treat each weight by itself")
@@ -83,7 +81,7 @@ class Stack:
 
     Parameters
     ----------
-    recipe : Recipe
+    recipe : TrainingConfig
     modules : sequence of nn.Module
         The members' networks as they start.
     head : Head
@@ -98,7 +96,7 @@ class Stack:
 
     def __init__(
         self,
-        recipe: Recipe,
+        recipe: TrainingConfig,
         modules: Sequence[Any],
         head: Head,
         X: torch.Tensor,
@@ -163,9 +161,9 @@ class Stack:
         self._losses = torch.zeros(self._count, dtype=recipe.dtype, device=device)
         self._answers: torch.Tensor | None = None
         self._batches = self._dealt(self._rows.new_tensor(range(self._rows.shape[1])).expand_as(self._rows))
-        self._step = Replay(self._make_step(last=False))
-        self._last_step = Replay(self._make_step(last=True))
-        self._answer = Replay(self._make_answer())
+        self._step = GraphReplay(self._make_step(last=False))
+        self._last_step = GraphReplay(self._make_step(last=True))
+        self._answer = GraphReplay(self._make_answer())
         self._optimizer: Any = None
         if device.type == "cpu":
             self._optimizer = recipe.make_optimizer(list(self._parameters.values()))
@@ -413,7 +411,7 @@ class _Post:
         return Stage(self._epoch, answers[0] if answers else None, losses)
 
 
-class Replay:
+class GraphReplay:
     """Something to do again and again, recorded as a CUDA graph or not."""
 
     def __init__(self, work: Callable[[], None]) -> None:

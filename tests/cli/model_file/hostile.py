@@ -140,12 +140,12 @@ def server_from_a_constructor(folder):
 
 
 def class_of_truefit_that_starts_workers(folder):
-    return write(folder / "m.skops", _model(x=called("truefit.executors.crew.Crew", plain(1), plain(1))))
+    return write(folder / "m.skops", _model(x=called("truefit._executors.crew.Crew", plain(1), plain(1))))
 
 
 def class_of_truefit_that_writes(folder):
     return write(
-        folder / "m.skops", _model(x=called("truefit.stores.sqlite.SQLiteStore", plain(str(folder / "victim"))))
+        folder / "m.skops", _model(x=called("truefit._stores.sqlite.SQLiteStore", plain(str(folder / "victim"))))
     )
 
 
@@ -397,7 +397,7 @@ def address_in_a_dictionary_with_attributes(folder):
 def attributes_in_pairs(folder):
     """Attributes that are no dictionary, and would be set without a look at them."""
     pairs = paired(paired(plain("predict"), function("numpy.mean")), paired(plain("memory"), plain("marker")))
-    return write(folder / "m.skops", node("ObjectNode", "truefit.core.stages.AtStage", content=pairs))
+    return write(folder / "m.skops", node("ObjectNode", "truefit._core.stages.AtStage", content=pairs))
 
 
 def truth_values_that_are_none(folder):

@@ -10,8 +10,8 @@ import sys
 import time
 from pathlib import Path
 
-from truefit.cli.saved import read_model
-from truefit.core.errors import InvalidInput
+from truefit._cli.saved_model import read_model
+from truefit._core.errors import InvalidInput
 
 
 def main():

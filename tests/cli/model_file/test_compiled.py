@@ -21,8 +21,8 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from tests.cli.model_file.nodes import array, edited, found, plain
 
-from truefit.cli.model_file import load_model
-from truefit.core.errors import InvalidInput
+from truefit._core.errors import InvalidInput
+from truefit._models import load_model
 
 skops = pytest.importorskip("skops.io")
 

@@ -11,8 +11,8 @@ import pytest
 from tests.cli.command import truefit
 from tests.cli.model_file.hostile import CASES, FIRING, REASONS
 
-from truefit.cli.saved import read_model
-from truefit.core.errors import InvalidInput
+from truefit._cli.saved_model import read_model
+from truefit._core.errors import InvalidInput
 
 skops = pytest.importorskip("skops.io")
 

@@ -28,8 +28,8 @@ from sklearn.svm import SVC, NuSVR, OneClassSVM
 from sklearn.tree import DecisionTreeClassifier
 
 from truefit import AgghooClassifier, AgghooRegressor
-from truefit.cli.saved import read_model, write_model
-from truefit.methods.selection.default_candidates import default_candidates
+from truefit._cli.saved_model import read_model, write_model
+from truefit._methods.selection.default_candidates import default_candidates
 from truefit.sources import load
 
 skops = pytest.importorskip("skops.io")

@@ -9,10 +9,20 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.utils import all_estimators
 
-from truefit.cli.model_file.build import Builder
-from truefit.cli.model_file.load import PROTOCOLS
-from truefit.cli.model_file.names import ON_TRUST, refused_names
-from truefit.cli.model_file.types import ALLOWED, COMPILED_LOSSES, ESTIMATORS, FUNCTIONS, LOSSES, SCORERS, VALUES, names
+from truefit._models.build import Builder
+from truefit._models.load import PROTOCOLS
+from truefit._models.types import (
+    ALLOWED,
+    COMPILED_LOSSES,
+    ESTIMATORS,
+    FUNCTIONS,
+    LOSSES,
+    ON_TRUST,
+    SCORERS,
+    VALUES,
+    names,
+    refused_names,
+)
 
 
 def found(name):
@@ -63,7 +73,7 @@ def test_what_is_refused_by_default():
         "sklearn.metrics._dist_metrics.PyFuncDistance64",
         "joblib.memory.Memory",
         "sklearn.datasets._covtype.GzipFile",
-        "truefit.stores.sqlite.SQLiteStore",
+        "truefit._stores.sqlite.SQLiteStore",
         "builtins.map",
     ]
     for name in unsafe:

@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from truefit.core.data import Data
-from truefit.core.errors import FitError, InvalidInput
-from truefit.core.outcome import Answer, Failure, Outcome
-from truefit.core.rows import Rows
-from truefit.methods.aggregation.agghoo import (
-    AgghooTerms,
+from truefit._core.data import Data
+from truefit._core.errors import FitError, InvalidInput
+from truefit._core.outcome import Failure, Outcome, Predictions
+from truefit._core.rows import Rows
+from truefit._methods.agghoo.plan import (
+    AgghooConfig,
     Candidate,
     ValidationLoss,
     checked_failures,
     splits_for,
 )
-from truefit.metrics.metric import get_metric
+from truefit._metrics.metric import get_metric
 
 X = np.arange(40.0).reshape(20, 2)
 DATA = Data(X, X[:, 0], task="regression")
@@ -23,7 +23,7 @@ DATA = Data(X, X[:, 0], task="regression")
 
 def terms(metric):
     candidates = [Candidate("ridge", {"alpha": alpha}, Ridge(alpha)) for alpha in (1.0, 2.0, 3.0)]
-    return AgghooTerms(candidates, "regression", get_metric(metric, "regression"), "mean")
+    return AgghooConfig(candidates, "regression", get_metric(metric, "regression"), "mean")
 
 
 def test_the_best_is_the_first_of_equals_and_never_one_that_failed():
@@ -39,7 +39,7 @@ def test_a_candidate_says_what_it_is():
 
 def test_the_loss_of_a_fit_is_worked_out_without_the_table_and_travels():
     rows = Rows.of([1, 3])
-    outcome = Outcome("a fit", (Answer("predict", DATA.tokens[[1, 3]], np.array([2.0, 9.0])),))
+    outcome = Outcome("a fit", (Predictions("predict", DATA.tokens[[1, 3]], np.array([2.0, 9.0])),))
     loss = ValidationLoss(get_metric("mse", "regression"), DATA, rows)
     assert loss(outcome) == 4.5
     assert pickle.loads(pickle.dumps(loss))(outcome) == 4.5

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 from truefit import AgghooClassifier, AgghooRegressor, Engine, HonestSearchCV, assess, cross_test
-from truefit.core.errors import InvalidInput
+from truefit._core.errors import InvalidInput
 
 X, y = make_friedman1(90, noise=1.0, random_state=0)
 XI, yi = load_iris(return_X_y=True)

@@ -26,8 +26,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from truefit import Engine, assess
-from truefit.core.errors import FitError, InvalidEstimator, InvalidInput
-from truefit.methods.candidates import Candidates
+from truefit._core.errors import FitError, InvalidEstimator, InvalidInput
+from truefit._methods.candidates import Candidates
 
 X, y = make_classification(150, 6, random_state=1)
 XD, yd = load_diabetes(return_X_y=True)

@@ -10,7 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from truefit import Engine, assess, complexity_curve
-from truefit.core.errors import InvalidInput
+from truefit._core.errors import InvalidInput
 
 X, y = load_breast_cancer(return_X_y=True)
 TREE = DecisionTreeClassifier(random_state=0)

@@ -7,8 +7,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from truefit import Engine, assess
-from truefit.core.errors import InvalidInput
-from truefit.plots.svg import to_svg
+from truefit._core.errors import InvalidInput
+from truefit._plots.svg import to_svg
 
 X, y = load_breast_cancer(return_X_y=True)
 X, y = X[:200], np.array(["benign", "malignant"])[1 - y[:200]]

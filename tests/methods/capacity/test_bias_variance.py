@@ -15,14 +15,14 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from truefit import Engine, bias_variance
-from truefit.core.data import Data
-from truefit.core.errors import BudgetSpent, FitError, InvalidEstimator, InvalidInput
-from truefit.core.key import Keys
-from truefit.core.outcome import Failure, Outcome
-from truefit.methods.candidates import Candidates
-from truefit.methods.capacity.bias_variance import bias_variance_plan, make_setup
-from truefit.methods.splitting.resampling import draw_samples
-from truefit.solvers.plain import fit_plain
+from truefit._core.data import Data
+from truefit._core.errors import BudgetSpent, FitError, InvalidEstimator, InvalidInput
+from truefit._core.identity import Keys
+from truefit._core.outcome import Failure, Outcome
+from truefit._methods.bias_variance import bias_variance_config, bias_variance_plan
+from truefit._methods.candidates import Candidates
+from truefit._methods.splitting.designs import draw_samples
+from truefit._solvers.plain import fit_plain
 
 XD, yd = load_diabetes(return_X_y=True)
 XD, yd = XD[:150], yd[:150]
@@ -303,7 +303,7 @@ def answered_at_once(plan, answer):
 def test_a_spent_budget_gives_what_the_finished_rounds_say():
     candidates, data = Candidates(GaussianNB(), yi), Data(XI, yi, task="classification")
     keys = Keys(data)
-    setup = make_setup(candidates, data, trained=150, rounds=20, loss="auto", noise=None, random_state=None)
+    setup = bias_variance_config(candidates, data, trained=150, rounds=20, loss="auto", noise=None, random_state=None)
 
     def half(plan, tasks):
         done = [fit_plain(keys.fit(task), data) for task in tasks[:10]]
@@ -320,7 +320,7 @@ def test_a_spent_budget_gives_what_the_finished_rounds_say():
 
 def test_a_learner_of_which_every_fit_fails_is_an_error():
     candidates, data = Candidates(GaussianNB(), yi), Data(XI, yi, task="classification")
-    setup = make_setup(candidates, data, trained=150, rounds=5, loss="auto", noise=None, random_state=None)
+    setup = bias_variance_config(candidates, data, trained=150, rounds=5, loss="auto", noise=None, random_state=None)
     plan = bias_variance_plan(candidates, setup)
     next(plan)
     with pytest.raises(FitError, match="All 5 fits failed"):

@@ -12,9 +12,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from truefit import Engine
+from truefit._core.errors import FitError, InvalidEstimator, InvalidInput
+from truefit._methods.complexity import random_signs
 from truefit.bounds import rademacher
-from truefit.core.errors import FitError, InvalidEstimator, InvalidInput
-from truefit.methods.capacity.rademacher import random_signs
 
 X, y = load_breast_cancer(return_X_y=True)
 X, y = X[:200], y[:200]

@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from truefit import Engine, assess, compare
-from truefit.core.errors import InvalidInput
+from truefit._core.errors import InvalidInput
 
 X, y = make_classification(150, 6, n_informative=4, flip_y=0.1, class_sep=1.5, random_state=0)
 XD, yd = load_diabetes(return_X_y=True)

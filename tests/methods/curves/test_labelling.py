@@ -3,7 +3,7 @@ from sklearn.datasets import make_classification
 from sklearn.naive_bayes import GaussianNB
 
 from truefit import learning_curve
-from truefit.methods.curves.labelling import labelling
+from truefit._methods.learning_curve.result import labelling
 
 X, Y = make_classification(200, 6, n_informative=4, flip_y=0.15, random_state=0)
 

@@ -13,13 +13,13 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from truefit import Engine, assess, compare, learning_curve
-from truefit.core.data import Data
-from truefit.core.errors import BudgetSpent, FitError, InvalidInput
-from truefit.methods.curves.learning_curves import LearningCurves
-from truefit.methods.curves.measuring import learning_curve_plan
-from truefit.methods.curves.sampled import sampled_table
-from truefit.methods.curves.terms import curve_terms
-from truefit.metrics.metric import get_metric
+from truefit._core.data import Data
+from truefit._core.errors import BudgetSpent, FitError, InvalidInput
+from truefit._methods.learning_curve.config import learning_curve_config
+from truefit._methods.learning_curve.plan import learning_curve_plan
+from truefit._methods.learning_curve.result import LearningCurves
+from truefit._methods.learning_curve.samples import sampled_table
+from truefit._metrics.metric import get_metric
 
 CANCER = load_breast_cancer(return_X_y=True)
 MANY = make_classification(4000, 10, n_informative=5, flip_y=0.1, random_state=0)
@@ -267,7 +267,7 @@ def test_sizes_with_failed_fits_are_left_out_and_said() -> None:
 def test_a_deadline_leaves_what_was_measured() -> None:
     data = Data(*MANY, task="classification")
     sampled = sampled_table(data)
-    terms = curve_terms(
+    terms = learning_curve_config(
         sampled,
         get_metric("error", "classification"),
         schedule=[100, 200, 400],

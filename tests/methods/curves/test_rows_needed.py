@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from truefit.methods.curves.rows_needed import rows_needed
+from truefit._methods.learning_curve.extrapolation import rows_needed
 
 
 def band(half_width: float):

@@ -4,10 +4,9 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from truefit.core.data import Data
-from truefit.methods.perturbation.boundary import gaps
-from truefit.methods.perturbation.feature_noise import DisturbedFeatures, with_disturbed_rows
-from truefit.methods.perturbation.noise import FlippedLabels, PermutedTargets, uniform
+from truefit._core.data import Data
+from truefit._methods.perturbation.config import gaps
+from truefit._methods.perturbation.noise import FeatureNoise, FlippedLabels, PermutedTargets, uniform, with_noisy_rows
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 3))
@@ -129,7 +128,7 @@ def test_disturbed_rows_have_their_values_from_other_rows(kind):
         "sparse": sparse.csr_array(frame[["a", "b"]].to_numpy()),
     }[kind]
     data = Data(table, np.arange(6) % 2, task="classification", groups=np.arange(6), weight=np.arange(1.0, 7.0))
-    stacked = with_disturbed_rows(data, 2, None)
+    stacked = with_noisy_rows(data, 2, None)
     assert stacked.n == 18
     assert np.array_equal(stacked.tokens[:6], data.tokens)
     assert type(stacked.X) is type(data.X)
@@ -146,7 +145,7 @@ def test_disturbed_rows_have_their_values_from_other_rows(kind):
 
 def test_rows_of_a_level_are_replaced_by_their_copies():
     data = Data(X, TWO.y, task="classification", weight=np.arange(1.0, 201.0))
-    noise = DisturbedFeatures(with_disturbed_rows(data, 3, None), 200)
+    noise = FeatureNoise(with_noisy_rows(data, 3, None), 200)
     nothing, half = noise.at(2, 0.0), noise.at(2, 0.5)
     assert nothing.rows.index.tolist() == list(range(200))
     assert (nothing.share, half.share) == (0.0, 0.5)
@@ -159,6 +158,6 @@ def test_rows_of_a_level_are_replaced_by_their_copies():
     assert noise.ideal(1.0) is None
     order = np.random.default_rng(1).permutation(200)
     turned = Data(X[order], TWO.y[order], task="classification", weight=data.weight[order])
-    again = DisturbedFeatures(with_disturbed_rows(turned, 3, None), 200)
+    again = FeatureNoise(with_noisy_rows(turned, 3, None), 200)
     values = [one.data.X[one.at(2, 0.5).rows.index] for one in (noise, again)]
     assert np.array_equal(*(each[np.lexsort(each.T)] for each in values))

@@ -17,17 +17,17 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from truefit import Engine, assess, perturb
+from truefit._core.data import Data
+from truefit._core.errors import BudgetSpent, FitError, InvalidEstimator, InvalidInput
+from truefit._core.identity import Keys
+from truefit._core.rows import Rows
+from truefit._methods.candidates import Candidates
+from truefit._methods.perturbation.config import PAPER_LEVELS, perturbation_config
+from truefit._methods.perturbation.noise import FlippedLabels, PermutedTargets
+from truefit._methods.perturbation.plan import perturb_plan
+from truefit._solvers.plain import fit_plain
+from truefit._stats.intervals import t_interval
 from truefit.bounds import rademacher, srm_bound, srm_risk
-from truefit.core.data import Data
-from truefit.core.errors import BudgetSpent, FitError, InvalidEstimator, InvalidInput
-from truefit.core.key import Keys
-from truefit.core.rows import Rows
-from truefit.methods.candidates import Candidates
-from truefit.methods.perturbation.noise import FlippedLabels, PermutedTargets
-from truefit.methods.perturbation.perturb import perturb_plan
-from truefit.methods.perturbation.terms import PAPER_LEVELS, make_terms
-from truefit.solvers.plain import fit_plain
-from truefit.stats.intervals import t_interval
 
 XC, yc = load_breast_cancer(return_X_y=True)
 XI, yi = load_iris(return_X_y=True)
@@ -47,7 +47,7 @@ def terms_for(candidates, data, **options):
         "level": 0.95,
         "random_state": None,
     }
-    return make_terms(candidates, data, **{**given, **options})
+    return perturbation_config(candidates, data, **{**given, **options})
 
 
 def test_rates_equal_those_of_a_loop_with_scikit_learn():

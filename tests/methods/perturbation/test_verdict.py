@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 
-from truefit.methods.perturbation.rated import Rated
-from truefit.methods.perturbation.verdict import FoldErrors, diagnose
-from truefit.stats.decrease_rate import unmemorised_rate
+from truefit._methods.perturbation.verdict import FoldErrors, NoiseResponse, diagnose
+from truefit._stats.bounds import unmemorised_rate
 
 SHARES = np.tile([0.0, 0.5], (3, 1))
 
@@ -13,7 +12,7 @@ def learner(rates, training=0.95, dummy=0.5, classes=2):
     rates = np.asarray(rates, dtype=float)
     values = np.column_stack([np.full(3, training), training - rates / 2])
     ideal = training if classes is None else unmemorised_rate(training, classes)
-    return Rated((0.0, 0.5), SHARES, values, np.full((3, 2), dummy), ideal, 0.95)
+    return NoiseResponse((0.0, 0.5), SHARES, values, np.full((3, 2), dummy), ideal, 0.95)
 
 
 def folds(**scores):

@@ -8,8 +8,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.datasets import load_iris
 from sklearn.naive_bayes import GaussianNB
 
-from truefit.methods.selection.default_candidates import default_candidates
-from truefit.methods.selection.encoded_labels import EncodedLabels
+from truefit._methods.selection.default_candidates import EncodedLabels, default_candidates
 
 OPTIONAL = {"lightgbm", "xgboost"}
 rng = np.random.default_rng(0)

@@ -7,12 +7,12 @@ from sklearn.model_selection import RepeatedStratifiedKFold, ShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier
 
 from truefit import Engine, HonestSearchCV
-from truefit.core.data import Data
-from truefit.core.rows import Rows
-from truefit.methods.selection.search import inner_splits, search_plan
-from truefit.methods.splitting.splits import make_splits
-from truefit.metrics.metric import get_metric
-from truefit.stats.intervals import pooled
+from truefit._core.data import Data
+from truefit._core.rows import Rows
+from truefit._methods.selection.plan import inner_splits, search_plan
+from truefit._methods.splitting.splits import make_splits
+from truefit._metrics.metric import get_metric
+from truefit._stats.intervals import pooled
 
 X, y = load_digits(return_X_y=True)
 X, y = X[:300], y[:300]

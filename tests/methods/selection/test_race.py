@@ -4,8 +4,8 @@ import pickle
 import pytest
 
 from truefit import Race
-from truefit.core.errors import InvalidInput
-from truefit.stats.paired import PairedDifference
+from truefit._core.errors import InvalidInput
+from truefit._stats.paired import PairedDifference
 
 
 def test_far_behind_goes_and_ties_go_on():

@@ -3,10 +3,10 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.model_selection import ShuffleSplit
 
-from truefit.core.data import Data
-from truefit.methods.selection.rounds import MOST_ROUNDS, inner_rounds, one_round, rounds_of, tournament
-from truefit.methods.selection.search import inner_splits
-from truefit.methods.splitting.splits import make_splits
+from truefit._core.data import Data
+from truefit._methods.selection.plan import inner_splits
+from truefit._methods.selection.race_run import MOST_ROUNDS, inner_rounds, one_round, rounds_of, tournament
+from truefit._methods.splitting.splits import make_splits
 
 X, y = make_classification(120, random_state=0)
 DATA = Data(X, y, task="classification")

@@ -1,10 +1,10 @@
 import numpy as np
 from sklearn.datasets import make_classification
 
-from truefit.core.data import Data
-from truefit.core.rows import Rows
-from truefit.methods.selection.rungs import rungs_of
-from truefit.methods.splitting.splits import Split, make_splits
+from truefit._core.data import Data
+from truefit._core.rows import Rows
+from truefit._methods.selection.racing import rungs_of
+from truefit._methods.splitting.splits import Split, make_splits
 
 X, y = make_classification(400, weights=[0.8], random_state=0)
 DATA = Data(X, y, task="classification")

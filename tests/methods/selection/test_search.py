@@ -11,12 +11,12 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from truefit import Engine, Race
-from truefit.core.data import Data
-from truefit.core.errors import FitError, InvalidInput
-from truefit.methods.selection.heat import NOT_FITTED
-from truefit.methods.selection.search import inner_splits, search_plan
-from truefit.methods.splitting.splits import make_splits
-from truefit.metrics.metric import get_metric
+from truefit._core.data import Data
+from truefit._core.errors import FitError, InvalidInput
+from truefit._methods.selection.plan import inner_splits, search_plan
+from truefit._methods.selection.race_run import NOT_FITTED
+from truefit._methods.splitting.splits import make_splits
+from truefit._metrics.metric import get_metric
 
 X, y = load_digits(return_X_y=True)
 X, y = X[:400], y[:400] % 2

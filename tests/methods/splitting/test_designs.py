@@ -10,13 +10,13 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from truefit import Engine, HonestSearchCV, assess
-from truefit.core.data import Data
-from truefit.core.errors import InvalidInput
-from truefit.methods.splitting.designs import make_design
-from truefit.methods.splitting.splits import shared_partition
-from truefit.metrics.metric import get_metric
-from truefit.stats.nested_cv import nested_cv
-from truefit.stats.triangle import triangle_tau
+from truefit._core.data import Data
+from truefit._core.errors import InvalidInput
+from truefit._methods.splitting.designs import make_design
+from truefit._methods.splitting.splits import shared_partition
+from truefit._metrics.metric import get_metric
+from truefit._stats.nested_cv import nested_cv
+from truefit._stats.triangle import triangle_tau
 
 X, y = make_classification(120, 5, flip_y=0.2, random_state=3)
 XD, yd = (part[:150] for part in load_diabetes(return_X_y=True))

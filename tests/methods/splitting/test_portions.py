@@ -3,9 +3,9 @@ from itertools import chain
 import numpy as np
 from sklearn.naive_bayes import GaussianNB
 
-from truefit.core.rows import Rows
-from truefit.core.task import Ask, FitTask
-from truefit.methods.splitting.portions import portions
+from truefit._core.rows import Rows
+from truefit._core.task import Ask, FitTask
+from truefit._methods.splitting.pairs import portions
 
 NB = GaussianNB()
 

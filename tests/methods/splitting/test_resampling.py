@@ -4,9 +4,9 @@ from sklearn.datasets import load_iris
 from sklearn.naive_bayes import GaussianNB
 
 from truefit import Engine, assess, bias_variance
-from truefit.core.data import Data
-from truefit.core.errors import InvalidInput
-from truefit.methods.splitting.resampling import bootstrap_samples, draw_samples
+from truefit._core.data import Data
+from truefit._core.errors import InvalidInput
+from truefit._methods.splitting.designs import bootstrap_samples, draw_samples
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(80, 2))

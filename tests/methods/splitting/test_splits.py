@@ -14,12 +14,12 @@ from sklearn.model_selection import (
     TimeSeriesSplit,
 )
 
-from truefit.core.data import Data
-from truefit.core.errors import InvalidInput
-from truefit.core.rows import Rows
-from truefit.core.shelf import SHELF_BYTES
-from truefit.methods.selection.search import has_triangle, inner_splits
-from truefit.methods.splitting.splits import Split, Splits, make_splits, shared_partition
+from truefit._core.data import Data
+from truefit._core.errors import InvalidInput
+from truefit._core.rows import Rows
+from truefit._core.spill import SHELF_BYTES
+from truefit._methods.selection.plan import has_triangle, inner_splits
+from truefit._methods.splitting.splits import Split, Splits, make_splits, shared_partition
 
 rng = np.random.default_rng(3)
 X = rng.normal(size=(53, 2))

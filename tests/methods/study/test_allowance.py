@@ -2,10 +2,10 @@ import math
 
 import pytest
 
-from truefit.core.errors import InvalidInput
-from truefit.methods.study.allowance import (
+from truefit._core.errors import InvalidInput
+from truefit._study.budget import (
     BUSY,
-    Allowance,
+    TimeBudget,
     bootstrap_effort,
     curve_sizes,
     perturbation_effort,
@@ -27,12 +27,12 @@ def test_what_is_no_time_is_refused_in_a_sentence(given):
 
 
 def test_an_allowance_counts_workers_and_keeps_something_for_later():
-    two = Allowance(600.0, workers=2)
+    two = TimeBudget(600.0, workers=2)
     assert two.whole == BUSY * 1200
     assert two.search < two.whole
     assert two.rest(two.whole) == 0
-    assert Allowance().search == math.inf
-    assert Allowance().rest(500.0) == 500.0
+    assert TimeBudget().search == math.inf
+    assert TimeBudget().rest(500.0) == 500.0
 
 
 @pytest.mark.parametrize(("rows", "least"), [(100, 10), (569, 12), (1000, 60), (20_000, 700), (50_000, 10)])

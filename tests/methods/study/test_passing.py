@@ -6,17 +6,17 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from truefit import Engine, bias_variance, perturb
-from truefit.core.data import Data
-from truefit.core.errors import BudgetSpent
-from truefit.core.outcome import Outcome
-from truefit.core.rows import Rows
-from truefit.core.task import FitTask
-from truefit.methods.candidates import Candidates
-from truefit.methods.capacity.bias_variance import bias_variance_plan, make_setup
-from truefit.methods.perturbation.perturb import perturb_plan
-from truefit.methods.perturbation.terms import make_terms
-from truefit.methods.study.passing import Meter, on_rows, passed_on
-from truefit.methods.study.sample import part_of, sample_rows
+from truefit._core.data import Data
+from truefit._core.errors import BudgetSpent
+from truefit._core.outcome import Outcome
+from truefit._core.rows import Rows
+from truefit._core.task import FitTask
+from truefit._methods.bias_variance import bias_variance_config, bias_variance_plan
+from truefit._methods.candidates import Candidates
+from truefit._methods.perturbation.config import perturbation_config
+from truefit._methods.perturbation.plan import perturb_plan
+from truefit._study.config import part_of, sample_rows
+from truefit._study.subplans import FitMeter, on_rows, run_subplan
 
 X, y = load_breast_cancer(return_X_y=True)
 DATA = Data(X, y, task="classification")
@@ -26,7 +26,7 @@ ROWS = sample_rows(DATA, 150, least=5, random_state=None)
 def test_a_plan_on_some_rows_finds_what_it_would_on_a_table_of_these_alone():
     models = {"tree": DecisionTreeClassifier(), "bayes": GaussianNB()}
     candidates, part = Candidates(models, y), part_of(DATA, ROWS)
-    terms = make_terms(
+    terms = perturbation_config(
         candidates, part, levels=[0.25, 0.5], repeats=2, perturbation="auto", mode="default", cv=5, bounds=False,
         level=0.95, random_state=None,
     )  # fmt: skip
@@ -38,7 +38,7 @@ def test_a_plan_on_some_rows_finds_what_it_would_on_a_table_of_these_alone():
 
 def test_bootstrap_samples_of_some_rows_too():
     candidates, part = Candidates({"bayes": GaussianNB()}, y), part_of(DATA, ROWS)
-    setup = make_setup(candidates, part, trained=part.n, rounds=10, loss="auto", noise=None, random_state=1)
+    setup = bias_variance_config(candidates, part, trained=part.n, rounds=10, loss="auto", noise=None, random_state=1)
     found = Engine().run(on_rows(bias_variance_plan(candidates, setup), DATA, ROWS), DATA)
     alone = bias_variance({"bayes": GaussianNB()}, X[ROWS], y[ROWS], rounds=10, random_state=1)
     assert found.expected_loss == alone.expected_loss
@@ -56,7 +56,7 @@ def test_labels_that_are_longer_than_those_of_the_table_are_not_cut():
 
 
 def test_each_fit_counts_once():
-    meter = Meter()
+    meter = FitMeter()
     meter.note([Outcome("a", fit_seconds=2.0), None, Outcome("b", fit_seconds=1.0), Outcome("a", fit_seconds=2.0)])
     assert (meter.asked, meter.distinct, meter.seconds) == (3, 2, 3.0)
 
@@ -70,7 +70,7 @@ def test_what_is_thrown_reaches_the_plan_inside_which_may_still_return():
         except BudgetSpent:
             return "what there is"
 
-    outer = passed_on(plan(), told=told.append)
+    outer = run_subplan(plan(), told=told.append)
     next(outer)
     with pytest.raises(StopIteration) as stop:
         outer.throw(BudgetSpent("late", [Outcome("a")]))

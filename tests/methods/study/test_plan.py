@@ -17,15 +17,15 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from truefit import Engine
-from truefit.core.data import Data
-from truefit.core.errors import BudgetSpent, FitError
-from truefit.core.rows import Rows
-from truefit.methods.candidates import Candidates
-from truefit.methods.splitting.splits import make_splits
-from truefit.methods.study.allowance import Allowance
-from truefit.methods.study.plan import study_plan
-from truefit.methods.study.terms import StudyTerms
-from truefit.metrics.metric import get_metric
+from truefit._core.data import Data
+from truefit._core.errors import BudgetSpent, FitError
+from truefit._core.rows import Rows
+from truefit._methods.candidates import Candidates
+from truefit._methods.splitting.splits import make_splits
+from truefit._metrics.metric import get_metric
+from truefit._study.budget import TimeBudget
+from truefit._study.config import StudyConfig
+from truefit._study.plan import study_plan
 
 X, y = load_breast_cancer(return_X_y=True)
 LINEAR = make_pipeline(StandardScaler(), LogisticRegression())
@@ -38,8 +38,8 @@ def terms_for(models, X=X, y=y, *, metric=None, allowance=None, k=5):
     candidates = Candidates(models, y)
     data = Data(X, y, task=candidates.task)
     splits = make_splits(data, "kfold", k=k)
-    allowance = Allowance() if allowance is None else allowance
-    return StudyTerms(candidates, data, splits, get_metric(metric, data.task), 0.95, allowance, None)
+    allowance = TimeBudget() if allowance is None else allowance
+    return StudyConfig(candidates, data, splits, get_metric(metric, data.task), 0.95, allowance, None)
 
 
 def asked(tasks):
@@ -159,7 +159,7 @@ def test_without_a_budget_what_takes_little_is_not_left_out_to_save_time(monkeyp
     seconds = {"linear": 5.0, "dummy": 0.01, "quick": 0.01}
     found = Clock(terms_for(models), seconds).run()
     assert (found.best, found.curves.names) == ("linear", ["linear", "quick"])
-    monkeypatch.setattr("truefit.methods.study.plan._LITTLE", 0.0)
+    monkeypatch.setattr("truefit._study.plan._LITTLE", 0.0)
     saving = Clock(terms_for(models), seconds).run()
     assert saving.curves.names == ["linear"]
     assert any("curve of quick: left out to save time; it would take some" in each for each in saving.not_done)
@@ -184,7 +184,7 @@ def test_who_takes_many_times_as_long_on_noise_is_left_out_after_one_look_and_na
 def test_a_candidate_that_would_eat_the_budget_is_left_out_after_one_fold_and_named():
     slow = {"linear": 0.1, "bayes": 0.1, "dummy": 0.1, "tree": 30.0, "stump": 0.1}
     models = {**MODELS, "stump": DecisionTreeClassifier(max_depth=1)}
-    found = Clock(terms_for(models, allowance=Allowance(100.0)), slow).run()
+    found = Clock(terms_for(models, allowance=TimeBudget(100.0)), slow).run()
     assert (found.dropped[0].name, found.dropped[0].after) == ("tree", 1)
     assert "left out to keep to the budget" in found.dropped[0].reason
     assert "tree" not in found.table.index
@@ -193,7 +193,7 @@ def test_a_candidate_that_would_eat_the_budget_is_left_out_after_one_fold_and_na
 
 def test_without_time_for_nesting_the_choice_is_judged_on_bootstrap_samples():
     seconds = dict.fromkeys(MODELS, 1.0)
-    found = Clock(terms_for(MODELS, allowance=Allowance(60.0)), seconds).run()
+    found = Clock(terms_for(MODELS, allowance=TimeBudget(60.0)), seconds).run()
     assert found.honest is None
     assert not any("budget" in each.reason for each in found.dropped)
     assert found.interval[0] < found.estimate < found.interval[1]
@@ -226,25 +226,25 @@ def test_cut_off_in_the_search_it_compares_the_candidates_that_were_judged_on_ev
 
 def test_a_budget_that_is_spent_before_anything_is_known_is_said():
     with pytest.raises(BudgetSpent, match="before there was anything to choose between"):
-        Clock(terms_for(MODELS, allowance=Allowance(0.1)), stop_at=1).run()
+        Clock(terms_for(MODELS, allowance=TimeBudget(0.1)), stop_at=1).run()
 
 
 def test_the_same_seconds_lead_to_the_same_study():
     seconds = {"linear": 2.0, "bayes": 0.2, "dummy": 0.1, "tree": 0.4}
-    one, two = (Clock(terms_for(MODELS, allowance=Allowance(150.0)), seconds).run().to_dict() for _ in range(2))
+    one, two = (Clock(terms_for(MODELS, allowance=TimeBudget(150.0)), seconds).run().to_dict() for _ in range(2))
     assert one == two
 
 
 def test_a_large_table_is_sampled_where_that_saves_time_and_this_is_said():
     X, y = make_classification(4000, 6, n_informative=4, random_state=0)
     models = {"bayes": GaussianNB(), "tree": DecisionTreeClassifier(max_depth=4), "dummy": DummyClassifier()}
-    clock = Clock(terms_for(models, X, y, allowance=Allowance(200.0)), {"bayes": 2.0, "tree": 2.0, "dummy": 0.01})
+    clock = Clock(terms_for(models, X, y, allowance=TimeBudget(200.0)), {"bayes": 2.0, "tree": 2.0, "dummy": 0.01})
     found = clock.run()
     assert found.perturbation.rows < 4000
     assert f"sample of {found.perturbation.rows:,} of the 4,000 rows" in " ".join(found.caveats)
     rounds, seconds = clock.rounds, {"bayes": 2.0, "tree": 2.0, "dummy": 0.01}
     for stop_at in range(rounds - 8, rounds):  # from about the end of the search on
-        late = Clock(terms_for(models, X, y, allowance=Allowance(200.0)), seconds, stop_at=stop_at).run()
+        late = Clock(terms_for(models, X, y, allowance=TimeBudget(200.0)), seconds, stop_at=stop_at).run()
         said = [caveat for caveat in late.caveats if "of the 4,000 rows" in caveat]
         assert any("noise" in caveat for caveat in said) == (late.perturbation is not None)
         assert any("variance" in caveat for caveat in said) == (late.bias_variance is not None)
@@ -253,7 +253,7 @@ def test_a_large_table_is_sampled_where_that_saves_time_and_this_is_said():
 def test_one_slow_look_at_noise_takes_no_more_than_that_look():
     models = {"linear": MODELS["linear"], "dummy": MODELS["dummy"], "quick": QUICK}
     slow = {"linear": 1000.0, "quick": 1000.0}
-    clock = Clock(terms_for(models, allowance=Allowance(40.0)), dict.fromkeys(models, 0.02), on_noise=slow)
+    clock = Clock(terms_for(models, allowance=TimeBudget(40.0)), dict.fromkeys(models, 0.02), on_noise=slow)
     found = clock.run()
     assert found.perturbation is None
     (text,) = [each for each in found.not_done if each.startswith("Perturbed validation")]
@@ -356,7 +356,7 @@ def test_what_hardly_avoids_an_error_of_guessing_underfits():
 
 
 def test_without_time_for_nesting_a_metric_that_is_no_mean_has_its_value_and_no_interval():
-    terms = terms_for(MODELS, metric="auc", allowance=Allowance(20.0))
+    terms = terms_for(MODELS, metric="auc", allowance=TimeBudget(20.0))
     found = Clock(terms, dict.fromkeys(MODELS, 0.3)).run()
     assert found.honest is None
     assert found.estimate == found.assessment.estimates[found.best].value

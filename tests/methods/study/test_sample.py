@@ -1,8 +1,8 @@
 import numpy as np
 
-from truefit.core.data import Data
-from truefit.core.rows import Rows
-from truefit.methods.study.sample import part_of, sample_rows
+from truefit._core.data import Data
+from truefit._core.rows import Rows
+from truefit._study.config import part_of, sample_rows
 
 
 def table(n=1000):

@@ -7,8 +7,8 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
 
-from truefit.core.data import Data
-from truefit.methods.study.suspects import find_suspects
+from truefit._core.data import Data
+from truefit._study.checks import find_suspects
 
 N = 400
 rng = np.random.default_rng(7)

@@ -7,15 +7,13 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import minimize
 
+from truefit._core.typing import Array, Floats
+from truefit._stats.curve_forecast import FEATURES
 from truefit.reproduce.lcdb.curves import Curve
 from truefit.reproduce.lcdb.observed import Observed, View
-from truefit.stats.curve_interval import FEATURES
 
-Floats = npt.NDArray[np.float64]
-Array = npt.NDArray[Any]
 Chosen = Callable[[Curve], bool]
 
 #: What the constants are learnt from: near and far, dense and sparse points, little noise and much.

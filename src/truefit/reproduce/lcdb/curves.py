@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from truefit._core.typing import Floats
 
 GROUPS = {
     "trees and ensembles": (

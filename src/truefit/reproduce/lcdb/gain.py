@@ -9,11 +9,10 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
+from truefit._stats.curve_forecast import FEATURES, GAIN_FEATURES, gain_features
 from truefit.reproduce.lcdb.calibrate import FOLDS, TAILS, Chosen, quantile_regression
 from truefit.reproduce.lcdb.curves import Curve
 from truefit.reproduce.lcdb.observed import NESTED, Observed, View, observe
-from truefit.stats.curve_gain import GAIN_FEATURES, gain_features
-from truefit.stats.curve_interval import FEATURES
 
 #: Points of one cross-validation each, near and far, dense and sparse: what somebody has who measures a curve.
 GAIN_VIEWS = [View(share, every, NESTED) for share in (0.8, 0.5, 0.25, 0.164, 0.1, 0.05, 0.02) for every in (2, 4, 8)]

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from truefit._core.typing import Array, Floats, Mask
+from truefit._stats.curve_forecast import Outlook
+from truefit._stats.curve_points import Points
 from truefit.reproduce.lcdb.curves import Curve
-from truefit.stats.curve_outlook import Outlook
-from truefit.stats.curve_points import Points
-
-Floats = npt.NDArray[np.float64]
-Marks = npt.NDArray[np.bool_]
-Array = npt.NDArray[Any]
 
 #: Points without which a curve is not extrapolated.
 LEAST_POINTS = 6
@@ -76,7 +71,7 @@ class Observed:
     truth: Floats
 
     @property
-    def refused(self) -> Marks:
+    def refused(self) -> Mask:
         """Curves that are not extrapolated."""
         return self.outlook.nothing_learned | self.outlook.rising
 
@@ -91,7 +86,7 @@ class Observed:
         return np.array([curve.family for curve in self.curves])
 
     @property
-    def judged(self) -> Marks:
+    def judged(self) -> Mask:
         """Which curves are kept for judging."""
         return np.array([curve.judged for curve in self.curves])
 

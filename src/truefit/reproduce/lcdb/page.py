@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from truefit.api.extrapolate import extrapolate
-from truefit.core.errors import InvalidInput
+from truefit._api.extrapolate import extrapolate
+from truefit._core.errors import InvalidInput
+from truefit._core.typing import Mask
+from truefit._stats.curve_forecast import Calibration, GainBound
 from truefit.reproduce.experiment import Experiment, Setting
 from truefit.reproduce.lcdb.calibrate import VIEWS, learn
 from truefit.reproduce.lcdb.curves import GROUPS, LEAST_ROWS, Curve, read_curves
@@ -19,11 +20,8 @@ from truefit.reproduce.lcdb.observed import LEAST_POINTS, Observed, observe
 from truefit.reproduce.lcdb.stopping import follow
 from truefit.reproduce.lcdb.trial import OURS, YARDSTICK, Trial
 from truefit.reproduce.page import Claim, Page, Table
-from truefit.stats.curve_gain import GainBound
-from truefit.stats.curve_interval import Calibration
 
-Marks = npt.NDArray[np.bool_]
-Half = Callable[[Trial], Marks]
+Half = Callable[[Trial], Mask]
 
 #: What the targets are about: curves as they are, seen up to these shares.
 SHARES = (0.164, 0.05)
@@ -170,7 +168,7 @@ def _verdicts(trials: Mapping[float, Trial], half: Half, seconds: float) -> list
     return found
 
 
-def _by_group(trial: Trial, which: Marks) -> list[tuple[str, Marks]]:
+def _by_group(trial: Trial, which: Mask) -> list[tuple[str, Mask]]:
     found = ((group, which & (trial.observed.groups == group)) for group in GROUPS)
     return [(group, mine) for group, mine in found if mine.any()]
 

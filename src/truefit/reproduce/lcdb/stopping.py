@@ -9,15 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from truefit._core.typing import Floats, Mask
+from truefit._stats.curve_forecast import LEAST_POINTS, GainBound, Outlook
+from truefit._stats.curve_points import Points
 from truefit.reproduce.lcdb.curves import Curve
 from truefit.reproduce.lcdb.gain import level_at
 from truefit.reproduce.lcdb.observed import nested_correlation
-from truefit.stats.curve_gain import GainBound
-from truefit.stats.curve_outlook import LEAST_POINTS, Outlook
-from truefit.stats.curve_points import Points
-
-Floats = npt.NDArray[np.float64]
-Marks = npt.NDArray[np.bool_]
 
 #: Curves that reach so many rows are followed, from this size on, up to this share of their largest.
 _LEAST_ROWS, _START, _UP_TO = 2000, 60, 0.75
@@ -32,11 +29,11 @@ class Followed:
     gain: Floats
 
     @property
-    def stopped(self) -> Marks:
+    def stopped(self) -> Mask:
         """Which curves ended before all rows were used."""
         return np.isfinite(self.share)
 
-    def wrong(self, tolerance: float) -> Marks:
+    def wrong(self, tolerance: float) -> Mask:
         """Whether more than the tolerance was given up."""
         return self.stopped & (self.gain > tolerance)
 

@@ -6,15 +6,11 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from truefit._core.typing import Floats, Mask
+from truefit._stats.curve_fit import FAMILIES, Family, fit, power_law
+from truefit._stats.curve_forecast import Calibration
 from truefit.reproduce.lcdb.observed import Observed
-from truefit.stats.curve_families import FAMILIES, Family, power_law
-from truefit.stats.curve_interval import Calibration
-from truefit.stats.curves import fit
-
-Floats = npt.NDArray[np.float64]
-Marks = npt.NDArray[np.bool_]
 
 OURS, YARDSTICK = "truefit", "pow3, least squares"
 
@@ -62,7 +58,7 @@ class Trial:
         )
         return low, high
 
-    def holds(self, level: float = 0.95) -> Marks:
+    def holds(self, level: float = 0.95) -> Mask:
         """Whether the intervals hold."""
         low, high = self.ends(level)
         return (low - 1e-9 <= self.observed.truth) & (self.observed.truth <= high + 1e-9)
@@ -74,11 +70,11 @@ class Trial:
         return np.asarray(100 * (high - low))
 
     @property
-    def given(self) -> Marks:
+    def given(self) -> Mask:
         """Curves that are extrapolated."""
         return ~self.observed.refused
 
-    def off(self, name: str, which: Marks) -> tuple[float, float]:
+    def off(self, name: str, which: Mask) -> tuple[float, float]:
         """Median and 90th percentile of a method's distance from the truth, in points."""
         distance = 100 * np.abs(self.guesses[name] - self.observed.truth)[which]
         return float(np.median(distance)), float(np.percentile(distance, 90))

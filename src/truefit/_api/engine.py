@@ -1,0 +1,286 @@
+"""Engine: how fits are run, shared and kept."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from truefit._core.errors import InvalidInput
+from truefit._engine.loop import Listener, Loop
+from truefit._executors.memory import bytes_of
+from truefit._executors.serial import SerialExecutor
+from truefit._executors.surroundings import inside_worker
+from truefit._executors.thread_pool import ThreadExecutor
+from truefit._executors.unlocked import all_unlocked
+from truefit._solvers import all_solvers
+from truefit._solvers.opt_in import ApartStore, opt_in_solvers
+from truefit._solvers.plain import PlainSolver
+from truefit._stores.memory import MemoryStore
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from concurrent import futures
+
+    from truefit._core.data import Data
+    from truefit._core.protocols import Executor, Job, Solver, Store
+    from truefit._executors.processes import ProcessExecutor
+
+
+class Engine(Loop):
+    """How fits are run, shared and kept. Two calls with one engine share their fits.
+
+    Parameters
+    ----------
+    store : str, path or Store, optional
+        None keeps outcomes in memory. A path is an SQLite file: a run that was killed goes on from it.
+    workers : int, default=1
+        Fits that are run at once on this machine; -1 for all cores. They are run in processes, or in threads, which
+        start at once, where all are of learners that do their work outside of Python's lock: support vector machines.
+    executor : concurrent.futures.Executor, optional
+        Runs the fits in place of local processes, for instance Dask's ``client.get_executor()`` or ``RayExecutor()``.
+    timeout : float, optional
+        Seconds that a fit may take. It is stopped then, so that fits are run in a worker process, even by one worker.
+    memory : int or str, optional
+        Memory that a worker may use: bytes, or text such as "500MB", "4GB" or "2GiB". A fit that needs more fails with
+        that reason (kind "memory") and the others continue. It is a soft limit: memory in use is measured 20 times a
+        second, without the table, which workers share. Fits are run in worker processes, even by one worker.
+    on_error : {"raise", "record"}, default="raise"
+        Whether a fit that fails ends the method, or is recorded and reported.
+    solvers : {"auto", "plain"} or tuple ending in "auto", default="auto"
+        "plain" fits one at a time, for comparison. Before "auto" may stand solvers whose answers equal those of plain
+        fitting only nearly, and which are used for no other reason than that they are named: "tree depths" (trees of
+        several depths from the deepest; equal but for ties), "lasso path" (``Lasso`` and ``ElasticNet`` of several
+        penalties, each from where the larger one ended; equal up to ``tol``), "sgd epochs" (``SGDClassifier`` and
+        ``SGDRegressor`` with ``tol=None`` and several ``max_iter``, from one run; equal up to rounding) and "svd path"
+        (pipelines that begin with a ``TruncatedSVD(algorithm="arpack")`` of several sizes, from the largest; equal up
+        to rounding). A store keeps their answers apart.
+    progress : {"auto", True, False} or callable, default="auto"
+        A bar on a terminal or in a notebook, and silent otherwise; a callable is given the progress events.
+    threads : int, default=1
+        Threads that BLAS and OpenMP may use inside one fit. The same for any number of workers, so that the
+        results are the same too.
+
+    Attributes
+    ----------
+    stats : Stats
+        Counts of fits asked, run, shared, stored, refitted and failed, and the seconds spent in them.
+    workers : int
+        Fits at once on this machine; 1 where another executor runs them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from truefit import Engine, assess
+    >>> engine = Engine()
+    >>> X, y = load_iris(return_X_y=True)
+    >>> first = assess(GaussianNB(), X, y, engine=engine)
+    >>> again = assess(GaussianNB(), X, y, metric="log_loss", engine=engine)
+    >>> engine.stats.run, engine.stats.shared
+    (5, 5)
+    """
+
+    def __init__(
+        self,
+        store: Any = None,
+        *,
+        workers: int = 1,
+        executor: futures.Executor | None = None,
+        timeout: float | None = None,
+        memory: int | str | None = None,
+        on_error: Literal["raise", "record"] = "raise",
+        solvers: Literal["auto", "plain"] | Sequence[str] = "auto",
+        progress: Any = "auto",
+        threads: int = 1,
+    ) -> None:
+        _check_choice("on_error", on_error, ("raise", "record"))
+        named = _named_solvers(solvers)
+        _check_number("threads", threads, whole=True)
+        if timeout is not None:
+            _check_number("timeout", timeout)
+        self.workers = 1 if executor is not None or inside_worker() else _worker_count(workers)
+        chosen: tuple[Solver, ...] = (PlainSolver(),) if solvers == "plain" else all_solvers(named)
+        kept = _store_for(store)
+        runs_here = SerialExecutor(threads=threads)
+        super().__init__(
+            here=runs_here,
+            store=ApartStore(kept, [solver.name for solver in named]) if named else kept,
+            executor=_executor_for(_worker_count(workers), executor, timeout, bytes_of(memory), runs_here),
+            solvers=chosen,
+            scratch=MemoryStore,
+            on_error=on_error,
+            listener=_listener_for(progress),
+        )
+
+        # A fit in a thread cannot be stopped.
+        in_threads = self.workers > 1 and timeout is None and memory is None
+        self._thread_executor = ThreadExecutor(self.workers, threads=threads) if in_threads else None
+        self._threads = threads
+        self._one_worker: ProcessExecutor | None = None
+
+    def _executor_for(self, jobs: Sequence[Job], *, with_deadline: bool) -> Executor:
+        if with_deadline:
+            return self._stoppable_executor()
+        if self._thread_executor is not None and all_unlocked(jobs):
+            return self._thread_executor
+        return self._executor
+
+    def _stoppable_executor(self) -> Executor:
+        """Return an executor that can stop a fit at a deadline: for fits of this process, one worker process."""
+        if not isinstance(self._executor, SerialExecutor) or inside_worker():
+            return self._executor
+        if self._one_worker is None:
+            from truefit._executors.processes import ProcessExecutor
+
+            self._one_worker = ProcessExecutor(1, threads=self._threads)
+        return self._one_worker
+
+    def _start_workers(self, data: Data) -> None:
+        start = getattr(self._stoppable_executor(), "start", None)
+        if start is not None:
+            start(data)
+
+    def stop_workers(self) -> None:
+        """Stop the workers; results stay readable, and the next call starts new ones."""
+        self._executor.close()
+        if self._one_worker is not None:
+            self._one_worker.close()
+
+    def close(self) -> None:
+        """Stop the workers and close the store."""
+        self.stop_workers()
+        self._store.close()
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Engine: {self.stats}>"
+
+    # An engine is shared by whatever holds it: clones of an estimator keep it, pickles leave it behind.
+
+    def __sklearn_clone__(self) -> Engine:
+        return self
+
+    def __copy__(self) -> Engine:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Engine:
+        return self
+
+    def __reduce__(self) -> tuple[type, tuple[()]]:
+        return type(None), ()
+
+    def __truefit_key__(self) -> None:
+        return None  # how fits are run is no part of what they are
+
+
+def engine_for_one_call(**options: Any) -> Engine:
+    """Return an engine in memory that nobody uses again: what may change between two calls need not be looked at."""
+    engine = Engine(**options)
+    engine.reused = False
+    return engine
+
+
+def engine_or_new(engine: Engine | None) -> Engine:
+    """Return the engine that was given, or one in memory."""
+    if engine is None:
+        return engine_for_one_call()
+    if isinstance(engine, Loop):
+        return engine
+    raise InvalidInput(
+        f"The 'engine' parameter must be an Engine. Got {engine!r}; pass Engine({engine!r}) for a store."
+    )
+
+
+def _named_solvers(solvers: Any) -> tuple[Solver, ...]:
+    """Return the opt-in solvers that are named before "auto"."""
+    if isinstance(solvers, str):
+        _check_choice("solvers", solvers, ("auto", "plain"))
+        return ()
+    known, names = opt_in_solvers(), tuple(solvers)
+    if names[-1:] != ("auto",) or any(name not in known for name in names[:-1]):
+        raise InvalidInput(
+            f"solvers must be 'auto', 'plain', or names among {', '.join(map(repr, known))} followed by 'auto'. "
+            f"Got {solvers!r}."
+        )
+    return tuple(known[name] for name in names[:-1])
+
+
+def _store_for(store: Any) -> Store:
+    if store is None:
+        return MemoryStore()
+    if isinstance(store, str | os.PathLike):
+        from truefit._stores.sqlite import SqliteStore
+
+        return SqliteStore(store)
+    if hasattr(store, "get") and hasattr(store, "put"):
+        return store  # type: ignore[no-any-return]
+    raise InvalidInput(f"The 'store' parameter must be None, a path or a Store. Got {store!r} instead.")
+
+
+def _executor_for(
+    workers: int, executor: Any, timeout: float | None, memory: int | None, runs_here: SerialExecutor
+) -> Executor:
+    threads = runs_here.threads
+    if executor is not None:
+        if not (hasattr(executor, "submit") and hasattr(executor, "map")):
+            raise InvalidInput(
+                f"The 'executor' parameter must be a concurrent.futures.Executor. Got {executor!r} instead."
+            )
+        if memory is not None:
+            raise InvalidInput(
+                "The 'memory' parameter must be None with an 'executor': its workers are not started here. Limit their "
+                "memory where they are started, such as LocalCluster(memory_limit='4GB') of Dask."
+            )
+        from truefit._executors.futures import FuturesExecutor
+
+        return FuturesExecutor(executor, timeout=timeout, threads=threads)
+    if inside_worker() or (workers == 1 and timeout is None and memory is None):
+        return runs_here
+    # A fit in this process cannot be stopped, so a limit of time or memory takes a worker even for one.
+    from truefit._executors.processes import ProcessExecutor
+
+    return ProcessExecutor(workers, timeout=timeout, threads=threads, memory=memory)
+
+
+def _worker_count(workers: Any) -> int:
+    if isinstance(workers, bool) or not isinstance(workers, int | np.integer) or workers == 0:
+        raise InvalidInput(
+            f"The 'workers' parameter must be a whole number, -1 for all cores. Got {workers!r} instead."
+        )
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return int(workers) if workers > 0 else max(1, cores + 1 + int(workers))
+
+
+def _listener_for(progress: Any) -> Listener | None:
+    if callable(progress):
+        return progress  # type: ignore[no-any-return]
+    if progress not in ("auto", True, False):
+        raise InvalidInput(
+            f"The 'progress' parameter must be 'auto', True, False or a callable. Got {progress!r} instead."
+        )
+    if progress is False:
+        return None
+    from truefit._report.progress import TerminalProgress
+
+    return TerminalProgress()  # looks for itself where it is, and is silent in a pipe
+
+
+def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InvalidInput(
+            f"The {name!r} parameter must be one of {', '.join(map(repr, choices))}. Got {value!r} instead."
+        )
+
+
+def _check_number(name: str, value: Any, *, whole: bool = False) -> None:
+    kinds: Any = int | np.integer if whole else int | float | np.number
+    if isinstance(value, bool) or not isinstance(value, kinds) or value <= 0:
+        kind = "whole number" if whole else "number"
+        raise InvalidInput(f"The {name!r} parameter must be a positive {kind}. Got {value!r} instead.")

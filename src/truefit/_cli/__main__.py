@@ -1,0 +1,28 @@
+"""Run the command line."""
+
+from __future__ import annotations
+
+from truefit._cli import (  # noqa: F401  (each adds its command)
+    agghoo,
+    assess,
+    compare,
+    curve,
+    perturb,
+    predict,
+    reproduce,
+    runs,
+    show,
+    study,
+)
+from truefit._cli.app import app
+from truefit._cli.messages import standard_output_claimed
+
+
+def main() -> None:
+    """Run the command line."""
+    with standard_output_claimed():
+        app()
+
+
+if __name__ == "__main__":
+    main()

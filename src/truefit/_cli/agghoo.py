@@ -1,0 +1,190 @@
+"""truefit agghoo."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from truefit._cli.app import app, in_plain_words
+from truefit._cli.inputs import candidates_of, label_of, load_table, task_of
+from truefit._cli.messages import echo
+from truefit._cli.options import (
+    ClusterOption,
+    DataArgument,
+    FoldsOption,
+    JsonOption,
+    MemoryOption,
+    MetricOption,
+    ModelsOption,
+    PlotOption,
+    PositiveOption,
+    SeedOption,
+    StoreOption,
+    TargetOption,
+    TaskOption,
+    WorkersOption,
+    command_engine,
+)
+from truefit._cli.outputs import check_apart, check_picture, write_picture
+from truefit._cli.saved_model import check_model_file, write_model
+from truefit._cli.stored_reports import keep_result, provenance
+from truefit._core.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from truefit._core.data import Task
+    from truefit._methods.agghoo.cross_test import Correction
+    from truefit._study.result import Study
+    from truefit.sources.table import Table
+
+_PICTURES = ("validation", "members", "estimates")
+
+
+@app.command()
+@in_plain_words
+def agghoo(
+    data: DataArgument,
+    target: TargetOption = None,
+    model: ModelsOption = None,
+    k: FoldsOption = 5,
+    aggregate: Annotated[
+        str | None, typer.Option(help="soft or vote for classes, mean for numbers; soft and mean by default.")
+    ] = None,
+    path: Annotated[
+        str,
+        typer.Option(help="Which stages of a training run are candidates: auto, none, or a number of stages."),
+    ] = "auto",
+    metric: MetricOption = None,
+    correction: Annotated[
+        str | None, typer.Option(help="learning_curve: correct the estimate for the rows that test sets take away.")
+    ] = None,
+    level: Annotated[float, typer.Option(help="Coverage of the interval.")] = 0.95,
+    save: Annotated[
+        Path | None, typer.Option(help="Write the fitted model to this .skops file; needs truefit[skops].")
+    ] = None,
+    plot: PlotOption = None,
+    kind: Annotated[
+        str | None, typer.Option(help="Picture: validation, members or estimates; each test set by default.")
+    ] = None,
+    pos_label: PositiveOption = None,
+    task: TaskOption = None,
+    store: StoreOption = None,
+    workers: WorkersOption = None,
+    cluster: ClusterOption = None,
+    memory: MemoryOption = None,
+    seed: SeedOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Keep the best model of each hold-out, average them, and say how good that is; a set of models, if none is named.
+
+    Example: truefit agghoo breast_cancer --model linear --model tree --model knn --save model.skops
+    """
+    from truefit._api.cross_test import cross_test
+    from truefit._methods.agghoo.cross_test import check_correction
+    from truefit._methods.selection.default_candidates import default_candidates
+
+    read = (data, store, *(model or ()))
+    check_picture(plot, read)
+    check_apart(plot, save)
+    if kind is not None and kind not in _PICTURES:
+        raise InvalidInput(f"--kind must be {', '.join(_PICTURES[:-1])} or {_PICTURES[-1]}. Got {kind!r} instead.")
+    check_model_file(save, read)
+    check_correction(correction, True)
+    stages = stages_of(path)
+    table = load_table(data, target)
+    chosen = task_of(task, table)
+    models = candidates_of(model, table, chosen) if model else default_candidates(table.X, chosen)
+    with command_engine(store, workers, cluster, memory=memory, on_error="record") as engine:
+        fitted = make_agghoo(
+            chosen, models, cv=k, path=stages, aggregate=aggregate, scoring=metric, random_state=seed, engine=engine
+        )
+        fitted.fit(table.X, table.y)
+        label = label_of(pos_label, table)
+        result = cross_test(
+            fitted, table.X, table.y, cv=k, metric=metric, correction=cast("Correction | None", correction),
+            level=level, pos_label=label, random_state=seed,
+        )  # fmt: skip
+        keep_result(engine, result, provenance(table, engine.stats, task=task))
+        if as_json:
+            echo(json.dumps(described(fitted, result) | {"fits": engine.stats.to_dict()}, indent=2))
+        else:
+            echo(selection_text(fitted))
+            echo("\n" + result.summary())
+            echo(f"{engine.stats}.")
+        if save is not None:
+            write_model(fitted, save, table=table, quiet=as_json)
+        if plot is not None:
+            title = "Agghoo" if kind == "validation" else result.title
+            draw = fitted.plot if kind == "validation" else lambda: result.plot(kind=kind)  # type: ignore[arg-type]
+            write_picture(plot, draw, title=title, quiet=as_json)
+
+
+def make_agghoo(task: Task, models: dict[str, Any], *, aggregate: str | None, **options: Any) -> Any:
+    """Return the estimator for the task."""
+    from truefit.estimators.agghoo import AgghooClassifier, AgghooRegressor
+
+    kind = AgghooClassifier if task == "classification" else AgghooRegressor
+    if aggregate is not None:
+        options["aggregate"] = aggregate
+    return kind(list(models.items()), **options)
+
+
+def aggregate_of(study: Study, models: dict[str, Any], table: Table, pos_label: Any, **options: Any) -> Any:
+    """Fit Agghoo over the candidates of a study, as it was cross-tested there; the fits are those of the study."""
+    from truefit._metrics.metric import get_metric
+
+    tested = study.cross_test
+    members = {name: models[name] for name in (study.assessment.names if tested is None else tested.candidates)}
+    aggregate = None if tested is None else tested.aggregate
+    if tested is None and not all(hasattr(each, "predict_proba") for each in members.values()):
+        aggregate = "vote" if study.task == "classification" else None
+    scoring = get_metric(study.metric, study.task, pos_label=pos_label)
+    fitted = make_agghoo(study.task, members, aggregate=aggregate, path=None, scoring=scoring, **options)
+    # By its name from here on: a file holds no function to score by.
+    return fitted.fit(table.X, table.y).set_params(scoring=study.metric)
+
+
+def stages_of(text: str) -> str | int | None:
+    """Return what the path parameter takes.
+
+    Examples
+    --------
+    >>> stages_of("auto"), stages_of("none"), stages_of("30")
+    ('auto', None, 30)
+    """
+    if text in ("auto", "none"):
+        return None if text == "none" else text
+    if text.isdecimal() and int(text) > 0:
+        return int(text)
+    raise InvalidInput(f"--path must be auto, none or a positive number of stages. Got {text!r} instead.")
+
+
+def selection_text(fitted: Any) -> str:
+    """Return what was chosen on each split, as lines of text."""
+    chosen = fitted.selection_
+    table = chosen.assign(candidate=[fitted.candidates_[place] for place in chosen["candidate"]])
+    columns = ["candidate", "validation_score"]
+    shown = table[columns].to_string(float_format="{:.4g}".format, justify="left")
+    return f"Chosen on each split, by {fitted.score_name_}:\n{shown}"
+
+
+def described(fitted: Any, result: Any) -> dict[str, Any]:
+    """Return the selection and the cross-test as plain JSON types."""
+    lines = [
+        {
+            "split": int(split),
+            "candidate": fitted.candidates_[chosen["candidate"]],
+            "stage": None if chosen["stage"] is None else int(chosen["stage"]),
+            "validation_score": float(chosen["validation_score"]),
+        }
+        for split, chosen in fitted.selection_.astype(object).where(fitted.selection_.notna(), None).iterrows()
+    ]
+    return {
+        "kind": "agghoo",
+        "version": 1,
+        "selection": lines,
+        "mean_validation_score": fitted.mean_validation_score_,
+        "cross_test": result.to_dict(),
+    }

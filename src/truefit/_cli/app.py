@@ -1,0 +1,95 @@
+"""The application: what every command shares, and how it says what went wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+from truefit import __version__
+from truefit._cli.messages import results_only, warnings_shown_once
+from truefit._core.credentials import without_credentials
+from truefit._core.errors import Interrupted, InvalidInput, MissingDependency, StoreError, TruefitError
+
+#: What typer raises for arguments that a command does not take.
+_UsageError: Any = typer.BadParameter.__base__
+
+
+class Commands(TyperGroup):
+    """The commands, whose usage errors repeat no password."""
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        """Read the arguments before the command's own."""
+        with _usage_errors():
+            return super().make_context(*arguments, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Read the command's arguments, and run it."""
+        with _usage_errors():
+            return super().invoke(ctx)
+
+
+@contextlib.contextmanager
+def _usage_errors() -> Iterator[None]:
+    try:
+        yield
+    except _UsageError as error:
+        error.message = _shown(str(error.message))
+        raise
+
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    help="Which model, how good is it really, does it fit, and would more data help?",
+)
+
+
+def in_plain_words(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command say in a sentence what went wrong, and leave with the exit code for it."""
+
+    @functools.wraps(command)
+    def guarded(*arguments: Any, **options: Any) -> None:
+        try:
+            with results_only(), warnings_shown_once():
+                command(*arguments, **options)
+        except Interrupted as interrupt:
+            _leave(str(interrupt), 130, interrupt)
+        except (InvalidInput, MissingDependency, StoreError) as error:
+            _leave(f"Error: {error}", 2, error)
+        except TruefitError as error:
+            _leave(f"Error: {error}", 1, error)
+
+    return guarded
+
+
+def _leave(message: str, code: int, reason: BaseException) -> NoReturn:
+    typer.echo(_shown(message), err=True)
+    raise typer.Exit(code) from reason
+
+
+def _shown(message: str) -> str:
+    return without_credentials(message, sys.argv[1:])
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"truefit {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Which model, how good is it really, does it fit, and would more data help?"""

@@ -1,0 +1,248 @@
+"""Columns: the blocks of a frame's columns, by what they hold and not by which library holds it.
+
+A column of numbers, truth values, text, dates, times, decimals or categories has the same block in pandas (with numpy's
+types, with its own nullable ones, or over Arrow) and in polars. A category counts as its value. A missing value is one
+thing everywhere: NaN in a column of numpy's floats, NaT in one of its dates, null or NA elsewhere. A NaN in a column
+that can also hold a null is another value. What an estimator could see besides, such as the kind of frame, the types
+and the declared categories, is in the schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import numpy.typing as npt
+
+from truefit._core.cells import DIGEST, cell_digests, content_of, digests, plain_numbers, time_content
+from truefit._core.typing import Mask
+
+#: Rows of plain values, of which the bytes count; in a masked array also what is masked.
+Block = npt.NDArray[Any]
+
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+def pandas_blocks(X: Any) -> tuple[list[Block], str]:
+    """Return the blocks of a pandas frame, and its schema."""
+    blocks, schema = _pandas_columns(X)
+    # Labels of rows are handed on to the estimator. Numbers are only where a row stood, so they do not count.
+    if X.index.dtype.kind not in "iu":
+        block, kind = _pandas_index(X.index)
+        blocks.append(block)
+        schema += f" index {kind}"
+    return blocks, schema
+
+
+def _pandas_columns(X: Any) -> tuple[list[Block], str]:
+    dtypes = list(X.dtypes)
+    if dtypes and isinstance(dtypes[0], np.dtype) and dtypes[0].kind in "biuf" and len(set(dtypes)) == 1:
+        return [plain_numbers(X.to_numpy())], _frame_schema("pandas", X.columns, dtypes)
+    columns = [_pandas_column(X.iloc[:, j]) for j in range(X.shape[1])]
+    return [block for block, _ in columns], _frame_schema("pandas", X.columns, [kind for _, kind in columns])
+
+
+def _pandas_index(index: Any) -> tuple[Block, str]:
+    import pandas as pd
+
+    if isinstance(index, pd.MultiIndex):
+        return object_block(index.tolist(), f"{[str(dtype) for dtype in index.dtypes]}")
+    return _pandas_column(pd.Series(index))
+
+
+def _pandas_column(column: Any) -> tuple[Block, str]:
+    import pandas as pd
+
+    dtype, array = column.dtype, column.array
+    kind = dtype.str if isinstance(dtype, np.dtype) else repr(dtype)
+    if isinstance(dtype, pd.CategoricalDtype):
+        categories, declared = _pandas_column(pd.Series(dtype.categories))
+        codes = column.cat.codes.to_numpy()
+        # Encoders look at the categories that the type declares, and at their order.
+        return _taken(categories, codes), f"category {declared} {_digest_of(categories)} {dtype.ordered}"
+    if isinstance(dtype, pd.SparseDtype):
+        column = pd.Series(np.asarray(array))
+        dtype = column.dtype
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        return _moment_block(column.to_numpy(dtype=f"M8[{dtype.unit}]")), kind
+    if isinstance(array, pd.arrays.IntegerArray | pd.arrays.FloatingArray | pd.arrays.BooleanArray):
+        missing = column.isna().to_numpy()
+        return _number_block(array.to_numpy(dtype=dtype.numpy_dtype, na_value=0), missing), kind
+    if isinstance(dtype, pd.ArrowDtype) or getattr(dtype, "storage", "") == "pyarrow":
+        return _arrow_column(array.__arrow_array__(), kind)
+    if isinstance(dtype, pd.StringDtype):
+        return object_block(array.to_numpy(dtype=object, na_value=None).tolist(), kind)
+    if isinstance(dtype, np.dtype) and dtype.kind in "biufc":
+        return plain_numbers(column.to_numpy().reshape(-1, 1)), kind
+    if isinstance(dtype, np.dtype) and dtype.kind in "mM":
+        return _moment_block(column.to_numpy()), kind
+    return object_block(column.astype(object).to_numpy().tolist(), kind)
+
+
+def _arrow_column(column: Any, kind: str) -> tuple[Block, str]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    types = pa.types
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+        if isinstance(column, pa.ChunkedArray):  # as old versions do
+            column = column.chunk(0) if column.num_chunks else pa.array([], column.type)
+    if isinstance(column.type, pa.BaseExtensionType):
+        column = column.storage
+    if types.is_dictionary(column.type):
+        categories, declared = _arrow_column(column.dictionary, kind)
+        codes = pc.fill_null(column.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
+        return _taken(categories, codes), f"{declared} {_digest_of(categories)}"
+    if types.is_integer(column.type) or types.is_floating(column.type) or types.is_boolean(column.type):
+        missing = column.is_null().to_numpy(zero_copy_only=False)
+        filled = column.fill_null(pa.scalar(0, pa.int8()).cast(column.type)) if missing.any() else column
+        return _number_block(filled.to_numpy(zero_copy_only=False), missing), kind
+    if types.is_timestamp(column.type) or types.is_duration(column.type):
+        missing = column.is_null().to_numpy(zero_copy_only=False)
+        counts = pc.fill_null(column.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+        return _seconds_block(counts, column.type.unit, missing), kind
+    if types.is_nested(column.type) or types.is_null(column.type):
+        return object_block(column.to_pylist(), kind)
+    return _arrow_distinct(column), kind
+
+
+def _arrow_distinct(column: Any) -> Block:
+    """Return the digests of the values of a column of which each that occurs is looked at once."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    types, dtype = pa.types, column.type
+    text = types.is_string(dtype) or types.is_large_string(dtype) or dtype in _string_views()
+    if text:  # as bytes, since a file may hold some that are no text
+        column = column.cast(pa.large_binary())
+    elif types.is_time(dtype):
+        column = column.cast(pa.int32() if types.is_time32(dtype) else pa.int64()).cast(pa.int64())
+    encoded = column.dictionary_encode()
+    cells = encoded.dictionary.to_pylist()
+    if text:
+        contents = [b"s" + cell for cell in cells]
+    elif types.is_time(dtype):
+        contents = [time_content(cell * (10**9 // _PER_SECOND[dtype.unit])) for cell in cells]
+    else:
+        contents = [content_of(cell) for cell in cells]
+    codes = pc.fill_null(encoded.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
+    return _taken(digests(contents), codes)
+
+
+def _string_views() -> tuple[Any, ...]:
+    import pyarrow as pa
+
+    return (pa.string_view(),) if hasattr(pa, "string_view") else ()
+
+
+def polars_blocks(X: Any) -> tuple[list[Block], str]:
+    """Return the blocks of a polars frame, and its schema."""
+    columns = [_polars_column(column) for column in X.get_columns()]
+    return [block for block, _ in columns], _frame_schema("polars", X.columns, [kind for _, kind in columns])
+
+
+def _polars_column(column: Any) -> tuple[Block, str]:
+    import polars as pl
+
+    dtype, kind = column.dtype, str(column.dtype)
+    if dtype.is_float() or kind in _SMALL_INTEGERS or dtype == pl.Boolean:
+        missing = column.is_null().to_numpy() if column.null_count() else None
+        filled = column.fill_null(False if dtype == pl.Boolean else 0) if missing is not None else column
+        return _number_block(filled.to_numpy(), missing), kind
+    if dtype == pl.Datetime or dtype == pl.Duration:
+        counts, missing = column.to_physical(), column.is_null().to_numpy()
+        return _seconds_block(counts.fill_null(0).to_numpy(), dtype.time_unit, missing), kind
+    if dtype == pl.Time:
+        times = column.to_physical().to_list()
+        distinct = dict.fromkeys(times)
+        contents = [content_of(None) if time is None else time_content(time) for time in distinct]
+        places = {time: place for place, time in enumerate(distinct)}
+        return digests(contents)[[places[time] for time in times]], kind
+    if dtype != pl.Object:
+        column = column.cast(_exact(dtype))
+    return object_block(column.to_list(), kind)
+
+
+_SMALL_INTEGERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64")
+
+
+def _exact(dtype: Any) -> Any:
+    """Return the type whose values Python holds in full: its own dates have no nanoseconds."""
+    import polars as pl
+
+    if isinstance(dtype, pl.List):
+        return pl.List(_exact(dtype.inner))
+    if isinstance(dtype, pl.Array):
+        return pl.List(_exact(dtype.inner))
+    if isinstance(dtype, pl.Struct):
+        return pl.Struct({field.name: _exact(field.dtype) for field in dtype.fields})
+    if dtype == pl.Categorical or dtype == pl.Enum:
+        return pl.String
+    if dtype == pl.Datetime or dtype == pl.Duration or dtype == pl.Time:
+        return pl.Int64
+    return dtype
+
+
+def object_block(cells: list[Any], kind: str = "object") -> tuple[Block, str]:
+    """Return the digests of values of any type, and the kind.
+
+    With values whose content is not known the kind is unlike any other, so that no fit on them is taken for another:
+    they are shared within one call at most.
+    """
+    block, known = cell_digests(cells)
+    return block, kind if known else f"{kind} {uuid4().hex}"
+
+
+def _number_block(values: npt.NDArray[Any], missing: Mask | None) -> Block:
+    values = values.reshape(-1, 1)
+    if values.dtype.kind != "f":
+        return values if missing is None or not missing.any() else np.ma.MaskedArray(values, missing.reshape(-1, 1))
+    nan = np.isnan(values)
+    if missing is None:
+        missing = np.zeros(len(values), dtype=bool)
+    if not nan.any() and not missing.any():
+        return values
+    # A missing one is the NaN that numpy has for it; one that is not missing is marked.
+    return np.ma.MaskedArray(np.where(nan | missing.reshape(-1, 1), values.dtype.type(np.nan), values), nan)
+
+
+def _moment_block(values: npt.NDArray[Any]) -> Block:
+    unit, count = np.datetime_data(values.dtype)
+    return _seconds_block(values.view(np.int64) * count, unit, np.isnat(values))
+
+
+def _seconds_block(counts: npt.NDArray[np.int64], unit: str, missing: Mask) -> Block:
+    """Seconds and nanoseconds, which are the same whatever the unit was."""
+    per_second = _PER_SECOND[unit]
+    seconds, rest = np.divmod(np.where(missing, 0, counts), per_second)
+    block = np.stack([seconds, rest * (10**9 // per_second)], axis=1)
+    return np.ma.MaskedArray(block, np.stack([missing, missing], axis=1)) if missing.any() else block
+
+
+def _taken(categories: Block, codes: npt.NDArray[Any]) -> Block:
+    """Return the rows of the categories at the codes; -1 is a missing value."""
+    missing = codes < 0
+    taken: Block
+    if not missing.any():
+        taken = categories[codes]
+        return taken
+    values, marks = np.ma.getdata(categories), np.ma.getmaskarray(categories)
+    if values.dtype == np.uint8 and values.shape[1] == DIGEST:
+        taken = np.concatenate([values, digests([content_of(None)])])[codes]
+        return taken
+    none = np.full((1, values.shape[1]), np.nan if values.dtype.kind == "f" else 0, dtype=values.dtype)
+    marked = np.full((1, values.shape[1]), values.dtype.kind != "f")
+    return np.ma.MaskedArray(np.concatenate([values, none])[codes], np.concatenate([marks, marked])[codes])
+
+
+def _digest_of(block: Block) -> str:
+    values, marks = np.ma.getdata(block), np.ma.getmaskarray(block)
+    return blake2b(values.tobytes() + marks.tobytes(), digest_size=16).hexdigest()
+
+
+def _frame_schema(kind: str, names: Iterable[Any], dtypes: Iterable[Any]) -> str:
+    return f"{kind} {[(repr(n), str(d)) for n, d in zip(names, dtypes, strict=True)]!r}"

@@ -1,0 +1,306 @@
+"""Data: a table with its target, and what every row is known by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn import get_config
+from sklearn.pipeline import Pipeline
+from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.validation import has_fit_parameter
+
+from truefit._core.errors import InvalidEstimator, InvalidInput
+from truefit._core.hashing import Tokens, array_block, mix, row_tokens, rowset_id, table_blocks, value_tokens
+from truefit._core.rows import Rows, add_tokens
+from truefit._core.typing import Array
+from truefit._core.validation import Task as Task
+from truefit._core.validation import checked_groups, checked_target, checked_weight
+
+#: A gather from a mapped table lets go of its pages after each stretch of this size.
+STRETCH_BYTES = 32 << 20
+
+
+class Data:
+    """X and y with groups and weights, validated, every row with its content token.
+
+    The tokens are the rows' own; ``schema`` says what the table is besides: its kind, column names and types.
+
+    Parameters
+    ----------
+    X : ndarray, sparse matrix, pandas or polars frame, or list
+    y : array-like
+    task : "classification" or "regression"
+    groups, weight : array-like, optional
+
+    Examples
+    --------
+    >>> data = Data([[0.0], [1.0], [2.0]], ["a", "b", "a"], task="classification")
+    >>> data.n, data.classes.tolist(), data.codes.tolist()
+    (3, ['a', 'b'], [0, 1, 0])
+    >>> grown = Data([[0.0], [1.0], [2.0], [3.0]], ["a", "b", "a", "b"], task="classification")
+    >>> bool((grown.tokens[:3] == data.tokens).all())
+    True
+    """
+
+    def __init__(self, X: Any, y: Any, *, task: Task, groups: Any = None, weight: Any = None) -> None:
+        self.X = checked_table(X)
+        self.n = int(self.X.shape[0])
+        self.task: Task = task
+        self.y = checked_target(y, self.n, task)
+        self.groups = None if groups is None else checked_groups(groups, self.n)
+        self.weight = None if weight is None else checked_weight(weight, self.n)
+        self.classes: Array | None = None
+        self.codes: Array | None = None
+        if task == "classification":
+            self.classes, self.codes = _classes_of(self.y)
+        self.schema, self.tokens = self._identity()
+        self.total = add_tokens(self.tokens)
+        #: Set where X is a mapped file: lets go of the pages that a gather has touched.
+        self.release: Callable[[], None] | None = None
+
+    def _identity(self) -> tuple[str, Tokens]:
+        blocks, schema = table_blocks(self.X)
+        target = self.y.reshape(self.n, -1)
+        # The width of an integer or of a label is the table's accident, not the row's content.
+        if target.dtype.kind in "iu":
+            target = target.astype(np.int64)
+        block, kind = array_block(target)
+        blocks.append(block)
+        schema += f" | y {kind} {target.shape[1]}"
+        if self.weight is not None:
+            blocks.append(self.weight.reshape(-1, 1))
+            schema += " | weight"
+        return schema, row_tokens(blocks)
+
+    @cached_property
+    def _by_token(self) -> tuple[Tokens, npt.NDArray[np.intp]]:
+        order = np.argsort(self.tokens[:, 0], kind="stable")
+        return self.tokens[order], order
+
+    def digest(self, rows: Rows) -> tuple[int, int]:
+        """Return what the rows are known by together, whatever their order and wherever they stand."""
+        return rows.digest(self.tokens, self.total)
+
+    def label_digest(self, rows: Rows, labels: Array) -> tuple[int, int]:
+        """Digest of the rows with other values at them: replaced labels, groups."""
+        labels = labels if rows.whole else labels[rows.index]
+        return add_tokens(mix(self.tokens_of(rows), value_tokens(labels)))
+
+    def tokens_of(self, rows: Rows) -> Tokens:
+        """Tokens of the rows in ascending order of position."""
+        return self.tokens if rows.whole else self.tokens[rows.index]
+
+    @cached_property
+    def rowset(self) -> bytes:
+        """Identity of all rows in their order."""
+        return rowset_id(self.tokens)
+
+    def rowset_of(self, rows: Rows) -> bytes:
+        """Identity of some rows in ascending order of position."""
+        return self.rowset if rows.whole else rows.rowset(self.tokens)
+
+    def locate(self, tokens: Tokens) -> npt.NDArray[np.intp]:
+        """Positions of tokens in this table; -1 where a row is not in it."""
+        ordered, order = self._by_token
+        place = np.searchsorted(ordered[:, 0], tokens[:, 0])
+        found = np.full(len(tokens), -1, dtype=np.intp)
+        inside = place < self.n
+        # Two rows that share the first lane are a 2^-64 accident; the second lane still tells them apart.
+        while inside.any():
+            here = np.flatnonzero(inside)
+            same_first = ordered[place[here], 0] == tokens[here, 0]
+            same = same_first & (ordered[place[here], 1] == tokens[here, 1])
+            found[here[same]] = order[place[here[same]]]
+            inside[here[same | ~same_first]] = False
+            place[here] += 1
+            inside &= place < self.n
+        return found
+
+    def weights_of(self, index: npt.NDArray[np.intp]) -> npt.NDArray[np.float64] | None:
+        """Return the weights of rows that a mean is taken over, refused where all are zero; None without weights."""
+        if self.weight is None:
+            return None
+        weight = self.weight[index]
+        if not weight.any():
+            raise InvalidInput(
+                f"sample_weight must leave some weight among the rows that are tested on. Got 0 at all {len(index)} "
+                "rows of a test set. Leave out rows of no weight, or use fewer folds."
+            )
+        return weight
+
+    def take(self, index: npt.NDArray[np.intp]) -> Any:
+        """Return the X of the rows at ``index``, as a copy of X's own kind."""
+        X = self.X
+        if hasattr(X, "iloc"):
+            return X.iloc[index]
+        if self.release is None or not isinstance(X, np.ndarray):
+            # The same copy in half the time, where the layout comes out the same.
+            return X.take(index, axis=0) if type(X) is np.ndarray and X.flags.c_contiguous else X[index]
+        gathered = np.empty((len(index), *X.shape[1:]), dtype=X.dtype)
+        span = max(1, STRETCH_BYTES // max(X.dtype.itemsize * int(np.prod(X.shape[1:])), 1))
+        bounds = np.searchsorted(index, np.arange(0, self.n + span, span))
+        for a, b in pairwise(bounds):
+            if b > a:
+                gathered[a:b] = X[index[a:b]]
+                self.release()
+        return gathered
+
+    def without_table(self) -> Data:
+        """Return the same rows with y and tokens but no X: enough to judge predictions by, and cheap to keep."""
+        rest = copy(self)
+        rest.X = None
+        return rest
+
+    @property
+    def row_bytes(self) -> int:
+        """About what one row of X takes in memory."""
+        if isinstance(self.X, np.ndarray):
+            return int(self.X.dtype.itemsize * np.prod(self.X.shape[1:]))
+        return 8 * int(self.X.shape[1])
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(self.__dict__)
+        state.pop("_by_token", None)
+        state["release"] = None
+        return state
+
+    def __len__(self) -> int:
+        return self.n
+
+
+def checked_table(X: Any) -> Any:
+    """Return X as a table that rows can be taken from, or say why it is none."""
+    if type(X).__module__.partition(".")[0] == "pyarrow" and hasattr(X, "to_pandas"):
+        X = _as_frame(X)  # estimators take no other kind of Arrow table
+    if sparse.issparse(X):
+        X = X.tocsr()
+    elif type(X).__name__ == "LazyFrame":
+        raise InvalidInput("X must be a table that is in memory. Got a polars LazyFrame; pass X.collect().")
+    elif not (hasattr(X, "iloc") or type(X).__module__.startswith("polars")):
+        X = _as_array(X)
+    elif len(X.shape) == 1:
+        X = np.asarray(X.to_numpy(), dtype=object)  # a series of texts, as vectorizers take them
+    if len(X.shape) == 0:
+        raise InvalidInput(f"X must be a table with one row per sample. Got {X.item()!r} instead.")
+    if X.shape[0] == 0:
+        raise InvalidInput(
+            "Found array with 0 sample(s) in X while a minimum of 1 is required. Pass a table with rows."
+        )
+    if isinstance(X, np.ndarray) and X.dtype.kind == "c":
+        raise InvalidInput("Complex data not supported: X must be real. Pass its parts as columns.")
+    return X
+
+
+def _as_frame(table: Any) -> Any:
+    try:
+        return table.to_pandas()
+    except (TypeError, ValueError, NotImplementedError) as error:  # types that pandas does not have
+        raise InvalidInput(
+            f"X must be a table that pandas can hold. Got an Arrow table of which no frame can be made: {error}. Cast "
+            "its columns to other types."
+        ) from error
+
+
+def _as_array(X: Any) -> Array:
+    if isinstance(X, np.ndarray):
+        return X.astype(object) if X.dtype.kind in "SU" else X
+    try:
+        array = np.asarray(X)
+        # Numbers among text stay numbers, and text keeps a NUL at its end.
+        return np.asarray(X, dtype=object) if array.dtype.kind in "SU" else array
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"X must be a table with equally many values in every row. Got a {type(X).__name__}, of which no array can "
+            f"be made: {error}"
+        ) from error
+
+
+def _classes_of(y: Array) -> tuple[Array, Array]:
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise InvalidInput(
+            f"A classification needs at least 2 classes in y. Got 1 class: {classes[0]!r}. Check the target column, "
+            "or use a regressor."
+        )
+    return classes, codes
+
+
+# RowSource: rows on demand, for methods that read no more of a table than they need.
+
+
+@runtime_checkable
+class RowSource(Protocol):
+    """A table with its target that is read from the front, in one fixed random sequence of its rows.
+
+    A sample of n rows is the first n of the sequence, so a larger sample contains every smaller one.
+    """
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        ...
+
+    @property
+    def total(self) -> int | None:
+        """How many rows there are; None where that is not known."""
+        ...
+
+    def take(self, n: int) -> tuple[Any, Any]:
+        """Return X and y of the first n rows, or of all where there are fewer."""
+        ...
+
+
+# Metadata: how weights and groups reach an estimator's fit, by scikit-learn's routing.
+
+
+def _consumes(estimator: Any, name: str) -> bool:
+    return bool(get_routing_for_object(estimator).consumes("fit", [name]))
+
+
+def wants_groups(estimator: Any) -> bool:
+    """Whether the estimator asks for groups in fit; only with metadata routing can it."""
+    return bool(get_config()["enable_metadata_routing"]) and _consumes(estimator, "groups")
+
+
+def weight_parameter(estimator: Any) -> str | None:
+    """Name under which ``fit`` takes the weights; None if it does not."""
+    if get_config()["enable_metadata_routing"]:
+        return "sample_weight" if _consumes(estimator, "sample_weight") else None
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        inner = None if last in (None, "passthrough") else weight_parameter(last)
+        return None if inner is None else f"{name}__{inner}"
+    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
+
+
+def check_takes_weights(estimator: Any) -> None:
+    """Refuse weights that would silently not be used."""
+    if weight_parameter(estimator) is not None:
+        return
+    if get_config()["enable_metadata_routing"]:
+        advice = "Request them where they are used: set_fit_request(sample_weight=True)."
+    else:
+        advice = "Leave sample_weight out, or use an estimator whose fit takes it."
+    raise InvalidEstimator(
+        f"With sample_weight every estimator must take weights in fit. Got {type(estimator).__name__}, which does not. "
+        f"{advice}"
+    )
+
+
+def fit_metadata(estimator: Any, data: Data, index: npt.NDArray[np.intp]) -> dict[str, Any]:
+    """Keyword arguments for ``fit`` on the rows at ``index``."""
+    metadata: dict[str, Any] = {}
+    if data.weight is not None:
+        name = weight_parameter(estimator)
+        if name is not None:
+            metadata[name] = data.weight[index]
+    if data.groups is not None and wants_groups(estimator):
+        metadata["groups"] = data.groups[index]
+    return metadata

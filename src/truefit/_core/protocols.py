@@ -1,0 +1,204 @@
+"""Job: fits that one solver answers together, and Plan, Solver, Store, Executor: who takes part in a run."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+from truefit._core.data import Data
+from truefit._core.outcome import Failure, Outcome
+from truefit._core.task import Fit, FitTask
+
+R = TypeVar("R")
+
+#: A method at work: asks for fits as often as it needs to, is sent their outcomes in the same order, and
+#: returns its result. Pure: no clock, no input or output, no global random state, so that replay is resume.
+Plan = Generator[Sequence[FitTask], Sequence[Outcome], R]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """The unit that an executor runs and a store keeps in one transaction.
+
+    ``work`` is the number of models that are to be fitted for it: one where one piece of work answers all its fits,
+    even if a few of these turn out to need a fit of their own.
+    """
+
+    solver: Solver
+    fits: tuple[Fit, ...]
+    work: int = 1
+
+    def run(self, data: Data) -> list[Outcome]:
+        """One outcome per fit, in order."""
+        return self.solver.solve(self, data)
+
+    def failed(self, failure: Failure) -> list[Outcome]:
+        """Outcomes for a job that came to nothing."""
+        return [Outcome(fit.key, error=failure, solver=self.solver.name) for fit in self.fits]
+
+
+@runtime_checkable
+class Solver(Protocol):
+    """Answers fits in groups, exactly, faster than one by one.
+
+    The contract, checked by ``truefit.testing.SolverContract``:
+
+    - ``claim`` looks at fits and data and returns jobs for those it can answer; it fits nothing, and leaves what
+      it cannot do exactly (unusual parameters, subclasses, weights, sparse X) to the solvers after it.
+    - ``solve`` returns one outcome per fit of the job in order and never raises for a fit that fails.
+    - The answers equal those of plain fitting, within 1e-8 relative; labels are equal. One that equals them only nearly
+      says ``exact = False``, and is used only where it is named.
+    - A solver is pickled with its jobs: it holds options, never data or models.
+    - One that answers fits which leave out each row in turn (``FitTask.each_left_out``), a job each, says
+      ``leaves_out_each = True``. Such fits are offered to nobody else.
+    """
+
+    name: str
+
+    def claim(self, fits: Sequence[Fit], data: Data) -> list[Job]:
+        """Jobs for the fits that this solver takes."""
+        ...
+
+    def solve(self, job: Job, data: Data) -> list[Outcome]:
+        """Answer a job of this solver."""
+        ...
+
+
+@runtime_checkable
+class Store(Protocol):
+    """Keeps outcomes by key.
+
+    The contract, checked by ``truefit.testing.StoreContract``:
+
+    - ``get`` returns the outcomes that are there; absent means to do. Answers may be lazy.
+    - ``put`` keeps all outcomes given or none. Answers for a key that is there already are added to it; an
+      answer for rows that it has is not stored twice.
+    - Values come back bit for bit. Models, failures and unpicklable things are never stored.
+    """
+
+    def get(self, keys: Sequence[str]) -> dict[str, Outcome]:
+        """Outcomes of those keys that are in the store."""
+        ...
+
+    def put(self, outcomes: Sequence[Outcome]) -> None:
+        """Keep these outcomes, all or none."""
+        ...
+
+    def close(self) -> None:
+        """Let go of open files. What was put stays readable: used again, a store opens them anew."""
+        ...
+
+
+@runtime_checkable
+class Executor(Protocol):
+    """Runs jobs.
+
+    The contract, checked by ``truefit.testing.ExecutorContract``:
+
+    - ``map`` yields the outcomes of each job once, as jobs finish, in any order. It takes jobs from the iterable
+      only as it can start them, so that the caller may still change its mind.
+    - A fit that raises is an outcome with a failure, and so is one that hangs past the time limit or kills its
+      worker; neighbours are not touched.
+    - Closing the iterator stops what runs as far as the executor can, and leaves it usable.
+    - With a ``deadline``, in seconds of ``time.monotonic()``, the iterator ends soon after it: jobs that run then are
+      stopped as far as the executor can, and have no outcome.
+    - With ``fit_seconds``, an executor that can stop fits treats it as a time limit; any other may ignore it.
+    """
+
+    def map(
+        self, jobs: Iterable[Job], data: Data, *, deadline: float | None = None, fit_seconds: float | None = None
+    ) -> Iterator[list[Outcome]]:
+        """Run the jobs and yield their outcomes as they finish."""
+        ...
+
+    def close(self) -> None:
+        """Stop the workers."""
+        ...
+
+
+# Progress: how far a run is, as its listeners are told.
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Counts of fits at one moment of a run.
+
+    Attributes
+    ----------
+    done, total : int
+        Fits that are answered, and fits asked for so far; adaptive methods ask for more as they go.
+    run, shared, stored, failed : int
+        How the fits that are done were answered: fitted now, asked for by somebody else as well, found in the
+        store, or not at all.
+    elapsed : float
+        Seconds since the run began.
+    left : float or None
+        Seconds that it may still take; None while there is nothing to tell it from.
+    description : str
+        What is being done, in a few words.
+
+    Examples
+    --------
+    >>> Progress(done=3, total=10, run=2, shared=1, stored=0, failed=0, elapsed=1.5, left=3.5).description
+    ''
+    """
+
+    done: int
+    total: int
+    run: int
+    shared: int
+    stored: int
+    failed: int
+    elapsed: float
+    left: float | None
+    description: str = ""
+
+
+# StoredReport: a finished report as a store keeps it, and ReportStore: a store that does.
+
+
+@dataclass(frozen=True, slots=True)
+class StoredReport:
+    """A finished report: plain JSON types only, so that it is read without fitting and without unpickling.
+
+    Attributes
+    ----------
+    id : str
+        The same report has the same, and takes its own place when it is kept again.
+    made_at : str
+        When it was finished, as ISO 8601 in UTC.
+    made : mapping
+        The command, the data and the versions: what it takes to make it again.
+    content : mapping
+        The result, and the pictures of it.
+    """
+
+    id: str
+    made_at: str
+    made: Mapping[str, Any]
+    content: Mapping[str, Any]
+
+
+@runtime_checkable
+class ReportStore(Protocol):
+    """A store that also keeps finished reports.
+
+    The contract, checked by ``truefit.testing.ReportContract``:
+
+    - ``reports`` returns all that were kept, the one made last first.
+    - ``put_report`` takes the place of a report of the same id; reports and fits do not touch each other.
+    - ``count_fits`` is the number of outcomes that the store holds.
+    """
+
+    def put_report(self, report: StoredReport) -> None:
+        """Keep a report."""
+        ...
+
+    def reports(self) -> list[StoredReport]:
+        """Return all reports, the one made last first."""
+        ...
+
+    def count_fits(self) -> int:
+        """How many fits are kept."""
+        ...

@@ -1,0 +1,345 @@
+"""Target: the values of y, groups and weights as arrays that can be worked with, or a sentence that says why not."""
+
+from __future__ import annotations
+
+import datetime
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from truefit._core.errors import InvalidInput
+from truefit._core.typing import Array
+
+Task = Literal["classification", "regression"]
+
+#: The squared error of a larger target, summed over the rows, may be beyond float64.
+LARGEST_TARGET = 1e150
+
+_NUMBERS = (bool, int, float, np.number, np.bool_, Decimal, Fraction)
+_TEXT = (str,)
+_DATES = (datetime.date, datetime.timedelta, datetime.time, np.datetime64, np.timedelta64)
+
+
+def checked_column(values: Any, n: int, name: str) -> Array:
+    """Return one value per row, as an array of its own."""
+    if values is None:
+        raise InvalidInput("requires y to be passed, but the target y is None. Pass one target value per row of X.")
+    column = as_array(values, name)
+    if column.ndim == 2 and column.shape[1] == 1:
+        column = column[:, 0]
+    if column.ndim == 0 or len(column) != n:
+        got = "a single value" if column.ndim == 0 else f"{len(column)}"
+        raise InvalidInput(
+            f"Found input variables with inconsistent numbers of samples: X has {n} rows, so {name} must have {n} "
+            f"values. Got {got}. Check that both come from the same table."
+        )
+    return _of_one_type(column, name) if column.dtype.kind == "O" else column
+
+
+def checked_target(y: Any, n: int, task: Task) -> Array:
+    """Return the target of a task."""
+    target = checked_column(y, n, "y")
+    if getattr(y, "ndim", 1) == 2 and target.ndim == 1:
+        from sklearn.exceptions import DataConversionWarning
+
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Pass y.ravel(), or the column itself.",
+            DataConversionWarning,
+            stacklevel=4,
+        )
+    missing = _missing(target)
+    if missing:
+        raise InvalidInput(
+            f"The target y must have a value for every row. Input y contains NaN or missing values at {missing} of "
+            f"{n} rows. Drop these rows, or fill in their target."
+        )
+    if target.dtype.kind == "f" and target.dtype.itemsize > 8:
+        with np.errstate(over="ignore"):
+            target = target.astype(np.float64)  # all that estimators and metrics work with
+    if target.dtype.kind == "f" and not np.isfinite(target).all():
+        raise InvalidInput(
+            f"The target y must be finite. Input y contains infinity, or a value beyond float64, at "
+            f"{int((~np.isfinite(target)).sum())} of {n} rows. Drop or correct these rows."
+        )
+    if target.dtype.kind == "c":
+        raise InvalidInput("Complex data not supported: y must be real.")
+    return _numbers(target) if task == "regression" else _labels(target)
+
+
+def checked_groups(groups: Any, n: int) -> Array:
+    """Return the group of each row."""
+    column = checked_column(groups, n, "groups")
+    missing = _missing(column)
+    if missing:
+        raise InvalidInput(
+            f"groups must have a value for every row. Got {missing} missing of {n}. Give these rows groups of their "
+            "own, or drop them."
+        )
+    return column
+
+
+def checked_weight(weight: Any, n: int) -> npt.NDArray[np.float64]:
+    """Return the weight of each row."""
+    values = checked_column(weight, n, "sample_weight")
+    if values.dtype.kind not in "biuf" or values.ndim != 1:
+        raise InvalidInput(f"sample_weight must be one number per row. Got {values.dtype} of shape {values.shape}.")
+    values = values.astype(np.float64)
+    if not np.isfinite(values).all() or (values < 0).any():
+        raise InvalidInput("sample_weight must be finite and not negative. Got a NaN, infinite or negative weight.")
+    if not values.any():
+        raise InvalidInput("sample_weight must leave some weight. Got 0 for every row.")
+    return values
+
+
+def as_array(values: Any, name: str) -> Array:
+    """Return a copy: results are read later, and must not follow what the user does to y."""
+    given = values
+    try:
+        if hasattr(values, "to_numpy"):
+            values = values.to_numpy()
+        column = np.array(values)
+        if column.dtype.kind in "SU" and isinstance(given, list | tuple):
+            column = np.array(values, dtype=object)  # as text, a missing value or a number would be a label too
+        if len(getattr(given, "shape", (0, 0))) == 1 and column.ndim > 1:
+            raise TypeError(f"each value is made of parts ({getattr(given, 'dtype', 'object')})")
+    except Exception as error:  # whatever a library of frames raises for a type that numpy does not have
+        raise InvalidInput(
+            f"{name} must be one label or number per row. Got a {type(given).__name__}, of which no array can be made: "
+            f"{str(error).splitlines()[0]}"
+        ) from error
+    return column
+
+
+def _of_one_type(column: Array, name: str) -> Array:
+    """Return objects as the type that they all have: text, numbers, or dates."""
+    if set(map(type, column.ravel())) == {str}:  # by far the most frequent, and many
+        return _text(column, set(column.ravel()), name)
+    values = [value for value in column.ravel() if not _is_missing(value)]
+    kinds = Counter(_kind_of(value) for value in values)
+    if len(kinds) > 1:
+        listed = " and ".join(
+            f"{kind} ({count} rows, such as {_example(values, kind)!r})" for kind, count in kinds.most_common()
+        )
+        raise InvalidInput(
+            f"The values of {name} must be of one type. Got {listed}. Make them all text or all numbers: with pandas, "
+            "y.astype(str) or pd.to_numeric(y)."
+        )
+    if len(values) < column.size:
+        return column  # left as it is, for the caller to count what is missing
+    if kinds.keys() == {"text"}:
+        return _text(column, values, name)
+    if kinds.keys() == {"number"}:
+        exact = all(not isinstance(value, Decimal | Fraction) for value in values)
+        tight = np.array(column.tolist()) if exact else column.astype(np.float64)
+        return tight if tight.dtype.kind in "biuf" else column
+    return column
+
+
+def _text(column: Array, values: Iterable[str], name: str) -> Array:
+    ends = next((value for value in values if value.endswith("\0")), None)
+    if ends is not None:
+        raise InvalidInput(
+            f"Text in {name} must not end in a NUL character, which arrays of text leave out. Got {ends!r}. Rename "
+            "these labels."
+        )
+    return column.astype(str)
+
+
+def _kind_of(value: Any) -> str:
+    if isinstance(value, _TEXT):
+        return "text"
+    if isinstance(value, _NUMBERS):
+        return "number"
+    return "date" if isinstance(value, _DATES) else type(value).__name__
+
+
+def _example(values: list[Any], kind: str) -> Any:
+    return next(value for value in values if _kind_of(value) == kind)
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None or isinstance(value, str):
+        return value is None
+    import pandas as pd
+
+    return pd.api.types.is_scalar(value) and bool(pd.isna(value))
+
+
+def _missing(target: Array) -> int:
+    if target.dtype.kind == "f":
+        return int(np.isnan(target).sum())
+    if target.dtype.kind in "mM":
+        return int(np.isnat(target).sum())
+    if target.dtype.kind == "O":
+        return sum(map(_is_missing, target.ravel()))
+    return 0
+
+
+def _numbers(target: Array) -> Array:
+    if target.dtype.kind in "mM" or (target.dtype.kind == "O" and _kind_of(target.flat[0]) == "date"):
+        raise InvalidInput(
+            "The target y of a regression must be numbers. Got dates or durations. Turn them into a number, such as "
+            "days since a first date."
+        )
+    if target.dtype.kind not in "biuf":
+        try:
+            if target.dtype.kind in "SV" or _kind_of(target.flat[0]) not in ("text", "number"):
+                raise TypeError
+            target = target.astype(np.float64)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InvalidInput(
+                f"The target y of a regression must be numbers. Got {target.dtype} such as {target.flat[0]!r}. "
+                "Pass numbers, or use a classifier."
+            ) from error
+    if target.dtype.kind == "f" and target.size and float(np.abs(target).max()) > LARGEST_TARGET:
+        raise InvalidInput(
+            f"The target y of a regression must not exceed {LARGEST_TARGET:g}, or its squared errors are infinite. Got "
+            f"{target.flat[np.abs(target).argmax()]:g}. Use another unit, or check these rows."
+        )
+    # Whole numbers are the same targets whichever way they are written, so they are the same rows.
+    return target.astype(np.float64) if target.dtype.kind in "biu" else target
+
+
+def _labels(target: Array) -> Array:
+    if target.ndim != 1:
+        raise InvalidInput(f"The target y of a classification must be one column of labels. Got shape {target.shape}.")
+    # Here, since a command that only names this module must not wait for scikit-learn to be loaded.
+    from sklearn.utils.multiclass import type_of_target
+
+    try:
+        kind = "unknown" if target.dtype.kind == "V" else type_of_target(target, input_name="y")
+    except (TypeError, ValueError):  # bytes, lists
+        kind = "unknown"
+    if kind not in ("binary", "multiclass"):
+        advice = "Use a regressor, or make classes of the values." if kind == "continuous" else "Pass text or integers."
+        raise InvalidInput(
+            f"Unknown label type: {kind}. The target y of a classification must be class labels. Got values such as "
+            f"{target.flat[0]!r}. {advice}"
+        )
+    return target
+
+
+# Infinities: columns with values that most learners do not take, and a sentence that names them.
+
+
+#: The largest number that trees and skrub's preprocessing take: they work in single precision.
+LARGEST_FLOAT32: Final = float(np.finfo(np.float32).max)
+#: So many columns are named.
+_NAMED: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class InfiniteColumn:
+    """A column with infinities, or else with numbers beyond the largest allowed.
+
+    Attributes
+    ----------
+    name : object
+        The column's name; its position in an array.
+    count, first : int
+        How many there are, and the position of the first row that has one.
+    infinite : bool
+        Whether they are infinities.
+    """
+
+    name: Any
+    count: int
+    first: int
+    infinite: bool
+
+    def __str__(self) -> str:
+        what = "infinite" if self.infinite else "too large"
+        limit = "" if self.infinite else ", beyond float32's largest, 3.4e38"
+        values = "value" if self.count == 1 else "values"
+        return f"column {self.name!r} has {self.count:,} {what} {values} (first in row {self.first:,}{limit})"
+
+
+def check_no_infinities(X: Any) -> None:
+    """Refuse a table with infinities, or with numbers beyond single precision: for truefit's own candidates."""
+    found = find_infinities(X, largest=LARGEST_FLOAT32)
+    if found:
+        raise InvalidInput(infinities_text(found))
+
+
+def find_infinities(X: Any, *, largest: float = np.inf) -> list[InfiniteColumn]:
+    """Return the columns with infinities, or with numbers beyond the largest.
+
+    Examples
+    --------
+    >>> find_infinities(np.array([[1.0, 2.0], [3.0, np.inf]]))
+    [InfiniteColumn(name=1, count=1, first=1, infinite=True)]
+    """
+    found = []
+    for name, values in _float_columns(X):
+        with np.errstate(invalid="ignore"):
+            rows = np.flatnonzero(np.abs(values) == np.inf)
+            infinite = len(rows) > 0
+            if not infinite and largest < float(np.finfo(values.dtype).max):  # a smaller type has no such numbers
+                rows = np.flatnonzero(np.abs(values) > largest)
+        if len(rows):
+            found.append(InfiniteColumn(name, len(rows), int(rows[0]), infinite))
+    return found
+
+
+def infinities_text(found: list[InfiniteColumn]) -> str:
+    """Return what was found, and what to do."""
+    named = "; ".join(map(str, found[:_NAMED]))
+    more = f"; so have {len(found) - _NAMED:,} more columns" if len(found) > _NAMED else ""
+    return (
+        f"The numbers of a table must be finite: {named}{more}. Rows are counted from 0. Replace these values, for "
+        "example by missing ones, or leave out the rows or the column."
+    )
+
+
+def _float_columns(X: Any) -> Iterator[tuple[Any, npt.NDArray[Any]]]:
+    if sparse.issparse(X):
+        if X.dtype.kind == "f":
+            cells = X.tocoo()
+            suspects = np.unique(cells.col[np.abs(cells.data) > LARGEST_FLOAT32])
+            yield from ((int(j), X[:, [j]].toarray()[:, 0]) for j in suspects)
+    elif isinstance(X, np.ndarray):
+        if X.ndim == 2 and X.dtype.kind in "fO":
+            yield from ((j, _floats_among(X[:, j])) for j in range(X.shape[1]))
+    elif hasattr(X, "iloc"):
+        if len(X.shape) == 2:
+            yield from _pandas_floats(X)
+    elif type(X).__module__.startswith("polars") and len(X.shape) == 2:
+        yield from ((each.name, each.to_numpy()) for each in X.get_columns() if each.dtype.is_float())
+
+
+def _pandas_floats(X: Any) -> Iterator[tuple[Any, npt.NDArray[Any]]]:
+    for j, name in enumerate(X.columns):
+        column = X.iloc[:, j]
+        kind = getattr(column.dtype, "kind", "O")
+        if kind == "f" and isinstance(column.dtype, np.dtype):
+            yield name, column.to_numpy()
+        elif kind == "f":
+            yield name, np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+        elif isinstance(column.dtype, np.dtype) and kind == "O":
+            yield name, _floats_among(column.to_numpy())
+
+
+def _floats_among(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the values, of objects those that are numbers, and zeros in the place of others."""
+    if values.dtype.kind == "f":
+        return values
+    return np.array([_as_float(value) for value in values], dtype=np.float64)
+
+
+def _as_float(value: Any) -> Any:
+    if isinstance(value, float | np.floating):
+        return value
+    if not isinstance(value, int):
+        return 0.0
+    try:
+        return float(value)
+    except OverflowError:  # Python's whole numbers have any length
+        return np.inf

@@ -1,0 +1,140 @@
+"""Run: one plan on its way, and Batch: the open tasks of all plans on one table, each distinct fit once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from truefit._core.data import Data
+from truefit._core.errors import FitError
+from truefit._core.identity import Keys, RowUnions
+from truefit._core.outcome import Failure, Outcome, reasons
+from truefit._core.protocols import Plan
+from truefit._core.stored_outcomes import Outcomes
+from truefit._core.task import Ask, Fit, FitTask, TimedTasks
+from truefit._engine.leaders import Leaders
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """A plan with the tasks it waits for."""
+
+    plan: Plan[Any]
+    data: Data
+    tasks: Sequence[FitTask] = ()
+    orders: list[int] = field(default_factory=list)
+    outcomes: Outcomes = field(default_factory=Outcomes)
+    leaders: Leaders = field(default_factory=Leaders)
+    result: Any = None
+    error: BaseException | None = None
+    fit_seconds: float | None = None
+    doomed: Failure | None = None
+    finished: bool = False
+
+    def start(self) -> None:
+        """Bring the plan to its first tasks."""
+        self._advance(lambda: next(self.plan))
+
+    def send(self) -> None:
+        """Hand the plan the outcomes of its tasks; it asks for more, or returns."""
+        outcomes = cast(Sequence[Outcome], self.outcomes)
+        for i, task in enumerate(self.tasks):
+            if task.keep is not None:
+                self.outcomes[i] = replace(outcomes[i], model=self.leaders.model(task.keep, self.orders[i]))
+        self._advance(lambda: self.plan.send(outcomes))
+
+    def throw(self, error: BaseException) -> None:
+        """Throw an error into the plan; it may still return what it has."""
+        self._advance(lambda: self.plan.throw(error))
+
+    def fail(self) -> None:
+        """Throw the failure of a fit that the plan cannot do without."""
+        assert self.doomed is not None
+        text = f"A fit failed, and on_error is 'raise'. {reasons([self.doomed])}"
+        self.throw(FitError(text, [self.doomed]))
+
+    def _advance(self, step: Callable[[], Sequence[FitTask]]) -> None:
+        self.doomed, self.tasks = None, ()  # so that they are not held while the plan makes others
+        try:
+            asked = step()
+            self.tasks = list(asked)
+            self.fit_seconds = asked.fit_seconds if isinstance(asked, TimedTasks) else None
+        except StopIteration as stop:
+            self.result, self.finished = stop.value, True
+        except Exception as error:
+            self.error, self.finished = error, True
+        self.outcomes = Outcomes([None] * len(self.tasks))
+        self.orders = [self.leaders.order() if task.keep else 0 for task in self.tasks]
+
+
+@dataclass(slots=True, eq=False)
+class Want:
+    """A distinct fit, and the seats in plans that wait for it."""
+
+    fit: Fit
+    seats: list[tuple[Run, int]]
+    known: bool = False  # the store has it, but not all that is asked
+
+    @property
+    def count(self) -> int:
+        """How many fits are waited for, each as often as it was asked for."""
+        return len(self.seats) * self.fit.count
+
+    def needs_model(self) -> bool:
+        """Whether somebody may keep the model."""
+        return any(run.tasks[i].keep is not None for run, i in self.seats)
+
+    def deliver(self, outcome: Outcome, model: Any = None) -> None:
+        """Put the outcome at every seat, and let it compete where models are kept."""
+        for run, i in self.seats:
+            run.outcomes[i] = outcome
+            keep = run.tasks[i].keep
+            if keep is not None and outcome.error is None:
+                run.leaders.offer(keep, run.orders[i], self.fit, outcome, model)
+
+    def doom(self, failure: Failure) -> None:
+        """Tell the plans that wait that they will not get their answer."""
+        for run, _ in self.seats:
+            run.doomed = run.doomed or failure
+
+    def wanted(self) -> bool:
+        """Whether a plan that can still go on waits for it."""
+        return any(run.doomed is None for run, _ in self.seats)
+
+
+class Batch:
+    """The open tasks of the plans on one table, by key."""
+
+    def __init__(self, keys: Keys, runs: Sequence[Run]) -> None:
+        self.data = keys.data
+        self.runs = runs
+        self.wants: dict[str, Want] = {}
+        self.asked = 0
+        asks: dict[str, list[Ask]] = {}
+        for run in runs:
+            for i, task in enumerate(run.tasks):
+                fit = keys.fit(task)
+                want = self.wants.get(fit.key)
+                if want is None:
+                    self.wants[fit.key] = Want(fit, [(run, i)])
+                else:
+                    want.seats.append((run, i))
+                    asks.setdefault(fit.key, list(want.fit.asks)).extend(fit.asks)
+                self.asked += fit.count
+        unions = RowUnions()
+        for key, together in asks.items():
+            want = self.wants[key]
+            want.fit = replace(want.fit, asks=unions.of(together), keep_model=want.needs_model())
+
+    @property
+    def fit_seconds(self) -> float | None:
+        """Seconds that a fit may take, where all plans have a limit."""
+        limits = [run.fit_seconds for run in self.runs if run.fit_seconds is not None]
+        return max(limits) if len(limits) == len(self.runs) else None
+
+    def missing_asks(self, want: Want, outcome: Outcome) -> tuple[Ask, ...]:
+        """Asks that a stored outcome cannot answer."""
+        return tuple(
+            ask for ask in want.fit.asks if len(ask.rows) and not outcome.has(self.data, ask.rows, ask.response)
+        )

@@ -1,0 +1,169 @@
+"""Memory: how much of it a worker may use, and how much a process has."""
+
+from __future__ import annotations
+
+import re
+import resource
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from truefit._core.errors import InvalidInput, MissingDependency
+from truefit._core.outcome import Failure, Outcome
+
+#: A worker takes some 150 MB before its first fit.
+LEAST_BYTES = 256 * 10**6
+
+_PROC = Path("/proc")
+_PAGE = resource.getpagesize()
+_UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+
+
+def bytes_of(memory: Any) -> int | None:
+    """Read a memory limit: bytes, or text such as "500MB", "4GB" or "2GiB"; None for no limit.
+
+    Examples
+    --------
+    >>> bytes_of("4GB"), bytes_of("2GiB"), bytes_of(500_000_000), bytes_of(None)
+    (4000000000, 2147483648, 500000000, None)
+    """
+    if memory is None:
+        return None
+    found: float | None = None
+    if isinstance(memory, str):
+        read = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(?:([kmgt])(i)?b?|b)?\s*", memory.lower())
+        if read is not None:
+            base = 1024 if read.group(3) else 1000
+            found = float(read.group(1)) * base ** _UNITS[read.group(2) or ""]
+    elif isinstance(memory, int) and not isinstance(memory, bool):
+        found = float(memory)
+    if found is None or not found > 0:
+        raise InvalidInput(
+            "The 'memory' parameter must be a number of bytes, or text such as '500MB', '4GB' or '2GiB'. "
+            f"Got {memory!r} instead."
+        )
+    if found < LEAST_BYTES:
+        raise InvalidInput(
+            f"The 'memory' parameter must be at least {in_words(LEAST_BYTES)}: a worker process takes some 150 MB "
+            f"before its first fit. Got {memory!r} instead."
+        )
+    return int(found)
+
+
+def in_words(size: int) -> str:
+    """Return a number of bytes as a message puts it.
+
+    Examples
+    --------
+    >>> in_words(4_000_000_000), in_words(2 << 30), in_words(256_000_000)
+    ('4 GB', '2 GiB', '256 MB')
+    """
+    if size % (1 << 20) == 0:
+        return f"{size / (1 << 30):.3g} GiB" if size >= 1 << 30 else f"{size >> 20} MiB"
+    return f"{size / 10**9:.3g} GB" if size >= 10**9 else f"{size / 10**6:.3g} MB"
+
+
+def check_can_measure() -> None:
+    """Raise where the memory of another process cannot be measured."""
+    if not (_PROC / "self" / "statm").exists():
+        try:
+            import psutil  # type: ignore[import-untyped] # noqa: F401
+        except ImportError as error:
+            raise MissingDependency(
+                "A memory limit needs the package psutil on this system. Install it with: pip install psutil"
+            ) from error
+
+
+def exceeds(pid: int, limit: int) -> bool:
+    """Whether a process has, with those that it has started, more than some bytes for itself."""
+    if memory_of(pid) <= limit:
+        return False
+    family = _family(pid)
+    if len(family) == 1:
+        return True
+    # Pages that a forked child still shares with its parent were counted for each; this is slower, and does not.
+    proportional = [_proportional(each) for each in family]
+    return sum(each for each in proportional if each is not None) > limit or None in proportional
+
+
+def memory_of(pid: int) -> int:
+    """Return the bytes that a process and those started by it have for themselves; 0 when it is gone.
+
+    Pages of files, such as those of the data that all workers share, do not count.
+    """
+    if not (_PROC / "self" / "statm").exists():
+        return _memory_by_psutil(pid)
+    total = 0
+    for each in _family(pid):
+        with suppress(OSError, ValueError):
+            resident, shared = (_PROC / str(each) / "statm").read_text().split()[1:3]
+            total += (int(resident) - int(shared)) * _PAGE
+    return total
+
+
+def _family(pid: int) -> list[int]:
+    """Return a process and its descendants, as far as the system names them."""
+    found = [pid]
+    for each in found:
+        with suppress(OSError, ValueError):
+            for thread in (_PROC / str(each) / "task").iterdir():
+                found.extend(map(int, (thread / "children").read_text().split()))
+    return found
+
+
+def _proportional(pid: int) -> int | None:
+    """Return the anonymous memory of a process, of pages shared with others its part; None where it is not known."""
+    try:
+        read = re.search(r"Pss_Anon:\s+(\d+) kB", (_PROC / str(pid) / "smaps_rollup").read_text())
+    except FileNotFoundError:
+        return 0 if (_PROC / "self" / "smaps_rollup").exists() else None
+    except OSError:  # it has just ended
+        return 0
+    return None if read is None else int(read.group(1)) << 10
+
+
+def _memory_by_psutil(pid: int) -> int:
+    import psutil
+
+    try:
+        process = psutil.Process(pid)
+        return sum(each.memory_info().rss for each in (process, *process.children(recursive=True)))
+    except psutil.Error:
+        return 0
+
+
+def limit_allocations(limit: int) -> None:
+    """Let this process allocate no more than the limit from now on: what asks for more gets a MemoryError.
+
+    The parent measures the memory in use some times a second; this stops a single allocation that is far too large.
+    """
+    status = _PROC / "self" / "status"
+    if not status.exists():
+        return
+    used = re.search(r"VmData:\s+(\d+) kB", status.read_text())
+    if used is None:
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    most = (int(used.group(1)) << 10) + limit
+    if hard == resource.RLIM_INFINITY or most < hard:
+        resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+
+
+def exceeded(limit: int, detail: str = "It was stopped with its worker.") -> Failure:
+    """Return the failure of a fit that used too much memory."""
+    return Failure(
+        "memory",
+        f"The fit used more than the memory limit of {in_words(limit)} (Engine(memory=...)). {detail} Raise the limit "
+        "with fewer workers, or fit a smaller model or fewer rows.",
+    )
+
+
+def with_limit(outcomes: list[Outcome], limit: int) -> list[Outcome]:
+    """Name the limit in the failures of fits that ran out of memory under it."""
+    return [
+        replace(outcome, error=replace(exceeded(limit, f"{outcome.error.message}."), traceback=outcome.error.traceback))
+        if outcome.error is not None and outcome.error.kind == "memory"
+        else outcome
+        for outcome in outcomes
+    ]

@@ -1,0 +1,252 @@
+"""Agghoo: the best candidate of each of several hold-outs, and the mean of what these say.
+
+Algorithm 1 of Rynkiewicz, Cross-tested Aggregated Hold-out; Maillard, Arlot and Lerasle (2021), Aggregated Hold-Out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from truefit._core.data import Data, Task, check_takes_weights
+from truefit._core.errors import FitError, InvalidInput
+from truefit._core.outcome import Failure, Outcome, reasons
+from truefit._core.protocols import Plan
+from truefit._core.rows import Rows
+from truefit._core.task import Ask, FitTask, Keep
+from truefit._core.typing import Array
+from truefit._methods.splitting.splits import RowSubset, Split, Splits, Splittable, is_whole, make_splits
+from truefit._metrics.metric import Metric
+
+# Aggregation: what several models say together.
+
+
+Aggregate = Literal["mean", "soft", "vote"]
+
+
+def mean_of(values: Sequence[Array]) -> Array:
+    """Return the mean of what each model says.
+
+    Examples
+    --------
+    >>> mean_of([np.array([1.0, 2.0]), np.array([3.0, 2.0])])
+    array([2., 2.])
+    """
+    mean: Array = np.mean(np.stack([np.asarray(each) for each in values]), axis=0)
+    return mean
+
+
+def aligned(probabilities: Array, own: Array, classes: Array) -> Array:
+    """Return probabilities with a column for each of ``classes``, 0 for those that a model has not seen.
+
+    Examples
+    --------
+    >>> aligned(np.array([[0.3, 0.7]]), np.array(["a", "c"]), np.array(["a", "b", "c"]))
+    array([[0.3, 0. , 0.7]])
+    """
+    if np.array_equal(own, classes):
+        return np.asarray(probabilities)
+    wide = np.zeros((len(probabilities), len(classes)), dtype=np.asarray(probabilities).dtype)
+    wide[:, np.searchsorted(classes, own)] = probabilities
+    return wide
+
+
+def vote_of(labels: Sequence[Array], classes: Array) -> Array:
+    """Return the label that most models give; of equally many the smallest class.
+
+    Examples
+    --------
+    >>> vote_of([np.array(["b", "c"]), np.array(["a", "c"]), np.array(["b", "a"])], np.array(["a", "b", "c"]))
+    array(['b', 'c'], dtype='<U1')
+    >>> vote_of([np.array([2]), np.array([1])], np.array([1, 2]))
+    array([1])
+    """
+    codes = np.stack([np.searchsorted(classes, each) for each in labels])
+    counts = np.stack([(codes == code).sum(axis=0) for code in range(len(classes))])
+    chosen: Array = classes[counts.argmax(axis=0)]
+    return chosen
+
+
+Scores = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """One of the models that are chosen among.
+
+    ``stage`` is its number along a training run. Stages of boosting are read off the largest model of their ``run``:
+    ``stopped`` makes theirs of that one.
+    """
+
+    name: str
+    params: dict[str, Any]
+    estimator: Any
+    stage: int | None = None
+    run: Hashable = None
+    stopped: Callable[[Any], Any] | None = None
+
+    @property
+    def label(self) -> str:
+        """Name, parameters and stage as a person reads them."""
+        params = ", ".join(f"{name}={value!r}" for name, value in self.params.items())
+        return self.name + (f"({params})" if params else "") + ("" if self.stage is None else f" at {self.stage}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AgghooConfig:
+    """What Agghoo chooses among, by which metric, and how the chosen ones are put together."""
+
+    candidates: Sequence[Candidate]
+    task: Task
+    metric: Metric
+    aggregate: Aggregate
+
+    def check(self, data: Data) -> None:
+        """Refuse a table that the metric or the candidates are not for."""
+        self.metric.check(data)
+        if data.weight is not None:
+            for candidate in self.candidates:
+                check_takes_weights(candidate.estimator)
+
+    def best(self, scores: Scores) -> int:
+        """Place of the best of some scores, the first of equal ones; NaN never is."""
+        signed = scores if self.metric.greater_is_better else -scores
+        return int(np.argmax(np.where(np.isnan(signed), -np.inf, signed)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Agghoo:
+    """What Agghoo found: a member for each split, and the scores that they were chosen by.
+
+    Attributes
+    ----------
+    scores : array of shape (splits, candidates)
+        NaN where a fit failed.
+    chosen : list of int
+        The candidate of each split.
+    members : list of fitted estimators
+    failures : tuple of Failure
+    """
+
+    scores: Scores
+    chosen: list[int]
+    members: list[Any]
+    failures: tuple[Failure, ...] = ()
+
+
+class ValidationLoss:
+    """The loss of a fit on the validation rows of a split, by which its model is kept or not."""
+
+    def __init__(self, metric: Metric, data: Data, rows: Rows) -> None:
+        self._metric = metric
+        self._data = data.without_table()
+        self._rows = rows
+
+    def __call__(self, outcome: Outcome) -> float:
+        """Return the loss; the smaller, the better."""
+        value = self._metric.value(outcome, self._data, self._rows)
+        return -value if self._metric.greater_is_better else value
+
+
+def agghoo_plan(terms: AgghooConfig, data: Data, splits: Splits) -> Plan[Agghoo]:
+    """Train every candidate on every split, choose on its validation rows, and return the chosen models.
+
+    A model is held only while it is the best of its split, so that there are never many more than there are splits.
+    """
+    candidates, metric = terms.candidates, terms.metric
+    largest = _largest_of_runs(candidates)
+    responses = [metric.responses(candidate.estimator) for candidate in candidates]
+    tasks = []
+    for place, split in enumerate(splits):
+        loss = ValidationLoss(metric, data, split.test)
+        for candidate, asked in zip(candidates, responses, strict=True):
+            keep: Keep | None = Keep(("best", place), loss)
+            if candidate.run is not None:
+                keep = Keep(("run", candidate.run, place)) if candidate is largest[candidate.run] else None
+            asks = tuple(Ask(split.test, response) for response in asked)
+            tasks.append(FitTask(candidate.estimator, split.train, asks, keep=keep))
+    outcomes = yield tasks
+    width = len(candidates)
+    found = [outcomes[start : start + width] for start in range(0, len(tasks), width)]
+    scores = np.array([scores_of(line, metric, data, split) for line, split in zip(found, splits, strict=True)])
+    failures = checked_failures(found)
+    chosen = [terms.best(line) for line in scores]
+    members = [_member(candidates, line, place) for line, place in zip(found, chosen, strict=True)]
+    lacking = [place for place, member in enumerate(members) if member is None]
+    if lacking:
+        wanted = [
+            FitTask(candidates[chosen[place]].estimator, splits[place].train, keep=Keep(("member", place)))
+            for place in lacking
+        ]
+        for place, outcome in zip(lacking, (yield wanted), strict=True):
+            if outcome.error is not None:
+                text = f"A chosen candidate could not be fitted again. {reasons([outcome.error])}"
+                raise FitError(text, [outcome.error])
+            members[place] = outcome.model
+    return Agghoo(scores, chosen, members, failures)
+
+
+def _largest_of_runs(candidates: Sequence[Candidate]) -> dict[Hashable, Candidate]:
+    largest: dict[Hashable, Candidate] = {}
+    for candidate in candidates:
+        if candidate.run is not None:
+            known = largest.get(candidate.run)
+            if known is None or (candidate.stage or 0) > (known.stage or 0):
+                largest[candidate.run] = candidate
+    return largest
+
+
+def _member(candidates: Sequence[Candidate], outcomes: Sequence[Outcome], place: int) -> Any:
+    """Return the model of the chosen candidate, or None where it has to be fitted again."""
+    candidate, outcome = candidates[place], outcomes[place]
+    if outcome.model is not None or candidate.run is None or candidate.stopped is None:
+        return outcome.model
+    if outcome.solver == "plain":  # not read off a run, so none has it
+        return None
+    runs = (o.model for c, o in zip(candidates, outcomes, strict=True) if c.run == candidate.run)
+    whole = next((model for model in runs if model is not None), None)
+    return None if whole is None else candidate.stopped(whole)
+
+
+def scores_of(outcomes: Sequence[Outcome], metric: Metric, data: Data, split: Split) -> list[float]:
+    """Value of a metric of each candidate on the test rows of a split; NaN where the fit failed."""
+    return [np.nan if o.error is not None else metric.value(o, data, split.test) for o in outcomes]
+
+
+def checked_failures(found: Iterable[Sequence[Outcome]]) -> tuple[Failure, ...]:
+    """Return why fits failed; where no candidate of a split is left that is an error."""
+    failures: list[Failure] = []
+    for place, line in enumerate(found):
+        failed = [outcome.error for outcome in line if outcome.error is not None]
+        if len(failed) == len(line):
+            raise FitError(
+                f"Each split must have a candidate that can be fitted. All the {len(line)} fits of split {place} "
+                f"failed. {reasons(failed)}",
+                failed,
+            )
+        failures += failed
+    return tuple(failures)
+
+
+def _with_rare_classes(data: Data, k: int) -> Splittable:
+    """Return the table as one whose folds may lack a class: to a model that has not seen it its probability is 0."""
+    if data.codes is None or data.groups is not None or np.bincount(data.codes).min() >= k:
+        return data
+    return RowSubset(data, np.arange(data.n), rare_classes=True)
+
+
+def splits_for(data: Data, cv: Any, seed: int | None, *, parameter: str = "cv") -> Splits:
+    """Spell out a ``cv`` parameter: a number of the folds that every method shares, a splitter, or index arrays."""
+    if cv is None or is_whole(cv):
+        k = 5 if cv is None else int(cv)
+        return make_splits(_with_rare_classes(data, k), "kfold", k=k, random_state=seed)
+    if isinstance(cv, str) or not (hasattr(cv, "split") or isinstance(cv, Iterable)):
+        raise InvalidInput(
+            f"The {parameter!r} parameter must be a number of folds, a splitter or an iterable of (train, test) pairs. "
+            f"Got {cv!r} instead."
+        )
+    return make_splits(data, cv)

@@ -1,0 +1,368 @@
+"""Estimate: a number with its interval, how the interval was made, and what to know about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from truefit._core.data import Data
+from truefit._core.errors import InvalidInput
+from truefit._core.outcome import Outcome
+from truefit._core.rows import Rows
+from truefit._methods.assessment.evidence import Evidence, Triangle
+from truefit._methods.splitting.designs import BOOTSTRAPS, NESTED_REPEATS
+from truefit._metrics import row_loss
+from truefit._metrics.metric import Metric
+from truefit._metrics.scorers import StoredPredictor, is_auc
+from truefit._metrics.smooth import Ratios, Total
+from truefit._stats.auc import auc_interval, fold_mean_auc
+from truefit._stats.bootstrap_error import OutOfBag, Rule, bootstrap_error
+from truefit._stats.delta import Linearised, delta_repeats
+from truefit._stats.intervals import averaged_repeats, conservative_z, corrected_t, pooled, t_interval, wilson
+from truefit._stats.nested_cv import nested_cv
+from truefit._stats.no_information import (
+    no_information,
+    no_information_absolute,
+    no_information_squared,
+    no_information_zero_one,
+)
+from truefit._stats.selection import bbc
+from truefit._stats.triangle import triangle_tau_repeats
+
+IntervalChoice = Literal["auto", "pooled", "bayle", "corrected_t", "triangle", "nested_cv", "conservative_z"]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A value with what is known of its uncertainty."""
+
+    value: float
+    interval: tuple[float, float] | None
+    method: str | None
+    reason: str | None = None
+    note: str | None = None
+    sd: float = float("nan")
+
+    def text(self, level: float) -> str:
+        """Return the estimate as a person reads it."""
+        if self.interval is None:
+            return f"{self.value:.4g}  (no interval: {self.reason})"
+        low, high = self.interval
+        return f"{self.value:.4g}  ({level:.0%} interval {low:.4g} to {high:.4g}, {self.method})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        return {
+            "estimate": None if np.isnan(self.value) else float(self.value),
+            "interval": None if self.interval is None else [float(end) for end in self.interval],
+            "method": self.method,
+            "reason": self.reason,
+        }
+
+
+def check_interval_choice(choice: Any, level: Any) -> None:
+    """Refuse an interval that is not offered."""
+    if choice not in get_args(IntervalChoice):
+        offered = ", ".join(map(repr, get_args(IntervalChoice)))
+        raise InvalidInput(f"The 'interval' parameter must be one of {offered}. Got {choice!r} instead.")
+    if not isinstance(level, float) or not 0 < level < 1:
+        raise InvalidInput(
+            f"The 'level' parameter must be a share between 0 and 1, such as 0.95. Got {level!r} instead."
+        )
+
+
+# Chance: what a metric would be if a fit's predictions had nothing to do with the truth.
+
+
+_SHORT: dict[Any, Callable[[Any, Any], float]] = {
+    row_loss.wrong: no_information_zero_one,
+    row_loss.squared: no_information_squared,
+    row_loss.absolute: no_information_absolute,
+}
+
+
+def chance(metric: Metric, outcome: Outcome, data: Data, rows: Rows) -> float:
+    """Mean of a metric of single rows, with every prediction set against the truth of every row."""
+    loss = metric.row_loss
+    assert loss is not None
+    replay: Any = StoredPredictor.of(outcome, data, rows)
+    said = getattr(replay, loss.response)(None)
+    truth = data.y if loss.response == "predict" else data.codes
+    assert truth is not None
+    truth = truth[rows.index]
+    if loss.of is row_loss.right:
+        return 1 - no_information_zero_one(truth, said)
+    short = _SHORT.get(loss.of)
+    if short is not None and truth.ndim == 1:
+        return loss.sign * short(truth, said)
+    return loss.sign * no_information(truth, said, loss.of)
+
+
+# Estimates from bootstrap samples: leave-one-out bootstrap, .632 and .632+.
+
+
+def bootstrap_estimate(evidence: Evidence, *, level: float) -> Estimate:
+    """Estimate under the metric of the evidence, with an interval where the metric is a mean over rows."""
+    kind, metric, n = evidence.design.kind, evidence.metric, evidence.data.n
+    if metric.row_loss is None or evidence.data.weight is not None:
+        return _from_scores(evidence)
+    # Overfitting is told by losses; what is better the greater it is becomes one, and the estimate is turned back.
+    top = 1.0 if metric.zero_one else 0.0
+
+    def turned(value: Any) -> Any:
+        return top - value if metric.greater_is_better else value
+
+    bag = OutOfBag(n)
+    losses = np.empty(n)
+    for split, each in zip(evidence.splits, evidence.rows(), strict=True):
+        losses[split.test.index] = turned(each)
+        bag.add(losses, np.bincount(split.train.index, minlength=n))
+    options: dict[str, Any] = {}
+    if kind != "bootstrap":
+        options["apparent"] = turned(next(evidence.extra_rows()))
+    if kind == ".632+":
+        options["no_information"] = turned(chance(metric, evidence.extra_outcomes[0], evidence.data, Rows.all(n)))
+    rule = cast("Rule", "loo" if kind == "bootstrap" else kind)
+    found = bootstrap_error(bag, rule=rule, zero_one=metric.zero_one, level=level, **options)
+    value, low, high = (turned(each) for each in (found.estimate, found.low, found.high))
+    sd = float(np.std(evidence.scores, ddof=1))
+    if not evidence.independent:
+        return Estimate(value, None, None, "rows of one group are not independent", sd=sd)
+    if low == high:
+        return Estimate(value, None, None, f"{metric.name} is the same for all rows", sd=sd)
+    missed = bag.never_left_out
+    note = f"{missed} of the rows were in all samples and so are not judged; draw more samples." if missed else None
+    interval = metric.clipped((min(low, high), max(low, high)))
+    return Estimate(value, interval, f"bootstrap of {bag.models} samples", note=note, sd=sd)
+
+
+def _from_scores(evidence: Evidence) -> Estimate:
+    """Estimate from the score of each sample on the rows that it left out."""
+    kind, metric = evidence.design.kind, evidence.metric
+    value = float(evidence.scores.mean())
+    if kind == ".632":
+        value = 0.632 * value + 0.368 * float(evidence.extra_scores()[0])
+    elif kind == ".632+":
+        raise InvalidInput(
+            f"The .632+ bootstrap needs a metric that is a mean over rows, and no weights. {metric.name} is not known "
+            "for such rows. Use design='.632' or 'bootstrap'."
+        )
+    reason = f"{metric.name} is no mean over rows that count alike; use k-fold for an interval"
+    return Estimate(value, None, None, reason, sd=float(np.std(evidence.scores, ddof=1)))
+
+
+# Estimates from evidence: which interval suits a design and a metric, and the making of it.
+#
+# The factors on the spread of pooled losses were found by simulation (docs/coverage.md): they pay for what a partition
+# cannot show, that its models share most of their rows and are not the model trained on all of them.
+
+
+#: Factors on the spread of one run: of one partition, of several, of the winner of a selection, of rankings.
+ONE_PARTITION, REPEATED, WINNER, RANKED = 1.2, 1.1, 1.4, 1.15
+#: From this many rows on the variance of an AUC can be told from the ranks; below, the folds tell it better.
+RANKED_ROWS = 400
+
+_BLIND = (
+    "one partition cannot show how much the learner itself varies, and for an unstable one the interval is too short; "
+    "interval='triangle' shows it."
+)
+
+
+def estimate(evidence: Evidence, *, level: float, factor: float = ONE_PARTITION) -> Estimate:
+    """Estimate under the metric of the evidence, with the interval that its design asks for.
+
+    ``factor`` multiplies the spread of one partition; the winner of a selection needs a greater one.
+    """
+    design, metric = evidence.design, evidence.metric
+    if design.kind in BOOTSTRAPS:
+        return bootstrap_estimate(evidence, level=level)
+    if design.interval == "conservative_z":
+        return _conservative_z(evidence, level)
+    by_rows = metric.row_loss is not None or metric.smooth is not None
+    if design.interval == "corrected_t" or not evidence.independent:
+        return _corrected_t(evidence, level)
+    if design.interval in ("triangle", "nested_cv"):
+        return _triangle(evidence, level)
+    if evidence.one_row_tests and design.interval == "auto":
+        return _leave_one_out(evidence)
+    if not by_rows:
+        by_ranks = is_auc(metric, evidence.data) and _told_by_ranks(evidence)
+        return _ranked(evidence, level, factor) if by_ranks else _corrected_t(evidence, level)
+    if not _told_by_rows(evidence):
+        return _corrected_t(evidence, level)
+    return _pooled(evidence, level, factor)
+
+
+def _told_by_rows(evidence: Evidence) -> bool:
+    return evidence.splits.partition or len(evidence.splits) == 1
+
+
+def _told_by_ranks(evidence: Evidence) -> bool:
+    return len(evidence.splits) == 1 or (evidence.splits.partition and evidence.data.n >= RANKED_ROWS)
+
+
+def _pooled(evidence: Evidence, level: float, factor: float) -> Estimate:
+    """Interval from the spread of the rows' values: of a hold-out, of one partition, or of several."""
+    metric, splits = evidence.metric, evidence.splits
+    note = None
+    if len(splits) == 1:
+        factor, method = 1.0, "hold-out"
+    elif evidence.design.interval == "bayle":
+        factor, method = 1.0, "pooled losses"
+        note = "without a factor this interval covers less than it says at ordinary sizes."
+    elif splits.repeats == 1:
+        method, note = f"pooled losses × {factor:g}", _BLIND
+    else:
+        factor, method = REPEATED, f"averaged repeats × {REPEATED:g}"
+    smooth = metric.smooth
+    if smooth is not None:
+        # Rates are told by the counts of all rows, since a fold may lack what they are shares of, and totals are sums
+        # over all of them; other values are the mean of the folds' own, as scikit-learn has it.
+        centre = None if evidence.pooled_rates and isinstance(smooth, Ratios | Total) else float(evidence.scores.mean())
+        found = delta_repeats(
+            evidence.runs(), smooth.value, smooth.slopes, smooth.scale,
+            factor=factor, level=level, shares=smooth.shares, centre=centre,
+        )  # fmt: skip
+        return _finished(evidence, found.estimate, found.interval, method, reason=found.reason, note=note)
+    zero_one = metric.zero_one and evidence.design.interval != "bayle"
+    options: dict[str, Any] = {"zero_one": zero_one, "level": level}
+    if len(splits) == 1:
+        losses = next(evidence.runs())
+        interval = wilson(losses.mean(), len(losses), level) if zero_one else _t_interval(losses, level)
+    elif splits.repeats == 1:
+        interval = pooled(next(evidence.runs()), factor=factor, **options)
+    else:
+        interval = averaged_repeats(evidence.runs(), factor=factor, **options)
+    reason = f"{metric.name} is the same for all rows" if interval[0] == interval[1] else None
+    return _finished(evidence, float(evidence.scores.mean()), interval, method, reason=reason, note=note)
+
+
+def _t_interval(losses: npt.NDArray[np.float64], level: float) -> tuple[float, float]:
+    if len(losses) < 2:
+        return float(losses[0]), float(losses[0])
+    return t_interval(losses, level)
+
+
+def _triangle(evidence: Evidence, level: float) -> Estimate:
+    """Interval from the fits without one fold and without two."""
+    metric = evidence.metric
+    repetitions = evidence.triangles()
+    near = None
+    if metric.smooth is not None:
+        means = np.mean([run.mean(axis=0) for run in evidence.runs()], axis=0)
+        near = Linearised(means, metric.smooth.value, metric.smooth.slopes, metric.smooth.scale)
+        if not near.defined:
+            return _pooled(evidence, level, ONE_PARTITION)
+        repetitions = _told(near, repetitions)
+    note = None
+    if evidence.design.interval == "nested_cv":
+        value, low, high, _ = nested_cv(repetitions, level=level)
+        method = "nested cross-validation"
+        if evidence.splits.repeats < NESTED_REPEATS:
+            note = f"with fewer than {NESTED_REPEATS} repeats nested cross-validation covers less than it says."
+    else:
+        value, low, high, *_ = triangle_tau_repeats(repetitions, zero_one=metric.zero_one and near is None, level=level)
+        method = "triangle + τ"
+    if near is not None:
+        value, low, high = (near.back(each) for each in (value, low, high))
+    reason = f"{metric.name} is the same for all rows" if low == high else None
+    return _finished(evidence, value, (low, high), method, reason=reason, note=note)
+
+
+def _told(near: Linearised, repetitions: Iterator[Triangle]) -> Iterator[Triangle]:
+    for singles, pairs in repetitions:
+        yield (
+            [near.rows(each) for each in singles],
+            [[None if each is None else near.rows(each) for each in line] for line in pairs],
+        )
+
+
+def _ranked(evidence: Evidence, level: float, factor: float) -> Estimate:
+    """Interval of an AUC from the ranks within each test set."""
+    value, variance = np.mean([fold_mean_auc(folds) for folds in evidence.ranked_runs()], axis=0)
+    # What one partition needs more for a winner, ranks need more too.
+    factor = 1.0 if len(evidence.splits) == 1 else RANKED * factor / ONE_PARTITION
+    negatives, positives = np.bincount(evidence.tested_codes())
+    found = auc_interval(float(value), float(variance), factor, level, counts=(int(positives), int(negatives)))
+    method = "ranks (DeLong)" if factor == 1 else f"ranks (DeLong) × {factor:.3g}"
+    return _finished(evidence, float(value), found.interval, method, reason=found.reason)
+
+
+def _leave_one_out(evidence: Evidence) -> Estimate:
+    metric = evidence.metric
+    value = evidence.pooled_value() if metric.row_loss is None else float(evidence.scores.mean())
+    reason = (
+        f"{metric.name} of single rows has no spread to measure"
+        if metric.row_loss is None
+        else "the spread of leave-one-out losses does not show how far off their mean is; use k-fold for one"
+    )
+    return Estimate(value, None, None, reason, sd=_sd(evidence.scores) if metric.row_loss is not None else float("nan"))
+
+
+def _conservative_z(evidence: Evidence, level: float) -> Estimate:
+    holdouts = len(evidence.splits)
+    halves = evidence.extra_scores().reshape(-1, 2, holdouts).mean(axis=2)
+    found = conservative_z(evidence.scores, halves, level=level)
+    return _finished(evidence, found.estimate, (found.low, found.high), "conservative z")
+
+
+def _corrected_t(evidence: Evidence, level: float) -> Estimate:
+    """Interval from the scores of the test sets alone."""
+    metric, scores = evidence.metric, evidence.scores
+    value, sd = float(scores.mean()), _sd(scores)
+    if len(scores) < 2:
+        return Estimate(value, None, None, f"one split shows no spread of {metric.name}", sd=sd)
+    if sd == 0:
+        return Estimate(value, None, None, f"{metric.name} is the same on all splits", sd=sd)
+    interval = corrected_t(scores, evidence.splits.share, level=level)
+    notes = [f"the interval rests on the spread of {len(scores)} scores."] if len(scores) < 10 else []
+    if evidence.splits.forward:
+        notes.append("it is too narrow where neighbouring rows depend on one another, as they do over time.")
+    return _finished(evidence, value, interval, "corrected t", note=" ".join(notes) or None)
+
+
+def _finished(
+    evidence: Evidence, value: float, interval: Any, method: str, *, reason: str | None = None, note: str | None = None
+) -> Estimate:
+    sd = _sd(evidence.scores)
+    if reason is not None:
+        return Estimate(value, None, None, reason, sd=sd)
+    return Estimate(value, evidence.metric.clipped(interval), method, note=note, sd=sd)
+
+
+def _sd(scores: npt.NDArray[np.float64]) -> float:
+    return float(np.std(scores, ddof=1)) if len(scores) > 1 else float("nan")
+
+
+# The winner's estimate: how good the best of several is, from the out-of-fold losses of all of them.
+
+
+#: On the spread of the winner's losses.
+_FACTOR = 1.1
+
+
+def winner_estimate(evidence: Sequence[Evidence], *, level: float) -> Estimate:
+    """Estimate for the candidate that looks best, by choosing anew on bootstrap samples of the rows."""
+    first = evidence[0]
+    metric, splits = first.metric, first.splits
+    if metric.row_loss is None or not first.independent or not (splits.partition or len(splits) == 1):
+        reason = (
+            "the losses of all rows must be known, each row tested as often as any other; a search with nesting "
+            "(HonestSearchCV, study) tells the winner's"
+        )
+        return Estimate(float("nan"), None, None, f"{reason}. This is {metric.name} by {splits.description}")
+    runs = np.stack([np.stack(list(each.runs_by_row())) for each in evidence], axis=-1)
+    found = bbc(
+        runs,
+        seed=0,
+        greater_is_better=metric.greater_is_better,
+        zero_one=metric.zero_one,
+        factor=_FACTOR,
+        level=level,
+    )
+    interval = metric.clipped((found.low, found.high))
+    return Estimate(float(found.estimate), interval, f"choice made anew on bootstrap samples × {_FACTOR:g}")

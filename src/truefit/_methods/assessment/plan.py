@@ -1,0 +1,87 @@
+"""Assessing: the fits that show how good learners are, by any design."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+
+from truefit._core.data import Data, check_takes_weights
+from truefit._core.errors import BudgetSpent
+from truefit._core.outcome import LeftOutOutcomes, Outcome
+from truefit._core.protocols import Plan
+from truefit._core.rows import Rows
+from truefit._core.stored_outcomes import Outcomes
+from truefit._core.task import Ask, FitTask, Response
+from truefit._methods.assessment.result import Assessment
+from truefit._methods.candidates import Candidates, default_responses
+from truefit._methods.splitting.designs import Design
+from truefit._methods.splitting.pairs import one_row_portions, portions
+from truefit._metrics.metric import Metric
+
+
+def assess_plan(
+    candidates: Candidates,
+    data: Data,
+    design: Design,
+    metric: Metric,
+    *,
+    level: float,
+) -> Plan[Assessment]:
+    """Fit every candidate on every training set and ask for its predictions on the test set."""
+    responses = {}
+    for name, estimator in candidates:
+        if data.weight is not None:
+            check_takes_weights(estimator)
+        wanted = (*default_responses(estimator, data.task), *metric.responses(estimator))
+        responses[name] = tuple(dict.fromkeys(wanted))
+    together = yield from _left_out_together(candidates, responses, data, design)
+    others = [(name, estimator) for name, estimator in candidates if name not in together]
+    tasks = (
+        FitTask(estimator, split.train, tuple([Ask(split.test, response) for response in responses[name]]))
+        for split in (chain(design.splits, design.extra) if others else ())
+        for name, estimator in others
+    )
+    outcomes = Outcomes()
+    for portion in portions(tasks):
+        try:
+            outcomes.extend((yield portion))
+        except BudgetSpent as spent:
+            outcomes.extend(spent.outcomes)
+            if outcomes.ready == 0 and not together:
+                raise
+            break
+        del portion  # or it would be held while the next is made
+    width = len(others)
+    outcomes.extend([None] * ((len(design.splits) + len(design.extra)) * width - len(outcomes)))
+    one_by_one = {name: outcomes[place::width] for place, (name, _) in enumerate(others)}
+    by_name = {name: together[name] if name in together else one_by_one[name] for name in candidates.names}
+    return Assessment(candidates, data, design, metric, by_name, level)
+
+
+def _left_out_together(
+    candidates: Candidates, responses: Mapping[str, Sequence[Response]], data: Data, design: Design
+) -> Plan[dict[str, LeftOutOutcomes]]:
+    """Ask for all fits of leave-one-out at once; return what there is of those candidates that have a closed form."""
+    if not design.splits.leave_one_out or design.extra:
+        return {}
+    found: dict[str, Outcome] = {}
+    for rows in one_row_portions(data.n):
+        tasks = {
+            name: FitTask(
+                estimator,
+                Rows.all(data.n),
+                tuple([Ask(rows, response) for response in responses[name]]),
+                each_left_out=True,
+            )
+            for name, estimator in candidates
+            if name in found or rows.listed[0] == 0
+        }
+        try:
+            outcomes = yield list(tasks.values())
+        except BudgetSpent:
+            return {}
+        found = {name: each for name, each in zip(tasks, outcomes, strict=True) if each.error is None and each.answers}
+        if not found:
+            break
+    rest = data.without_table()
+    return {name: LeftOutOutcomes(outcome, rest) for name, outcome in found.items()}

@@ -1,0 +1,99 @@
+"""Displays: the pictures of an assessment, from the predictions behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.metrics import precision_recall_curve, roc_curve
+
+from truefit._core.errors import InvalidInput
+from truefit._core.typing import Array
+from truefit._plots.calibration import calibration
+from truefit._plots.confusion import confusion
+from truefit._plots.regression import predicted_vs_true, residuals
+from truefit._plots.roc import precision_recall, roc
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from truefit._methods.assessment.result import Assessment
+
+#: For each test set whether rows are of the positive class, and how strongly a model takes them to be.
+Ranked = list[tuple[Array, Array]]
+
+
+def draw(assessment: Assessment, kind: str, *, pos_label: Any, ax: Axes | None) -> Axes:
+    """Draw one of the pictures by its name."""
+    if kind not in KINDS:
+        raise InvalidInput(f"The 'kind' of plot must be one of {', '.join(map(repr, KINDS))}. Got {kind!r} instead.")
+    return KINDS[kind](assessment, pos_label, ax)
+
+
+def _roc(assessment: Assessment, pos_label: Any, ax: Axes | None) -> Axes:
+    ranked = assessment.ranked(pos_label=pos_label)
+    return roc(list(ranked), [[_points(roc_curve, fold) for fold in folds] for folds in ranked.values()], ax=ax)
+
+
+def _precision_recall(assessment: Assessment, pos_label: Any, ax: Axes | None) -> Axes:
+    ranked = assessment.ranked(pos_label=pos_label)
+    curves = [[_points(precision_recall_curve, fold)[::-1] for fold in folds] for folds in ranked.values()]
+    base_rate = float(np.mean(np.concatenate([y01 for y01, _ in next(iter(ranked.values()))])))
+    return precision_recall(list(ranked), curves, base_rate=base_rate, ax=ax)
+
+
+def _points(curve: Callable[..., Any], fold: tuple[Array, Array]) -> tuple[Array, Array]:
+    y01, scores = fold
+    if len(np.unique(y01)) < 2:  # left out of the picture
+        return np.array([np.nan]), np.array([np.nan])
+    first, second, _ = curve(y01, scores)
+    return first, second
+
+
+def _calibration(assessment: Assessment, pos_label: Any, ax: Axes | None) -> Axes:
+    joined = {}
+    for name, folds in assessment.ranked(pos_label=pos_label, probabilities=True).items():
+        y01, probability = (np.concatenate(column) for column in zip(*folds, strict=True))
+        joined[name] = (y01, probability)
+    return calibration(list(joined), list(joined.values()), level=assessment.level, ax=ax)
+
+
+def _confusion(assessment: Assessment, pos_label: Any, ax: Axes | None) -> Axes:
+    counts = _only(assessment, assessment.confusion())
+    return confusion(counts.to_numpy(), [str(label) for label in counts.index], ax=ax)
+
+
+def _residuals(assessment: Assessment, pos_label: Any, ax: Axes | None) -> Axes:
+    return residuals(*_numbers(assessment), ax=ax)
+
+
+def _predicted(assessment: Assessment, pos_label: Any, ax: Axes | None) -> Axes:
+    return predicted_vs_true(*_numbers(assessment), ax=ax)
+
+
+def _numbers(assessment: Assessment) -> tuple[Array, Array]:
+    if assessment.task != "regression":
+        raise InvalidInput("This plot is of a regression. This is a classification; use kind='confusion' or 'roc'.")
+    found = _only(assessment, assessment.predictions)
+    return found["y"].to_numpy(), found["prediction"].to_numpy()
+
+
+def _only(assessment: Assessment, found: Any) -> Any:
+    if isinstance(found, Mapping):
+        raise InvalidInput(
+            f"This plot is of one estimator. Got {len(assessment.names)}; assess one alone (the fits are shared on one "
+            "engine)."
+        )
+    return found
+
+
+#: Pictures beside the plain one.
+KINDS: dict[str, Callable[[Assessment, Any, Axes | None], Axes]] = {
+    "roc": _roc,
+    "precision_recall": _precision_recall,
+    "calibration": _calibration,
+    "confusion": _confusion,
+    "residuals": _residuals,
+    "predicted": _predicted,
+}

@@ -1,0 +1,79 @@
+"""Terms of a comparison: what candidates are compared with, by which test, and what counts as no difference."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from truefit._core.data import Data
+from truefit._core.errors import InvalidInput
+from truefit._methods.candidates import Candidates
+from truefit._methods.splitting.designs import BOOTSTRAPS, Design
+from truefit._metrics.metric import Metric
+
+TestChoice = Literal["corrected_t", "pooled"]
+
+
+@dataclass(frozen=True, slots=True)
+class CompareConfig:
+    """What candidates are compared with, by which test, and what counts as no difference."""
+
+    reference: str | None = None
+    rope: float | None = None
+    test: TestChoice = "corrected_t"
+    level: float = 0.95
+
+    def check(self, candidates: Candidates, data: Data, design: Design, metric: Metric) -> None:
+        """Refuse what cannot be compared, before anything is fitted."""
+        if len(candidates) < 2:
+            raise InvalidInput(
+                f"A comparison needs at least 2 estimators. Got {len(candidates)}; pass a dict or list of them, or use "
+                "assess for one."
+            )
+        if design.kind in BOOTSTRAPS:
+            raise InvalidInput(
+                f"Learners are compared on splits without replacement. Got design={design.kind!r}; use 'kfold', "
+                "'holdout', 'loo' or a splitter."
+            )
+        if self.test not in get_args(TestChoice):
+            offered = " or ".join(map(repr, get_args(TestChoice)))
+            raise InvalidInput(f"The 'test' parameter must be {offered}. Got {self.test!r} instead.")
+        if self.test == "pooled" and not told_by_rows(data, design, metric):
+            raise InvalidInput(
+                f"test='pooled' needs a metric that is a mean over independent rows, each tested once. Got "
+                f"{metric.name} by {design.splits.description}. Use test='corrected_t'."
+            )
+        self._check_reference(candidates.names)
+        self._check_rope()
+
+    def _check_reference(self, names: Sequence[str]) -> None:
+        if self.reference in (None, "all", *names):
+            return
+        near = difflib.get_close_matches(str(self.reference), names, n=1)
+        raise InvalidInput(
+            f"The 'reference' parameter must be 'all', or one of {', '.join(map(repr, names))}. Got "
+            f"{self.reference!r} instead." + (f" Did you mean {near[0]!r}?" if near else "")
+        )
+
+    def _check_rope(self) -> None:
+        rope = self.rope
+        if rope is not None and not (_is_number(rope) and math.isfinite(rope) and rope > 0):
+            raise InvalidInput(
+                "The 'rope' parameter must be a positive number: how great a difference must be to matter. "
+                f"Got {rope!r} instead."
+            )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+def told_by_rows(data: Data, design: Design, metric: Metric) -> bool:
+    """Whether the losses of single rows can be set side by side: independent ones, each tested once per run."""
+    once = design.splits.partition or len(design.splits) == 1
+    return metric.row_loss is not None and data.groups is None and data.weight is None and once

@@ -1,0 +1,399 @@
+"""Rademacher complexity: how well a learner fits labels that mean nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from truefit._core.data import Data
+from truefit._core.errors import FitError, InvalidInput
+from truefit._core.hashing import mix, row_tokens, table_blocks
+from truefit._core.outcome import Outcome, reasons
+from truefit._core.protocols import Plan
+from truefit._core.rows import Rows
+from truefit._core.task import Ask, FitTask
+from truefit._methods.candidates import Candidates
+from truefit._methods.result import Result
+from truefit._methods.splitting.splits import is_whole
+from truefit._plots.forest import fold_scores, forest
+from truefit._stats.bounds import stump_dimension
+from truefit._stats.intervals import t_interval
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+Signs = npt.NDArray[np.int64]
+
+
+def random_signs(X: Any, rounds: int, random_state: int | None) -> list[Signs]:
+    """Return random signs for each row, drawn from the row's content: the same rows get the same ones in any order.
+
+    Examples
+    --------
+    >>> X = np.arange(6.0).reshape(-1, 1)
+    >>> signs, again = random_signs(X, 1, None)[0], random_signs(X[::-1], 1, None)[0]
+    >>> bool((signs == again[::-1]).all()), sorted(set(signs.tolist()))
+    (True, [-1, 1])
+    """
+    tokens = row_tokens(table_blocks(X)[0])
+    if len(tokens) < 2:
+        raise InvalidInput(f"Random signs need at least 2 rows. Got {len(tokens)}.")
+    found: list[Signs] = []
+    number = 0
+    while len(found) < rounds:
+        salt = np.frombuffer(blake2b(f"signs {random_state} {number}".encode(), digest_size=16).digest(), dtype="<u8")
+        bits = mix(tokens, np.broadcast_to(salt, tokens.shape))[:, 0] & np.uint64(1)
+        number += 1
+        if bits.any() and not bits.all():  # a classifier has to be shown two classes
+            found.append(2 * bits.astype(np.int64) - 1)
+    return found
+
+
+def rademacher_plan(
+    candidates: Candidates, data: Data, signs: Sequence[Signs], *, level: float, labelled: bool
+) -> Plan[RademacherComplexity]:
+    """Fit every candidate on all rows to each set of signs, and see how many it repeats; the true labels too."""
+    rows = Rows.all(data.n)
+    asks = (Ask(rows),)
+    targets: list[npt.NDArray[Any] | None] = [*signs, *([None] if labelled else [])]
+    outcomes = yield [FitTask(estimator, rows, asks, y=y) for _, estimator in candidates for y in targets]
+    failures = [outcome.error for outcome in outcomes if outcome.error is not None]
+    if failures:
+        # Signs that a learner cannot be fitted to are no random ones: the rest alone would not be honest.
+        raise FitError(
+            f"{len(failures)} of {len(outcomes)} fits failed, and the complexity needs them all. {reasons(failures)}",
+            failures,
+        )
+    found = {}
+    for place, name in enumerate(candidates.names):
+        own = outcomes[place * len(targets) : (place + 1) * len(targets)]
+        agreed = [np.mean(_predicted(outcome, data) == y) for outcome, y in zip(own, signs, strict=False)]
+        wrong = float(np.mean(_predicted(own[-1], data) != data.y)) if labelled else None
+        found[name] = RademacherEstimate(2 * np.asarray(agreed) - 1, wrong, level)
+    return RademacherComplexity(found, rows=data.n, level=level, single=candidates.single)
+
+
+def _predicted(outcome: Outcome, data: Data) -> npt.NDArray[Any]:
+    return outcome.answer(data, Rows.all(data.n))
+
+
+@dataclass(frozen=True)
+class RademacherEstimate:
+    """The correlations of one learner with random signs, and its error on the true labels."""
+
+    correlations: npt.NDArray[np.float64]
+    training_error: float | None
+    level: float
+
+    @property
+    def value(self) -> float:
+        """Mean correlation."""
+        return float(self.correlations.mean())
+
+    @cached_property
+    def interval(self) -> tuple[float, float] | None:
+        """Interval of the mean over the rounds; None where all rounds came out alike."""
+        if len(self.correlations) < 2 or np.ptp(self.correlations) == 0:
+            return None
+        low, high = t_interval(self.correlations, self.level)
+        return max(low, -1.0), min(high, 1.0)
+
+
+class RademacherComplexity(Result):
+    """How well learners fit random signs: 0 as well as chance, 1 all of them.
+
+    With one estimator each number is a float, with several a dict by name.
+
+    Notes
+    -----
+    The complexity of a class of functions is a supremum over its members. A learner that does not minimise the training
+    error (because it is regularised, or searches greedily) does not reach it, and what is measured is a lower estimate.
+    """
+
+    title = "Rademacher complexity"
+
+    def __init__(self, found: dict[str, RademacherEstimate], *, rows: int, level: float, single: bool) -> None:
+        self.names = list(found)
+        self.rows = rows
+        self.level = level
+        self.rounds = len(next(iter(found.values())).correlations)
+        self._found = found
+        self._single = single
+
+    def _one_or_all(self, name: str) -> Any:
+        by_name = {each: getattr(self._found[each], name) for each in self.names}
+        return by_name[self.names[0]] if self._single else by_name
+
+    @property
+    def value(self) -> Any:
+        """Mean over the rounds of 2·accuracy − 1 on the signs."""
+        return self._one_or_all("value")
+
+    @property
+    def interval(self) -> Any:
+        """Interval of the mean over the rounds, or None where all came out alike."""
+        return self._one_or_all("interval")
+
+    @property
+    def correlations(self) -> Any:
+        """2·accuracy − 1 of each round."""
+        return self._one_or_all("correlations")
+
+    @property
+    def training_error(self) -> Any:
+        """Error on the true labels of the learner fitted to them; None where none were given."""
+        return self._one_or_all("training_error")
+
+    def __float__(self) -> float:
+        if not self._single:
+            raise TypeError("Of several estimators there is not one number. Use .value[name].")
+        return float(self.value)
+
+    @property
+    def reading(self) -> str:
+        """What the number says, in words."""
+        return " ".join(self._reading(name) for name in self.names)
+
+    def _reading(self, name: str) -> str:
+        value = self._found[name].value
+        return (
+            f"Fitted to random signs {name} repeats {(1 + value) / 2:.0%} of them, where chance would give 50%: its "
+            f"empirical Rademacher complexity is {value:.3g}, of at most 1."
+        )
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """One row per estimator."""
+        import pandas as pd
+
+        lines = []
+        for name in self.names:
+            each = self._found[name]
+            low, high = each.interval or (float("nan"), float("nan"))
+            error = float("nan") if each.training_error is None else each.training_error
+            lines.append({"estimator": name, "estimate": each.value, "low": low, "high": high, "training_error": error})
+        return pd.DataFrame(lines).set_index("estimator")
+
+    def summary(self) -> str:
+        """Return the complexities, and what to know about them."""
+        lines = [f"Empirical Rademacher complexity on {self.rows:,} rows, {self.rounds} rounds of random signs"]
+        for name in self.names:
+            interval = self._found[name].interval
+            text = "the same in all rounds" if interval is None else "{:.3g} to {:.3g}".format(*interval)
+            about = text if interval is None else f"{self.level:.0%} interval over the rounds {text}"
+            lines.append(f"  {self._reading(name)} ({about})")
+        lines.append("Note: a learner that does not minimise its training error shows less than its class could fit.")
+        return "\n".join(lines)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the rounds of one estimator, or the complexities of several with their intervals."""
+        label = "correlation with random signs"
+        if self._single:
+            return fold_scores(self.names, [self.correlations], xlabel=label, ax=ax)
+        ends = [self._found[name].interval or (np.nan, np.nan) for name in self.names]
+        lows, highs = zip(*ends, strict=True)
+        return forest(self.names, [self._found[name].value for name in self.names], lows, highs, xlabel=label, ax=ax)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        return {
+            "kind": "rademacher complexity",
+            "version": 1,
+            "rows": self.rows,
+            "rounds": self.rounds,
+            "level": self.level,
+            "estimators": [
+                {
+                    "name": name,
+                    "estimate": each.value,
+                    "interval": None if each.interval is None else list(each.interval),
+                    "training_error": each.training_error,
+                    "correlations": each.correlations.tolist(),
+                }
+                for name, each in self._found.items()
+            ],
+        }
+
+
+def check_rounds(rounds: Any) -> int:
+    """Return the number of rounds, or say what is wrong with it."""
+    if not is_whole(rounds) or rounds < 1:
+        raise InvalidInput(f"The 'rounds' parameter must be a whole number of at least 1. Got {rounds!r} instead.")
+    return int(rounds)
+
+
+# Bound: a number of learning theory with what it says in words, and the checks of the numbers it is made of.
+
+
+class Bound(float):
+    """A number with what it says in words, and the equation it comes from.
+
+    Examples
+    --------
+    >>> bound = Bound(0.07, reading="The true error is at most 0.07.", equation="Eq. 6")
+    >>> bound < 0.1, bound.value, bound
+    (True, 0.07, <Bound 0.07: The true error is at most 0.07.>)
+    """
+
+    reading: str
+    equation: str
+
+    def __new__(cls, value: float, *, reading: str, equation: str) -> Bound:
+        """Make a number that carries its meaning."""
+        bound = super().__new__(cls, value)
+        bound.reading = reading
+        bound.equation = equation
+        return bound
+
+    @property
+    def value(self) -> float:
+        """The number alone."""
+        return float(self)
+
+    @property
+    def known(self) -> bool:
+        """Whether there is a number."""
+        return not math.isnan(self)
+
+    def __repr__(self) -> str:
+        return f"<Bound {float(self):.6g}: {self.reading}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _bound_of, (float(self), self.reading, self.equation)
+
+
+def _bound_of(value: float, reading: str, equation: str) -> Bound:
+    return Bound(value, reading=reading, equation=equation)
+
+
+def number(
+    name: str,
+    value: Any,
+    *,
+    above: float = -math.inf,
+    at_least: float = -math.inf,
+    at_most: float = math.inf,
+    finite: bool = True,
+) -> float:
+    """Return a value as a number within its ends, or say what is wrong with it."""
+    try:
+        checked = math.nan if isinstance(value, bool | str) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        checked = math.nan
+    inside = above < checked and at_least <= checked <= at_most
+    if math.isnan(checked) or not inside or (finite and math.isinf(checked)):
+        ends = [f"above {above:g}"] if above > -math.inf else []
+        ends += [f"of at least {at_least:g}"] if at_least > -math.inf else []
+        ends += [f"of at most {at_most:g}"] if at_most < math.inf else []
+        got = value.reading if isinstance(value, Bound) and not value.known else f"Got {value!r} instead."
+        raise InvalidInput(f"The {name!r} parameter must be a number {' and '.join(ends)}".rstrip() + f". {got}")
+    return checked
+
+
+def share(name: str, value: Any) -> float:
+    """Return a value as a share strictly between 0 and 1."""
+    checked = number(name, value, above=0.0)
+    if checked >= 1:
+        raise InvalidInput(f"The {name!r} parameter must be a share between 0 and 1. Got {value!r} instead.")
+    return checked
+
+
+def whole(name: str, value: Any) -> int:
+    """Return a value as a positive whole number."""
+    checked = number(name, value, above=0.0)
+    if checked != int(checked):
+        raise InvalidInput(f"The {name!r} parameter must be a whole number. Got {value!r} instead.")
+    return int(checked)
+
+
+# Known VC dimensions: of the few classifiers for which theory has one.
+
+
+#: A dimension and why it is that; None where it is not known.
+Known = tuple[float, str] | None
+
+
+def _linear(params: dict[str, Any], features: int) -> Known:
+    if params.get("fit_intercept", True):
+        return features + 1, "half-spaces, p + 1"
+    return features, "half-spaces through the origin, p"
+
+
+def _svc(params: dict[str, Any], features: int) -> Known:
+    if params["kernel"] == "linear":
+        return features + 1, "half-spaces, p + 1"
+    if params["kernel"] == "rbf":
+        return math.inf, "a Gaussian kernel fits any labels of distinct rows"
+    return None
+
+
+def _tree(params: dict[str, Any], features: int) -> Known:
+    if params["max_features"] is not None or params["monotonic_cst"] is not None:
+        return None
+    limits = {"min_samples_split": 2, "min_samples_leaf": 1, "min_weight_fraction_leaf": 0.0}
+    limits |= {"min_impurity_decrease": 0.0, "ccp_alpha": 0.0}
+    if any(params[name] != value for name, value in limits.items()):
+        return None
+    if params["max_depth"] == 1:
+        return stump_dimension(features), "decision stumps, the largest d with binomial(d, d // 2) ≤ 2p"
+    if params["max_depth"] is None and params["max_leaf_nodes"] is None:
+        return math.inf, "a tree without limits fits any labels of distinct rows"
+    return None
+
+
+def _neighbours(params: dict[str, Any], features: int) -> Known:
+    return (math.inf, "one neighbour fits any labels of distinct rows") if params["n_neighbors"] == 1 else None
+
+
+def _dummy(params: dict[str, Any], features: int) -> Known:
+    if params["strategy"] in ("most_frequent", "prior"):
+        return 1, "one class for all rows"
+    return None
+
+
+_KNOWN: dict[str, Callable[[dict[str, Any], int], Known]] = {
+    **dict.fromkeys(
+        (
+            "LogisticRegression",
+            "LinearSVC",
+            "Perceptron",
+            "SGDClassifier",
+            "RidgeClassifier",
+            "PassiveAggressiveClassifier",
+        ),
+        _linear,
+    ),
+    "LinearDiscriminantAnalysis": _linear,
+    "SVC": _svc,
+    "DecisionTreeClassifier": _tree,
+    "KNeighborsClassifier": _neighbours,
+    "DummyClassifier": _dummy,
+}
+
+
+def known_dimension(estimator: Any, features: int) -> Known:
+    """Return the VC dimension of a classifier for two classes on real features, and why; None where it is not known.
+
+    What counts are the functions that the learner can come to on any rows, so a penalty does not make it smaller.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression, Ridge
+    >>> known_dimension(LogisticRegression(fit_intercept=False), 10)
+    (10, 'half-spaces through the origin, p')
+    >>> known_dimension(Ridge(), 10) is None
+    True
+    """
+    # Only scikit-learn's own classes: one that derives from them may do something else.
+    if not type(estimator).__module__.startswith("sklearn."):
+        return None
+    found = _KNOWN.get(type(estimator).__name__)
+    return None if found is None else found(estimator.get_params(deep=False), features)

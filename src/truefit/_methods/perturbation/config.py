@@ -1,0 +1,266 @@
+"""Terms of a perturbation: which noise, at which levels, how often, and what is looked at beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from truefit._core.data import Data, check_takes_weights
+from truefit._core.errors import FitError, InvalidEstimator, InvalidInput
+from truefit._core.outcome import reasons
+from truefit._core.protocols import Plan
+from truefit._core.rows import Rows
+from truefit._core.task import Ask, FitTask, Response
+from truefit._core.typing import Floats
+from truefit._methods.candidates import Candidates
+from truefit._methods.perturbation.noise import (
+    FeatureNoise,
+    FlippedLabels,
+    Noise,
+    PermutedTargets,
+    count,
+    with_noisy_rows,
+)
+from truefit._methods.splitting.splits import RowSubset, Split, Splits, is_whole, make_splits
+from truefit._metrics.scorers import aligned_answer
+
+# The decision boundary: how far from it rows lie, by models that did not see them.
+
+
+def ranking_response(name: str, estimator: Any) -> Response:
+    """Return the response of an estimator that says how sure it is."""
+    if hasattr(estimator, "predict_proba"):
+        return "predict_proba"
+    if hasattr(estimator, "decision_function"):
+        return "decision_function"
+    raise InvalidEstimator(
+        "Labels near the boundary are found by the first estimator, which must have predict_proba or "
+        f"decision_function. {name!r} is a {type(estimator).__name__} with neither; put another first."
+    )
+
+
+def boundary_plan(estimator: Any, response: Response, data: Data, splits: Splits) -> Plan[Floats]:
+    """Ask how far each row is from the boundary: the gap between the two classes that are most likely for it.
+
+    Models judge the rows that they were not trained on. Of its own training rows a learner that memorises is sure.
+    """
+    outcomes = yield [FitTask(estimator, split.train, (Ask(split.test, response),)) for split in splits]
+    failures = [outcome.error for outcome in outcomes if outcome.error is not None]
+    if failures:
+        raise FitError(
+            f"{len(failures)} of {len(outcomes)} fits failed, and the boundary needs them all. {reasons(failures)}",
+            failures,
+        )
+    found = np.empty(data.n)
+    for split, outcome in zip(splits, outcomes, strict=True):
+        said = aligned_answer(outcome, data, split.test, response)
+        assert said is not None
+        found[split.test.index] = gaps(said)
+    return found
+
+
+def gaps(said: npt.ArrayLike) -> Floats:
+    """Gap between the two largest values of each row; of a single column how far it is from 0.
+
+    Examples
+    --------
+    >>> gaps([[0.2, 0.5, 0.3], [0.9, 0.1, 0.0]]).round(12).tolist(), gaps([-1.5, 0.25]).tolist()
+    ([0.2, 0.8], [1.5, 0.25])
+    """
+    values = np.asarray(said, dtype=np.float64)
+    if values.ndim == 1:
+        return np.abs(values)
+    ordered = np.sort(values, axis=1)
+    # A class that a fold's model has not seen has a decision of minus infinity.
+    return np.where(np.isfinite(ordered[:, -2]), ordered[:, -1] - ordered[:, -2], np.inf)
+
+
+PerturbationKind = Literal["auto", "label", "random", "boundary", "feature", "target"]
+Mode = Literal["default", "paper"]
+
+#: Kinds of noise by task; the first is what "auto" stands for.
+_KINDS = {"classification": ("label", "random", "boundary", "feature"), "regression": ("target", "feature")}
+
+#: Noise degrees of the paper, with the table itself.
+PAPER_LEVELS = tuple(round(0.05 * step, 2) for step in range(11))
+#: What the cheap first looks are taken at, and how often the very first.
+CHEAP_LEVELS = (0.0, 0.25, 0.5)
+CHEAP_REPEATS = 5
+REPEATS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseGrid:
+    """Noise levels and how often each is drawn."""
+
+    levels: tuple[float, ...]
+    repeats: int
+
+
+@dataclass(frozen=True)
+class PerturbationConfig:
+    """What is done to which rows, and what is looked at beside it.
+
+    ``rows`` of the table are the learner's; where there are more below, they are disturbed copies. ``noise`` is None
+    for flips near the boundary, which has to be found first.
+    """
+
+    data: Data
+    rows: int
+    kind: str
+    noise: Noise | None
+    stages: tuple[NoiseGrid, ...]
+    folds: int | None
+    bounds: bool
+    mode: Mode
+    level: float
+    random_state: int | None
+
+    def splits(self) -> Splits | None:
+        """Return the folds that other methods share for these rows."""
+        if self.folds is None:
+            return None
+        if self.rows == self.data.n:
+            return make_splits(self.data, "kfold", k=self.folds, random_state=self.random_state)
+        part = RowSubset(self.data, np.arange(self.rows))
+        folds = make_splits(part, "kfold", k=self.folds, random_state=self.random_state)
+        return Splits.of((Split(Rows.of(s.train.index), s.test) for s in folds), folds.description)
+
+
+def perturbation_config(
+    candidates: Candidates,
+    data: Data,
+    *,
+    levels: Any,
+    repeats: Any,
+    perturbation: Any,
+    mode: Any,
+    cv: Any,
+    bounds: bool,
+    level: float,
+    random_state: int | None,
+) -> PerturbationConfig:
+    """Check what was asked for, and spell it out for a table."""
+    if mode not in get_args(Mode):
+        raise InvalidInput(f"The 'mode' parameter must be 'default' or 'paper'. Got {mode!r} instead.")
+    kind = _checked_kind(candidates, data, perturbation)
+    _check_rows(data)
+    for _, estimator in candidates:
+        if data.weight is not None:
+            check_takes_weights(estimator)
+    stages = _stages(levels, _checked_repeats(repeats, mode))
+    # The paper sets cross-validation beside its numbers, and takes no verdict from it.
+    folds = None if mode == "paper" and kind != "boundary" else _checked_folds(cv, data)
+    if kind == "boundary":
+        ranking_response(*next(iter(candidates)))
+        if folds is None:
+            raise InvalidInput("Labels near the boundary are found by cross-validation. Got cv=None; pass cv=5.")
+    if bounds and (data.classes is None or len(data.classes) != 2 or kind == "feature"):
+        raise InvalidInput(
+            "With bounds=True the labels of two classes must be flipped. Got "
+            f"{'a regression' if data.classes is None else f'{len(data.classes)} classes'} and perturbation={kind!r}; "
+            "leave bounds out."
+        )
+    rows = data.n
+    noise: Noise | None = None
+    if kind in ("label", "random"):
+        noise = FlippedLabels(data, within_classes=kind == "label", random_state=random_state)
+    elif kind == "target":
+        noise = PermutedTargets(data, random_state)
+    elif kind == "feature":
+        data = with_noisy_rows(data, stages[-1].repeats, random_state)
+        noise = FeatureNoise(data, rows, random_state)
+    _check_reach(stages[0].levels, rows, kind, data)
+    return PerturbationConfig(data, rows, kind, noise, stages, folds, bounds, mode, level, random_state)
+
+
+def _checked_kind(candidates: Candidates, data: Data, perturbation: Any) -> str:
+    if perturbation not in get_args(PerturbationKind):
+        offered = ", ".join(map(repr, get_args(PerturbationKind)))
+        raise InvalidInput(f"The 'perturbation' parameter must be one of {offered}. Got {perturbation!r} instead.")
+    offered_here = _KINDS[data.task]
+    kind = offered_here[0] if perturbation == "auto" else perturbation
+    if kind not in offered_here:
+        what = "labels of a classification" if data.task == "regression" else "targets of a regression"
+        raise InvalidInput(
+            f"perturbation={kind!r} is for {what}. {candidates.names[0]!r} is for a {data.task}; use "
+            f"{' or '.join(map(repr, offered_here))}."
+        )
+    return str(kind)
+
+
+def _check_rows(data: Data) -> None:
+    if data.classes is not None and data.codes is not None:
+        counts = np.bincount(data.codes)
+        if counts.min() < 2:
+            rarest = data.classes[counts.argmin()].item()
+            raise InvalidInput(
+                f"Each class must have at least 2 rows, so that one is left when another is flipped. Class {rarest!r} "
+                "has 1 row; leave it out, or merge rare classes."
+            )
+    elif data.n < 2:
+        raise InvalidInput("Targets are permuted among at least 2 rows. Got 1 sample; pass more rows.")
+    elif not np.ptp(data.y, axis=0).any():
+        raise InvalidInput(f"The target y must vary. All its values are {data.y.flat[0].item()!r}; check the column.")
+
+
+def _checked_repeats(repeats: Any, mode: str) -> int:
+    if repeats is None:
+        return 1 if mode == "paper" else REPEATS
+    if not is_whole(repeats) or repeats < 1:
+        raise InvalidInput(f"The 'repeats' parameter must be a whole number of at least 1. Got {repeats!r} instead.")
+    return int(repeats)
+
+
+def _stages(levels: Any, repeats: int) -> tuple[NoiseGrid, ...]:
+    if levels is None:
+        return (NoiseGrid(PAPER_LEVELS, repeats),)
+    if not isinstance(levels, str):
+        return (NoiseGrid(_checked_levels(levels), repeats),)
+    if levels != "adaptive":
+        raise InvalidInput(f"The 'levels' parameter must be None, 'adaptive' or a list of shares. Got {levels!r}.")
+    few = min(repeats, CHEAP_REPEATS)
+    stages = (NoiseGrid(CHEAP_LEVELS, few), NoiseGrid(CHEAP_LEVELS, repeats), NoiseGrid(PAPER_LEVELS, repeats))
+    return tuple(dict.fromkeys(stages))
+
+
+def _checked_levels(levels: Any) -> tuple[float, ...]:
+    listed = list(levels) if isinstance(levels, Iterable) else [levels]
+    for each in listed:
+        number = isinstance(each, int | float | np.number) and not isinstance(each, bool)
+        if not number or not 0 <= float(each) <= 0.5:  # NaN is in no range
+            raise InvalidInput(
+                f"The 'levels' parameter must be shares from 0 to 0.5. Got {each!r}: with more than half flipped the "
+                "noise is the better part of the labels; pass levels such as [0.1, 0.3, 0.5]."
+            )
+    found = tuple(sorted({0.0, *(round(float(each), 12) for each in listed)}))
+    if len(found) < 2:
+        raise InvalidInput(f"The 'levels' parameter must have a share above 0. Got {levels!r}; pass [0.25, 0.5].")
+    return found
+
+
+def _check_reach(levels: tuple[float, ...], rows: int, kind: str, data: Data) -> None:
+    """Refuse levels at which not one row would be disturbed."""
+    largest = rows if data.codes is None or kind in ("random", "feature") else int(np.bincount(data.codes).max())
+    least = 2 if kind == "target" else 1
+    if count(max(levels), largest) < least:
+        raise InvalidInput(
+            f"At the largest noise level at least {least} row{'s' * (least > 1)} must be disturbed. Of {rows} rows "
+            f"{max(levels):g} is less; pass larger levels, or more rows."
+        )
+
+
+def _checked_folds(cv: Any, data: Data) -> int | None:
+    if cv is None:
+        return None
+    if not is_whole(cv) or cv < 2:
+        raise InvalidInput(f"The 'cv' parameter must be a whole number of at least 2, or None. Got {cv!r} instead.")
+    most = data.n if data.codes is None else int(np.bincount(data.codes).min())
+    if data.groups is not None:
+        most = min(most, len(np.unique(data.groups)))
+    # An extra beside the rates: where rows are too few for all folds, fewer will do.
+    return min(int(cv), most) if most >= 2 else None

@@ -1,0 +1,340 @@
+"""Perturbed Model Validation: train on noise, and see how much of it a learner follows (Zhang et al. 2019)."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from truefit._core.data import Data
+from truefit._core.errors import BudgetSpent, FitError
+from truefit._core.outcome import Failure, Outcome, grouped_failures, reasons
+from truefit._core.parameters import open_seeds
+from truefit._core.protocols import Plan
+from truefit._core.rows import Rows
+from truefit._core.task import Ask, FitTask
+from truefit._core.typing import Floats
+from truefit._methods.assessment.plan import assess_plan
+from truefit._methods.candidates import Candidates
+from truefit._methods.complexity import rademacher_plan, random_signs
+from truefit._methods.perturbation.config import NoiseGrid, PerturbationConfig, boundary_plan, ranking_response
+from truefit._methods.perturbation.noise import FlippedLabels, Noise, NoisyData
+from truefit._methods.perturbation.result import Perturbation
+from truefit._methods.perturbation.verdict import FoldErrors, NoiseResponse
+from truefit._methods.splitting.designs import Design
+from truefit._metrics.metric import get_metric
+from truefit._stats.bounds import decrease_rates
+from truefit._stats.paired import PairedDifference, holm, pooled_paired_t
+
+# Varied: the one parameter in which several estimators differ.
+
+
+def varied_parameter(estimators: Mapping[str, Any]) -> tuple[str, list[Any]] | None:
+    """Return the parameter in which estimators differ, and its values; None where it is not just one.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> varied_parameter({str(d): DecisionTreeClassifier(max_depth=d) for d in (1, 2, None)})
+    ('max_depth', [1, 2, None])
+    >>> varied_parameter({"tree": DecisionTreeClassifier()}) is None
+    True
+    """
+    params = [estimator.get_params(deep=True) for estimator in estimators.values()]
+    if len(params) < 2 or len({type(each) for each in estimators.values()}) > 1:
+        return None
+    names = [name for name in params[0] if not any(_holds_estimators(each.get(name)) for each in params)]
+    if any(each.keys() != params[0].keys() for each in params[1:]):
+        return None
+    differing = [name for name in names if len({repr(each[name]) for each in params}) > 1]
+    if len(differing) != 1:
+        return None
+    values = [each[differing[0]] for each in params]
+    return (differing[0], values) if len({repr(value) for value in values}) == len(values) else None
+
+
+def _holds_estimators(value: Any) -> bool:
+    """Whether a parameter is an estimator, or a list of named ones: their own parameters tell them apart."""
+    if isinstance(value, list | tuple):
+        return any(_holds_estimators(item) for item in value)
+    return hasattr(value, "get_params")
+
+
+# The ledger of a perturbation: every measured agreement, by candidate, repeat and noise level.
+
+
+#: A repeat and a noise level.
+Cell = tuple[int, float]
+
+_NAN = float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class RatePair:
+    """A candidate set against the leader, repeat by repeat on the same noise."""
+
+    candidate: str
+    leader: str
+    found: PairedDifference | None
+    p_adjusted: float
+
+    def told_apart(self, level: float) -> bool:
+        """Whether the candidate's rate is lower than the leader's beyond chance."""
+        return self.found is not None and self.p_adjusted <= 1 - level
+
+
+@dataclass
+class AgreementTable:
+    """What was measured so far."""
+
+    names: Sequence[str]
+    absolute: bool = False
+    shares: dict[Cell, float] = field(default_factory=dict)
+    dummies: dict[Cell, float] = field(default_factory=dict)
+    values: dict[str, dict[Cell, float]] = field(default_factory=lambda: defaultdict(dict))
+    ideals: dict[str, dict[Cell, float]] = field(default_factory=lambda: defaultdict(dict))
+    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    asked: Counter[str] = field(default_factory=Counter)
+    failures: dict[str, list[Failure]] = field(default_factory=lambda: defaultdict(list))
+
+    def note(self, cell: Cell, disturbed: NoisyData) -> None:
+        """Write down what the noise of a cell was."""
+        self.shares[cell], self.dummies[cell] = disturbed.share, disturbed.dummy
+
+    def table(self, entries: dict[Cell, float], grid: NoiseGrid) -> Floats:
+        """Entries of a grid, of shape (repeats, levels), NaN where there is none."""
+        return np.array([[entries.get((b, level), _NAN) for level in grid.levels] for b in range(grid.repeats)])
+
+    def finished(self, name: str, grid: NoiseGrid) -> npt.NDArray[np.intp]:
+        """Return the repeats of a grid of which a candidate has every level."""
+        return np.flatnonzero(np.isfinite(self.table(self.values[name], grid)).all(axis=1))
+
+    def usable(self, name: str, grid: NoiseGrid) -> bool:
+        """Whether a candidate has enough of a grid to be rated on it."""
+        return name not in self.failures and len(self.finished(name, grid)) >= min(2, grid.repeats)
+
+    def rates(self, name: str, grid: NoiseGrid) -> Floats:
+        """Rate of a candidate in each repeat of a grid; NaN where it is not finished."""
+        found = np.full(grid.repeats, _NAN)
+        done = self.finished(name, grid)
+        if len(done):
+            shares, values = self.table(self.shares, grid)[done], self.table(self.values[name], grid)[done]
+            found[done] = decrease_rates(shares, values)
+        return np.abs(found) if self.absolute else found
+
+    def leader(self, names: Iterable[str], grid: NoiseGrid) -> str:
+        """Return the candidate with the largest mean rate; of equal ones the first."""
+        return max(names, key=lambda name: float(np.nanmean(self.rates(name, grid))))
+
+    def compare(self, names: Sequence[str], grid: NoiseGrid, looks: int) -> list[RatePair]:
+        """Set each candidate against the leader.
+
+        The p-values are adjusted for the number of candidates (Holm), and times the number of ``looks`` for the chance
+        to be told apart at each of them.
+        """
+        leader = self.leader(names, grid)
+        others = [name for name in names if name != leader]
+        best = self.rates(leader, grid)
+        found = [_paired(self.rates(name, grid) - best) for name in others]
+        adjusted = iter(np.minimum(1.0, looks * holm([each.p for each in found if each is not None])))
+        return [
+            RatePair(name, leader, each, _NAN if each is None else float(next(adjusted)))
+            for name, each in zip(others, found, strict=True)
+        ]
+
+
+def _paired(differences: Floats) -> PairedDifference | None:
+    known = differences[np.isfinite(differences)]
+    return pooled_paired_t([known], factor=1.0) if len(known) > 1 else None
+
+
+#: Targets that are held at a time; all at once where they fit, so that solvers see them together.
+_PORTION_BYTES = 64 << 20
+#: Sets of random signs that a Rademacher complexity is measured by.
+_SIGNS = 20
+
+
+def perturb_plan(candidates: Candidates, terms: PerturbationConfig) -> Plan[Perturbation]:
+    """Fit every candidate on the table with each noise, stage by stage; those that were told apart stay behind."""
+    noise = terms.noise
+    if noise is None:
+        noise = yield from _near_boundary(candidates, terms)
+    measuring = _Measuring(candidates, terms, noise, AgreementTable(candidates.names, absolute=terms.mode == "paper"))
+    ledger, looks = measuring.ledger, len(terms.stages)
+    contenders, apart, late = list(candidates.names), dict[str, tuple[NoiseGrid, RatePair]](), False
+    for grid in terms.stages:
+        late = yield from measuring.at(grid, contenders)
+        contenders = [name for name in contenders if name not in ledger.failures]
+        if late or not contenders or grid is terms.stages[-1]:
+            break
+        for pair in ledger.compare(contenders, grid, looks):
+            if pair.told_apart(terms.level):
+                apart[pair.candidate] = (grid, pair)
+        contenders = [name for name in contenders if name not in apart]
+    measuring.report_failures()
+    last = _common_grid(ledger, contenders, terms.stages)
+    final = [name for name in contenders if ledger.usable(name, last)]
+    pairs = ledger.compare(final, last, looks) if final else []
+    grids = {name: apart[name][0] if name in apart else last for name in candidates.names}
+    errors = None if late else (yield from _test_errors(candidates, terms))
+    complexity = None
+    if terms.bounds and not late:
+        signs = random_signs(terms.data.X, _SIGNS, terms.random_state)
+        complexity = yield from rademacher_plan(candidates, terms.data, signs, level=terms.level, labelled=False)
+    return Perturbation(
+        terms,
+        {name: measuring.rated(name, grids[name]) for name in candidates.names},
+        pairs=[*pairs, *(pair for _, pair in apart.values())],
+        best=ledger.leader(final, last) if final else None,
+        errors=errors,
+        complexity=complexity,
+        varied=varied_parameter(candidates.estimators),
+        single=candidates.single,
+    )
+
+
+def _near_boundary(candidates: Candidates, terms: PerturbationConfig) -> Plan[Noise]:
+    name, estimator = next(iter(candidates))
+    splits = terms.splits()
+    assert splits is not None
+    gaps = yield from boundary_plan(estimator, ranking_response(name, estimator), terms.data, splits)
+    return FlippedLabels(terms.data, gaps=gaps, random_state=terms.random_state)
+
+
+def _common_grid(ledger: AgreementTable, names: Sequence[str], stages: Sequence[NoiseGrid]) -> NoiseGrid:
+    """Return the last stage at which all that are still in the race can be rated, or any of them."""
+    for enough in (all, any):
+        for grid in reversed(stages):
+            if names and enough(ledger.usable(name, grid) for name in names):
+                return grid
+    return stages[-1]
+
+
+def _test_errors(candidates: Candidates, terms: PerturbationConfig) -> Plan[FoldErrors | None]:
+    """Cross-validate the candidates on the folds that other methods share."""
+    splits = terms.splits()
+    if splits is None:
+        return None
+    metric = get_metric(None, terms.data.task)
+    try:
+        found = yield from assess_plan(
+            candidates, terms.data, Design("splits", splits, "auto"), metric, level=terms.level
+        )
+    except BudgetSpent:
+        return None
+    nan = float("nan")
+    estimates = {name: (each.value, *(each.interval or (nan, nan))) for name, each in found.estimates.items()}
+    return FoldErrors(metric.name, found.split_scores(), estimates, splits.share, splits.description)
+
+
+class _Measuring:
+    """Asks for fits on the disturbed table, and writes down how far they agree with what they were trained on."""
+
+    def __init__(self, candidates: Candidates, terms: PerturbationConfig, noise: Noise, ledger: AgreementTable) -> None:
+        self.candidates = candidates
+        self.terms = terms
+        self.noise = noise
+        self.ledger = ledger
+        #: With random numbers of its own a learner draws them anew in each repeat; without, one fit serves them all.
+        self._random = {name: bool(open_seeds(estimator)) for name, estimator in candidates}
+        #: Fits on the undisturbed table, where only their predictions can tell what not to memorise would be.
+        self._undisturbed: dict[tuple[str, int], Outcome] = {}
+        self._by_predictions = noise.ideal(1.0) is None
+        self._all = Rows.all(terms.data.n)
+
+    def at(self, grid: NoiseGrid, names: Sequence[str]) -> Plan[bool]:
+        """Measure the cells of a grid that are not known yet; say whether time ran out."""
+        cells = [
+            cell
+            for cell in ((repeat, level) for repeat in range(grid.repeats) for level in grid.levels)
+            if any(cell not in self.ledger.values[name] for name in names)
+        ]
+        for portion in self._portions(cells):
+            disturbed = {cell: self.noise.at(*cell) for cell in portion}
+            seats = [(cell, name) for cell in portion for name in names if cell not in self.ledger.values[name]]
+            late = False
+            try:
+                outcomes: Sequence[Outcome | None] = yield [
+                    self._task(name, cell, disturbed[cell]) for cell, name in seats
+                ]
+            except BudgetSpent as spent:
+                outcomes, late = spent.outcomes, True
+                if not any(self.ledger.values.values()) and all(outcome is None for outcome in outcomes):
+                    raise
+            for (cell, name), outcome in zip(seats, outcomes, strict=True):
+                self._take(name, cell, disturbed[cell], outcome)
+            if late:
+                return True
+        return False
+
+    def _portions(self, cells: Sequence[Cell]) -> Iterator[Sequence[Cell]]:
+        step = max(1, _PORTION_BYTES // max(self.terms.data.y.nbytes, 1))
+        for start in range(0, len(cells), step):
+            yield cells[start : start + step]
+
+    def _task(self, name: str, cell: Cell, disturbed: NoisyData) -> FitTask:
+        repeat, level = cell
+        asked = self._all if self._by_predictions and level == 0 else disturbed.rows
+        numbers = repeat if self._random[name] else 0
+        return FitTask(self.candidates.estimators[name], disturbed.rows, (Ask(asked),), y=disturbed.y, repeat=numbers)
+
+    def _take(self, name: str, cell: Cell, disturbed: NoisyData, outcome: Outcome | None) -> None:
+        ledger, data = self.ledger, self.terms.data
+        ledger.note(cell, disturbed)
+        ledger.asked[name] += 1
+        if outcome is None:
+            return
+        if outcome.error is not None:
+            ledger.failures[name].append(outcome.error)
+            return
+        ledger.values[name][cell] = disturbed.agreement(_predicted(outcome, data, disturbed.rows))
+        ledger.seconds[name] += outcome.fit_seconds
+        if not self._by_predictions:
+            return
+        repeat, level = cell
+        if level == 0:
+            self._undisturbed[name, repeat] = outcome
+        before = self._undisturbed.get((name, repeat))
+        if before is not None:
+            ledger.ideals[name][cell] = disturbed.agreement(_predicted(before, data, disturbed.rows))
+
+    def report_failures(self) -> None:
+        """Say which fits failed; all of them is an error."""
+        failures = [failure for each in self.ledger.failures.values() for failure in each]
+        total = sum(self.ledger.asked.values())
+        if not failures:
+            return
+        if len(failures) == total:
+            raise FitError(f"All {total} fits failed. {reasons(failures)}", failures)
+        warnings.warn(f"{len(failures)} of {total} fits failed.\n\n{grouped_failures(failures)}", stacklevel=2)
+
+    def rated(self, name: str, grid: NoiseGrid) -> NoiseResponse:
+        """Return what was found for a candidate on a grid."""
+        ledger = self.ledger
+        done = ledger.finished(name, grid) if ledger.usable(name, grid) else np.empty(0, dtype=np.intp)
+        shares, values, dummies = (
+            ledger.table(entries, grid)[done] for entries in (ledger.shares, ledger.values[name], ledger.dummies)
+        )
+        ideal = float("nan")
+        if len(done):
+            told = self.noise.ideal(float(values[:, 0].mean()))
+            if told is None:
+                told = float(decrease_rates(shares, ledger.table(ledger.ideals[name], grid)[done]).mean())
+            ideal = told
+        failed = len(ledger.failures.get(name, ()))
+        return NoiseResponse(
+            grid.levels, shares, values, dummies, ideal, self.terms.level,
+            absolute=ledger.absolute,
+            failed=failed,
+            missing=ledger.asked[name] - failed - len(ledger.values[name]),
+            fit_seconds=ledger.seconds[name],
+        )  # fmt: skip
+
+
+def _predicted(outcome: Outcome, data: Data, rows: Rows) -> Any:
+    return outcome.answer(data, rows)

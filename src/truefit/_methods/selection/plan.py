@@ -1,0 +1,309 @@
+"""Search: choose among candidates, and say how good the choice really is, from the same fits.
+
+With K folds, training on all but the folds a and b is one fit, whether a is tested on and b validates or the other
+way round. Nothing here knows of that: both are asked for, and the engine sees that they are the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.model_selection import PredefinedSplit
+
+from truefit._core.data import Data
+from truefit._core.errors import FitError, InvalidInput
+from truefit._core.outcome import Failure, Outcome, reasons
+from truefit._core.protocols import Plan
+from truefit._core.rows import Rows
+from truefit._core.task import Ask, FitTask, Keep, Response
+from truefit._methods.selection.race_run import NOT_FITTED, RaceRun, inner_rounds, one_round, rounds_of
+from truefit._methods.selection.racing import DroppedCandidate, Race, RaceStandings, tested_once
+from truefit._methods.splitting.designs import has_triangle, pair_splits, seen_from_the_other
+from truefit._methods.splitting.splits import RowSubset, Split, Splits, is_whole, shared_partition, splits_of
+from truefit._metrics.metric import Metric
+
+Scores = npt.NDArray[np.float64]
+
+#: Scores of a fit on some rows, by name of the score; greater is better.
+Judge = Callable[[Outcome, Rows], Mapping[str, float]]
+
+#: Picks a candidate from the scores by name, each of shape (candidates, splits).
+Choose = Callable[[Mapping[str, Scores]], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What a search found.
+
+    Attributes
+    ----------
+    scores : dict of (candidates, splits) arrays
+    fit_seconds : (candidates, splits) array
+    outcomes : list of lists
+        For each candidate its outcome on each split, and after these on each inner split; ``NOT_FITTED`` where a race
+        dropped it before.
+    best : int
+        The chosen candidate.
+    nested : Nested or None
+        The choice made anew without each test set, and its score there; None if it was not asked for.
+    failures : tuple of Failure
+        Why some fits have no score.
+    model : fitted estimator or None
+        The chosen candidate fitted on all rows.
+    without_nesting : str or None
+        Why there is no nested part although it was asked for.
+    dropped : tuple of DroppedCandidate
+        Candidates that a race let go on the way. Their scores are NaN on the splits that they did not come to.
+    """
+
+    scores: dict[str, Scores]
+    fit_seconds: Scores
+    outcomes: list[list[Outcome]]
+    best: int
+    nested: Nested | None
+    failures: tuple[Failure, ...] = ()
+    model: Any = None
+    refit_seconds: float = float("nan")
+    without_nesting: str | None = None
+    dropped: tuple[DroppedCandidate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """For each outer split: the candidate chosen without its test rows, and the scores of that one on them.
+
+    ``fewer`` are its scores on the same rows when one more fold was left out of its training rows, the mean over these
+    folds; NaN where a race had dropped it, and empty without the triangle of fits.
+    """
+
+    chosen: list[int]
+    scores: dict[str, Scores]
+    outcomes: list[Outcome]
+    triangle: bool
+    fewer: dict[str, Scores]
+
+
+def search_plan(
+    estimators: Sequence[Any],
+    data: Data,
+    splits: Splits,
+    *,
+    responses: Sequence[tuple[Response, ...]],
+    judge: Judge,
+    choose: Choose,
+    inner: Sequence[Sequence[Split]] | None = None,
+    refit: bool = True,
+    race: Race | None = None,
+    metric: Metric | None = None,
+) -> Plan[Search]:
+    """Fit every candidate on every training set, and on every inner one, choose, and fit the chosen one on all rows.
+
+    With a ``race`` the splits are gone through in rounds, and candidates that are too far behind by ``metric``, the
+    score of that name, are dropped on the way. All races go on together: a round's fits, of the search itself and of
+    every inner one, are asked for at once.
+
+    The nested estimate stays as honest as without a race. What it assesses is the way from a table to a choice, and
+    racing is a part of that way; so the race is run anew for each outer split, among all candidates, by fits that were
+    trained without the outer test rows and are judged without them. Who was dropped in the search itself, with a look
+    at those rows, may win there and is then fitted on that outer training set; who leads in the search may be dropped
+    there. No decision of one race is seen by another: they only share fits.
+    """
+    heats = _heats(data, splits, inner, len(estimators), race, metric)
+    entrants = _Entrants(estimators, responses, judge, data, {} if race is None else _tested(data, heats))
+    without_nesting = None
+    while not all(heat.finished for heat in heats):
+        try:
+            outcomes = yield entrants.tasks(heats)
+        except FitError as error:
+            if any(heat.on_rungs for heat in heats):  # what fails on few rows may do with more
+                for heat in heats:
+                    heat.skip_rung()
+            elif len(heats) > 1:
+                # The assessment is an extra: where only its smaller training sets fail, the search itself goes on.
+                heats, without_nesting = heats[:1], str(error)
+            else:
+                raise
+            continue
+        entrants.hand_out(heats, outcomes)
+    main = heats[0]
+    failures = _failures_short_of_all(heats)
+    names = list(dict.fromkeys(name for heat in heats for name in heat.names))
+    best = choose(main.table(names))
+    nested = None
+    if len(heats) > 1:
+        chosen = [choose(heat.table(names)) for heat in heats[1:]]
+        try:
+            outer = yield from entrants.fitted(main, chosen)
+            nested = _nested(chosen, outer, splits, judge, heats[1:], names)
+        except FitError as error:
+            without_nesting = str(error)
+    model, refit_seconds = None, float("nan")
+    if refit:
+        (final,) = yield [FitTask(estimators[best], Rows.all(data.n), keep=Keep("best"))]
+        if final.error is not None:
+            text = f"The best candidate could not be fitted on all rows. {reasons([final.error])}"
+            raise FitError(text, [final.error])
+        model, refit_seconds = final.model, final.fit_seconds
+    return Search(
+        scores=main.table(names),
+        fit_seconds=main.fit_seconds(),
+        outcomes=[[each for heat in heats for each in heat.outcomes(i)] for i in range(len(estimators))],
+        best=best,
+        nested=nested,
+        failures=failures,
+        model=model,
+        refit_seconds=refit_seconds,
+        without_nesting=without_nesting,
+        dropped=tuple(main.dropped),
+    )
+
+
+def _heats(
+    data: Data,
+    splits: Splits,
+    inner: Sequence[Sequence[Split]] | None,
+    candidates: int,
+    race: Race | None,
+    metric: Metric | None,
+) -> list[RaceRun]:
+    """Return the search's own heat, and those without each of the outer test sets."""
+    lists = [splits, *(inner or ())]
+    if race is None:
+        return [RaceRun(each, one_round(each), candidates) for each in lists]
+    if metric is None:
+        raise InvalidInput("A race needs the metric that it is run by. Got race but no metric; pass metric=.")
+    orders = [rounds_of(splits), *([] if inner is None else inner_rounds(splits, inner))]
+    return [
+        RaceRun(each, order, candidates, RaceStandings(race, metric, data, tested_once(each)))
+        for each, order in zip(lists, orders, strict=True)
+    ]
+
+
+def _tested(data: Data, heats: Sequence[RaceRun]) -> dict[tuple[int, int], list[Rows]]:
+    """For each training set the rows that any of the races judges its fits on."""
+    found: dict[tuple[int, int], list[Rows]] = {}
+    for heat in heats:
+        for split in heat.splits:
+            rows = found.setdefault(data.digest(split.train), [])
+            if split.test not in rows:
+                rows.append(split.test)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Entrants:
+    """The candidates with what they are asked for, and who judges the answers.
+
+    ``tested`` are the rows to ask a fit about, by its training rows, where those of its own split are not all: one race
+    may come to a fit long after another, and the model that could still answer is gone by then.
+    """
+
+    estimators: Sequence[Any]
+    responses: Sequence[tuple[Response, ...]]
+    judge: Judge
+    data: Data
+    tested: Mapping[tuple[int, int], Sequence[Rows]]
+
+    def task(self, candidate: int, split: Split) -> FitTask:
+        tested = self.tested.get(self.data.digest(split.train), (split.test,)) if self.tested else (split.test,)
+        asks = tuple(Ask(rows, response) for rows in tested for response in self.responses[candidate])
+        return FitTask(self.estimators[candidate], split.train, asks)
+
+    def tasks(self, heats: Sequence[RaceRun]) -> list[FitTask]:
+        return [self.task(candidate, split) for heat in heats for candidate, split in heat.wanted()]
+
+    def hand_out(self, heats: Sequence[RaceRun], outcomes: Sequence[Outcome]) -> None:
+        start = 0
+        for heat in heats:
+            wanted = heat.wanted()
+            own = outcomes[start : start + len(wanted)]
+            start += len(wanted)
+            scores = [
+                None if outcome.error is not None else self.judge(outcome, split.test)
+                for outcome, (_, split) in zip(own, wanted, strict=True)
+            ]
+            heat.take(own, scores)
+
+    def fitted(self, heat: RaceRun, chosen: Sequence[int]) -> Plan[list[Outcome]]:
+        """One candidate's outcome on each split of a heat; who was dropped there before is fitted now."""
+        found = [heat.outcomes(each)[place] for place, each in enumerate(chosen)]
+        lacking = [place for place, outcome in enumerate(found) if outcome is NOT_FITTED]
+        if lacking:
+            outcomes = yield [self.task(chosen[place], heat.splits[place]) for place in lacking]
+            for place, outcome in zip(lacking, outcomes, strict=True):
+                found[place] = outcome
+        return found
+
+
+def _failures_short_of_all(heats: Sequence[RaceRun]) -> tuple[Failure, ...]:
+    fitted = [outcome for heat in heats for outcome in heat.fitted()]
+    failures = tuple(outcome.error for outcome in fitted if outcome.error is not None)
+    if failures and len(failures) == len(fitted):
+        raise FitError(f"All the {len(failures)} fits failed. {reasons(failures)}", failures)
+    return failures
+
+
+def _nested(
+    chosen: list[int],
+    outer: list[Outcome],
+    splits: Splits,
+    judge: Judge,
+    heats: Sequence[RaceRun],
+    names: Sequence[str],
+) -> Nested:
+    scores: dict[str, list[float]] = {}
+    for outcome, split in zip(outer, splits, strict=True):
+        judged = {} if outcome.error is not None else judge(outcome, split.test)
+        for name, value in judged.items():
+            scores.setdefault(name, []).append(value)
+    complete = {name: np.array(values) for name, values in scores.items() if len(values) == len(splits)}
+    triangle = has_triangle(splits)
+    return Nested(chosen, complete, outer, triangle, _fewer(chosen, splits, heats, names) if triangle else {})
+
+
+def _fewer(chosen: list[int], splits: Splits, heats: Sequence[RaceRun], names: Sequence[str]) -> dict[str, Scores]:
+    tables = [heat.table(names) for heat in heats]
+    sides = seen_from_the_other(splits)
+    found = {}
+    for name in names:
+        pairs = np.array(
+            [
+                [tables[b][name][candidate, place] for b, place in side]
+                for candidate, side in zip(chosen, sides, strict=True)
+            ]
+        )
+        there = ~np.isnan(pairs)
+        counts = there.sum(axis=1)
+        found[name] = np.where(counts > 0, np.where(there, pairs, 0.0).sum(axis=1) / np.maximum(counts, 1), np.nan)
+    return found
+
+
+def inner_splits(
+    data: Data, splits: Splits, design: Any, *, random_state: int | None = None, rare_classes: bool = False
+) -> list[list[Split]]:
+    """For each outer split the splits of its training rows on which to choose.
+
+    Folds of one partition: each other fold validates once, which gives the triangle. Otherwise the same splitter
+    is used inside the training rows, as scikit-learn's nested cross-validation does. With ``rare_classes`` a fold may
+    lack a class that has fewer rows than there are folds.
+    """
+    if has_triangle(splits):
+        return pair_splits(data.n, splits)
+    return [_split_within(data, split, design, random_state, rare_classes) for split in splits]
+
+
+def _split_within(data: Data, split: Split, design: Any, random_state: int | None, rare_classes: bool) -> list[Split]:
+    rows = split.train.index
+    part = RowSubset(data, rows, rare_classes=rare_classes)
+    if hasattr(design, "split") and not isinstance(design, PredefinedSplit):  # that one knows the whole table only
+        within = splits_of(part, design)
+    else:
+        k = int(design) if is_whole(design) else 5
+        folds = shared_partition(part, k, random_state=random_state)
+        pairs = [(np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)) for fold in range(k)]
+        within = splits_of(part, pairs)
+    return [Split(Rows.train_of(data.n, rows[s.train.index]), Rows.of(rows[s.test.index])) for s in within]

@@ -1,0 +1,261 @@
+"""Heat: candidates that run against each other on one list of splits, round by round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from truefit._core.outcome import Failure, Outcome
+from truefit._core.typing import Floats
+from truefit._methods.selection.racing import DroppedCandidate, RaceStandings, chance_left
+from truefit._methods.splitting.designs import has_triangle
+from truefit._methods.splitting.splits import Split, Splits
+from truefit._methods.text import MetricText
+from truefit._stats.paired import PairedDifference
+
+# Rounds: in which order a race goes through its splits, so that races that run together share their fits.
+
+
+#: The places of the splits that are fitted together, round by round.
+Rounds = list[list[int]]
+
+#: With more splits than this several make up a round, so that each round is work enough for all workers.
+MOST_ROUNDS = 10
+
+
+def one_round(splits: Sequence[Split]) -> Rounds:
+    """Return all splits at once: nobody is dropped."""
+    return [list(range(len(splits)))]
+
+
+def rounds_of(splits: Sequence[Split]) -> Rounds:
+    """Return one split after the other."""
+    return _in_blocks([[place] for place in range(len(splits))])
+
+
+def inner_rounds(splits: Splits, inner: Sequence[Sequence[Split]]) -> list[Rounds]:
+    """Return the rounds of the races without each of the outer splits.
+
+    With the folds of one partition, the fit without the folds a and b serves the race without a, where b validates, and
+    the other way round. So folds meet as players of a tournament do: in each round everybody has one partner, or rests.
+    """
+    if not has_triangle(splits):
+        return [rounds_of(group) for group in inner]
+    k = len(splits) // splits.repeats
+    found = []
+    for fold in range(len(splits)):
+        own = fold % k
+        # The splits of a fold's race are the other folds in ascending order.
+        met = [partners[own] for partners in tournament(k)]
+        found.append(_in_blocks([[] if other is None else [other - (other > own)] for other in met]))
+    return found
+
+
+def tournament(players: int) -> list[list[int | None]]:
+    """For each round the partner of each player, each pair once; None for one who rests.
+
+    Examples
+    --------
+    >>> tournament(4)
+    [[3, 2, 1, 0], [1, 0, 3, 2], [2, 3, 0, 1]]
+    >>> tournament(3)[0]
+    [None, 2, 1]
+    """
+    circle = players - 1 + players % 2  # all sit in a circle but the last of an even number, in its middle
+    rounds: list[list[int | None]] = []
+    for turn in range(circle):
+        partners: list[int | None] = [(turn - player) % circle for player in range(circle)]
+        alone = next(player for player, partner in enumerate(partners) if player == partner)
+        if players > circle:
+            partners[alone] = circle
+            partners.append(alone)
+        else:
+            partners[alone] = None
+        rounds.append(partners)
+    return rounds
+
+
+def _in_blocks(rounds: Rounds) -> Rounds:
+    count = min(len(rounds), MOST_ROUNDS)
+    ends = [len(rounds) * block // count for block in range(count + 1)]
+    return [[place for places in rounds[start:end] for place in places] for start, end in pairwise(ends)]
+
+
+#: Stands for the fit of a candidate that was dropped before.
+NOT_FITTED = Outcome("", error=Failure("not fitted", "The candidate was dropped before by the race."))
+
+
+class RaceRun:
+    """Candidates on one list of splits: who is still running, and what came of the fits so far.
+
+    Parameters
+    ----------
+    splits : sequence of Split
+    rounds : list of lists of int
+        Which splits, by their places, are fitted in each round.
+    candidates : int
+        How many start.
+    umpire : RaceStandings, optional
+        Who says how far behind is too far; without one nobody is dropped.
+
+    Attributes
+    ----------
+    running : list of int
+        Candidates that have not been dropped.
+    dropped : list of DroppedCandidate
+    splits : list of Split
+        Those given, and after them the rungs: smaller training sets of the first one, if the race starts on such.
+    """
+
+    def __init__(
+        self, splits: Sequence[Split], rounds: Rounds, candidates: int, umpire: RaceStandings | None = None
+    ) -> None:
+        self.running = list(range(candidates))
+        self.dropped: list[DroppedCandidate] = []
+        self._folds = len(splits)
+        self._first = next(place for places in rounds for place in places)
+        rungs = [] if umpire is None else umpire.rungs(splits[self._first])
+        self.splits = [*splits, *rungs]
+        self._umpire = umpire
+        self._turns = [*([self._folds + rung] for rung in range(len(rungs))), *rounds]
+        self._turn = 0
+        self._seen: list[int] = []
+        self._outcomes = [[NOT_FITTED] * len(self.splits) for _ in self.running]
+        self._scores: dict[str, Floats] = {}
+
+    @property
+    def finished(self) -> bool:
+        """Whether there are no more rounds."""
+        return self._turn == len(self._turns)
+
+    @property
+    def on_rungs(self) -> bool:
+        """Whether the next round is a rung."""
+        return self._turn < len(self.splits) - self._folds
+
+    def skip_rung(self) -> None:
+        """Go on without the next round if it is a rung."""
+        self._turn += self.on_rungs
+
+    def wanted(self) -> list[tuple[int, Split]]:
+        """Candidates and splits that are to be fitted in the next round."""
+        return [(candidate, self.splits[place]) for candidate, place in self._seats()]
+
+    def _seats(self) -> list[tuple[int, int]]:
+        places = [] if self.finished else self._turns[self._turn]
+        return [(candidate, place) for candidate in self.running for place in places]
+
+    def take(self, outcomes: Sequence[Outcome], scores: Sequence[Mapping[str, float] | None]) -> None:
+        """Take what was wanted, with scores by name, None for a fit that failed; drop who is too far behind."""
+        if self.finished:
+            return
+        for (candidate, place), outcome, scored in zip(self._seats(), outcomes, scores, strict=True):
+            self._outcomes[candidate][place] = outcome
+            for name, value in (scored or {}).items():
+                self._all_scores(name)[candidate, place] = value
+        if self._umpire is None:
+            self._turn += 1
+            return
+        if self.on_rungs:
+            if self._turn > 0:
+                self._drop_by_sizes(self._turns[self._turn][0], self._umpire)
+        else:
+            places = self._turns[self._turn]
+            self._seen += places
+            if places and self._umpire.race.first <= len(self._seen) < self._folds:
+                self._drop_by_folds(self._umpire)
+        self._turn += 1
+
+    def _all_scores(self, name: str) -> Floats:
+        if name not in self._scores:
+            self._scores[name] = np.full((len(self._outcomes), len(self.splits)), np.nan)
+        return self._scores[name]
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the scores."""
+        return list(self._scores)
+
+    def table(self, names: Sequence[str]) -> dict[str, Floats]:
+        """Scores by name, of shape (candidates, splits); NaN where there is none."""
+        return {name: self._all_scores(name)[:, : self._folds] for name in names}
+
+    def outcomes(self, candidate: int) -> list[Outcome]:
+        """A candidate's outcome on each split; ``NOT_FITTED`` where there is none."""
+        return self._outcomes[candidate][: self._folds]
+
+    def fitted(self) -> list[Outcome]:
+        """All outcomes on the splits themselves; a fit that failed on a rung has lost nothing yet."""
+        return [each for line in self._outcomes for each in line[: self._folds] if each is not NOT_FITTED]
+
+    def fit_seconds(self) -> Floats:
+        """What each fit took, of shape (candidates, splits); NaN where there is none."""
+        lines = [self.outcomes(candidate) for candidate in range(len(self._outcomes))]
+        return np.array([[np.nan if each is NOT_FITTED else each.fit_seconds for each in line] for line in lines])
+
+    def _drop_by_folds(self, umpire: RaceStandings) -> None:
+        scores = self._all_scores(umpire.metric.name)[:, self._seen]
+        leader = self._leader(scores.mean(axis=1), umpire)
+        if leader is None:
+            return  # all go on, and the search says in the end what failed
+        splits = [self.splits[place] for place in self._seen]
+        leaders_rows = self._told(leader, self._seen, umpire)
+        open_share = 1 - len(self._seen) / self._folds
+        spoken = MetricText.of(umpire.metric)
+        gone = {}
+        for candidate in self.running:
+            if np.isnan(scores[candidate]).any():
+                gone[candidate] = "a fit failed, or has no score"
+                continue
+            own = None if leaders_rows is None else self._told(candidate, self._seen, umpire)
+            if own is not None and leaders_rows is not None:
+                behind = umpire.by_rows(own, leaders_rows, open_share=open_share)
+            else:
+                behind = umpire.by_scores(scores[candidate], scores[leader], splits, open_share=open_share)
+            if candidate != leader and behind is not None and umpire.race.drops(behind):
+                gone[candidate] = (
+                    f"worse than the leader by {spoken.change(behind.mean)}, {_chance(behind)} to overtake it"
+                )
+        self._let_go(gone)
+
+    def _drop_by_sizes(self, rung: int, umpire: RaceStandings) -> None:
+        """Curves are convex: from here on one falls no faster than it did since the rung before."""
+        leader = self._leader(self._all_scores(umpire.metric.name)[:, rung], umpire)
+        leaders_rows = None if leader is None else self._told(leader, [rung], umpire)
+        if leaders_rows is None:
+            return
+        before, now, whole = (len(self.splits[place].train) for place in (rung - 1, rung, self._first))
+        gone = {}
+        for candidate in self.running:
+            if candidate == leader or any(self._outcomes[candidate][each].error for each in (rung - 1, rung)):
+                continue  # who cannot be fitted on so few rows may still be on more
+            earlier, own = (self._told(candidate, [place], umpire) for place in (rung - 1, rung))
+            if earlier is None or own is None:
+                continue
+            end = own - (earlier - own) * (whole - now) / (now - before)
+            behind = umpire.by_rows(end, leaders_rows)
+            if behind is not None and umpire.race.drops(behind):
+                gone[candidate] = f"its learning curve has {_chance(behind)} to reach the leader"
+        self._let_go(gone)
+
+    def _leader(self, means: Floats, umpire: RaceStandings) -> int | None:
+        signed = means * (1 if umpire.metric.greater_is_better else -1)
+        scored = [candidate for candidate in self.running if not np.isnan(signed[candidate])]
+        return max(scored, key=lambda candidate: signed[candidate]) if scored else None
+
+    def _told(self, candidate: int, places: Sequence[int], umpire: RaceStandings) -> Floats | None:
+        if not umpire.rows_tell:
+            return None
+        line = self._outcomes[candidate]
+        return umpire.told([line[place] for place in places], [self.splits[place] for place in places])
+
+    def _let_go(self, gone: Mapping[int, str]) -> None:
+        self.dropped += [DroppedCandidate(candidate, len(self._seen), reason) for candidate, reason in gone.items()]
+        self.running = [candidate for candidate in self.running if candidate not in gone]
+
+
+def _chance(behind: PairedDifference) -> str:
+    chance = chance_left(behind)
+    return "a chance below 0.1%" if chance < 0.001 else f"a chance of {chance:.1%}"

@@ -1,0 +1,353 @@
+"""Splits: which rows train and which test, and the partition that methods share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Protocol, overload
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.model_selection import GroupKFold, LeaveOneOut, StratifiedGroupKFold
+
+from truefit._core.data import Data
+from truefit._core.errors import InvalidInput
+from truefit._core.hashing import Tokens, mix
+from truefit._core.rows import Rows
+from truefit._core.typing import Array
+from truefit._methods.splitting.pairs import LeaveOneOutPairs, PackedPairs
+
+
+class Splittable(Protocol):
+    """What splitting has to know of some rows; Data knows it, and so does a part of one."""
+
+    @property
+    def n(self) -> int: ...
+    @property
+    def y(self) -> Array: ...
+    @property
+    def tokens(self) -> Tokens: ...
+    @property
+    def groups(self) -> Array | None: ...
+    @property
+    def classes(self) -> Array | None: ...
+    @property
+    def codes(self) -> Array | None: ...
+
+
+DESIGNS = ("holdout", "kfold", "loo")
+_WANTED = (
+    f"The 'design' parameter must be one of {', '.join(map(repr, DESIGNS))}, a scikit-learn splitter, or an iterable "
+    "of (train, test) index arrays. Got {!r} instead."
+)
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Split:
+    """Rows to train on and rows to test on."""
+
+    train: Rows
+    test: Rows
+    repeat: int = 0
+
+
+class Splits(Sequence[Split]):
+    """A design spelled out for a table: splits that are made when they are looked at, and not held.
+
+    Parameters
+    ----------
+    splits : iterable of Split
+        In the order of the repeats, equally many of each; which repeat a split belongs to is told by its place.
+    partition : bool
+        Whether within each repeat the test sets hold every row once, each with the rest as training set: only then do
+        pairs of folds make the triangle of fits.
+    repeats : int
+    description : str
+        What this is, in a few words.
+
+    Examples
+    --------
+    >>> splits = Splits.of((Split(Rows.without(3, i), Rows.of([i])) for i in range(2)), "two rows")
+    >>> len(splits), splits[1].test, splits.share
+    (2, Rows.of([1]), 0.5)
+    """
+
+    __slots__ = ("_pairs", "_per_repeat", "description", "partition", "repeats")
+
+    def __init__(
+        self, splits: Iterable[Split] | PackedPairs | LeaveOneOutPairs, partition: bool, repeats: int, description: str
+    ) -> None:
+        self._pairs = splits if isinstance(splits, PackedPairs | LeaveOneOutPairs) else _pairs_of(splits)
+        self._per_repeat = max(len(self._pairs) // repeats, 1)
+        self.partition = partition
+        self.repeats = repeats
+        self.description = description
+
+    @classmethod
+    def of(cls, splits: Iterable[Split], description: str) -> Splits:
+        """Return splits of which nothing more is known."""
+        return cls(splits, False, 1, description)
+
+    @overload
+    def __getitem__(self, place: int) -> Split: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Split]: ...
+    def __getitem__(self, place: int | slice) -> Split | list[Split]:
+        if isinstance(place, slice):
+            return [self[i] for i in range(*place.indices(len(self)))]
+        train, test = self._pairs[place]
+        return Split(train, test, (place if place >= 0 else place + len(self)) // self._per_repeat)
+
+    def __iter__(self) -> Iterator[Split]:
+        for place, (train, test) in enumerate(self._pairs):
+            yield Split(train, test, place // self._per_repeat)
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    @property
+    def leave_one_out(self) -> bool:
+        """Whether each row of the table is left out once."""
+        return isinstance(self._pairs, LeaveOneOutPairs)
+
+    @property
+    def mean_train_rows(self) -> float:
+        """Mean size of a training set."""
+        return self._pairs.train_rows / max(len(self._pairs), 1)
+
+    @property
+    def share(self) -> float:
+        """Mean size of a test set over the mean size of its training set."""
+        return self._pairs.test_rows / max(self._pairs.train_rows, 1)
+
+    @property
+    def forward(self) -> bool:
+        """Whether every test set comes after its training set, as in a series over time."""
+        return not self.partition and all(
+            split.train.index[-1] < split.test.index[0] for split in self if len(split.train) and len(split.test)
+        )
+
+
+def _pairs_of(splits: Iterable[Split]) -> PackedPairs:
+    pairs = PackedPairs()
+    for split in splits:
+        pairs.append(split.train, split.test)
+    return pairs
+
+
+def make_splits(
+    data: Splittable, design: Any, *, k: int = 5, repeats: int = 1, random_state: int | None = None
+) -> Splits:
+    """Spell out a design: a name, a scikit-learn splitter, or an iterable of (train, test) index arrays."""
+    if not is_whole(repeats) or repeats < 1:
+        raise InvalidInput(f"The 'repeats' parameter must be a whole number of at least 1. Got {repeats!r} instead.")
+    if repeats > 1 and not (isinstance(design, str) and design in ("kfold", "holdout")):
+        raise InvalidInput(f"Only 'kfold' and 'holdout' can be repeated. Got repeats={repeats} for {design!r}.")
+    if isinstance(design, LeaveOneOut) or (isinstance(design, str) and design == "loo"):
+        return leave_one_out(data)
+    if not isinstance(design, str):
+        return splits_of(data, design)
+    if design not in DESIGNS:
+        raise InvalidInput(_WANTED.format(design))
+    pairs = PackedPairs()
+    for repeat in range(int(repeats)):
+        folds = shared_partition(data, k, repeat=repeat, random_state=random_state)
+        for fold in range(1 if design == "holdout" else k):
+            test = Rows.of(np.flatnonzero(folds == fold))
+            pairs.append(Rows(test.listed, data.n), test)
+    times = f"{repeats} times " if repeats > 1 else ""
+    if design == "holdout":
+        return Splits(pairs, False, int(repeats), f"{times}hold-out of {100 / k:.0f}% of the rows")
+    return Splits(pairs, True, int(repeats), f"{times}{k}-fold cross-validation")
+
+
+def leave_one_out(data: Splittable) -> Splits:
+    """Leave out each row once; the training sets stay lazy."""
+    if data.n < 2:
+        raise InvalidInput(f"Leave-one-out needs at least 2 rows. Got {data.n} sample.")
+    return Splits(LeaveOneOutPairs(data.n), True, 1, "leave-one-out cross-validation")
+
+
+def shared_partition(
+    data: Splittable, k: int, *, repeat: int = 0, random_state: int | None = None, rare: bool = False
+) -> npt.NDArray[np.intp]:
+    """Fold of each row, from the rows' content, k, the repeat number and the seed alone.
+
+    Rows are shuffled by their tokens and dealt out class by class, so whoever asks for k folds of these rows gets
+    the same folds and shares the fits. Rows of one group stay together. With ``rare`` a class may have fewer rows than
+    there are folds.
+    """
+    _check_k(data, k, rare=rare)
+    tokens = data.tokens
+    if random_state is not None or repeat:
+        salt = blake2b(f"{random_state} {repeat}".encode(), digest_size=16).digest()
+        tokens = mix(tokens, np.broadcast_to(np.frombuffer(salt, dtype="<u8"), tokens.shape))
+    if data.groups is not None:
+        return _grouped_partition(data, k, int(tokens[:, 0].sum(dtype=np.uint64)) % 2**31)
+    keys = (tokens[:, 1], tokens[:, 0])
+    order = np.lexsort(keys if data.codes is None else (*keys, data.codes))
+    folds = np.empty(data.n, dtype=np.intp)
+    folds[order] = np.arange(data.n) % k
+    return folds
+
+
+def _grouped_partition(data: Splittable, k: int, seed: int) -> npt.NDArray[np.intp]:
+    kind = GroupKFold if data.codes is None else StratifiedGroupKFold
+    splitter = kind(n_splits=k, shuffle=True, random_state=seed)
+    folds = np.empty(data.n, dtype=np.intp)
+    target = data.y if data.codes is None else data.codes
+    for fold, (_, test) in enumerate(splitter.split(np.zeros(data.n), target, data.groups)):
+        folds[test] = fold
+    return folds
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a value is a whole number, Python's or numpy's."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _check_k(data: Splittable, k: Any, *, rare: bool) -> None:
+    if not is_whole(k) or k < 2:
+        raise InvalidInput(f"The number of folds k must be a whole number of at least 2. Got {k!r} instead.")
+    if k > data.n:
+        raise InvalidInput(
+            f"The number of folds k must not be greater than the number of rows. Got k={k} and n_samples={data.n}. "
+            "Use fewer folds, or design='loo'."
+        )
+    if data.groups is not None:
+        groups = len(np.unique(data.groups))
+        if k > groups:
+            raise InvalidInput(f"k must not be greater than the number of groups. Got k={k} and {groups} groups.")
+        if data.codes is not None and k > np.bincount(data.codes).max():
+            most = np.bincount(data.codes).max()
+            raise InvalidInput(
+                f"k must not be greater than the number of rows in the largest class. Got k={k} and {most} rows. Use "
+                "fewer folds, or check that the target is not a quantity."
+            )
+    elif data.codes is not None and data.classes is not None and not rare:
+        counts = np.bincount(data.codes)
+        if k > counts.min():
+            rarest = data.classes[counts.argmin()].item()
+            rows = "1 row" if counts.min() == 1 else f"{counts.min()} rows"
+            fewer = f"Use at most {counts.min()} folds, or" if counts.min() > 1 else "Leave its rows out, or"
+            raise InvalidInput(
+                f"k must not be greater than the number of rows in the smallest class. Got k={k}, and class {rarest!r} "
+                f"has {rows}. {fewer} merge rare classes."
+            )
+
+
+def splits_of(data: Splittable, design: Any) -> Splits:
+    """Consume a splitter, or an iterable of (train, test) pairs, once."""
+    name = type(design).__name__
+    pairs = PackedPairs()
+    runs = _Runs(data.n)
+    for train, test in _given_pairs(data, design, name):
+        train, test = (_positions(part, data.n, name) for part in (train, test))
+        used = np.zeros(data.n, dtype=bool)
+        used[train] = True
+        if used[test].any():
+            raise InvalidInput(
+                f"Rows to test on must not be trained on. A split of {name} has rows in both parts. Mend the splitter."
+            )
+        used[test] = True
+        rows = Rows.of(test)
+        # The rest of the table is known by what it leaves out: the same list of rows serves for both.
+        rest = len(train) + len(test) == data.n and bool(used.all())
+        pairs.append(Rows(rows.listed, data.n) if rest else Rows.train_of(data.n, train), rows)
+        runs.add(test, rest)
+    if not pairs:
+        raise InvalidInput(f"A design must have at least one split. {name} gave none.")
+    label = name if hasattr(design, "split") else "given"
+    return Splits(pairs, runs.partition, runs.repeats, f"{len(pairs)} splits ({label})")
+
+
+def _given_pairs(data: Splittable, design: Any, name: str) -> Iterator[tuple[Any, Any]]:
+    if hasattr(design, "split"):
+        target = data.y if data.codes is None else data.codes
+        try:
+            yield from design.split(np.zeros((data.n, 1)), target, data.groups)
+        except ValueError as error:
+            if "groups" in str(error) and data.groups is None:
+                raise InvalidInput(
+                    f"{name} splits by groups, so groups must be given. Got none. Pass groups=, one value per row."
+                ) from error
+            raise InvalidInput(f"{name} cannot split these {data.n} rows: {error} Choose another splitter.") from error
+    elif isinstance(design, Iterable):
+        yield from design
+    else:
+        raise InvalidInput(_WANTED.format(design))
+
+
+def _positions(part: Any, n: int, name: str) -> npt.NDArray[np.intp]:
+    positions = np.asarray(part)
+    if positions.dtype == bool:
+        positions = np.flatnonzero(positions)
+    if positions.ndim != 1 or positions.size == 0 or positions.dtype.kind not in "iu":
+        raise InvalidInput(f"Each part of a split must be a non-empty array of row positions. {name} gave {part!r}.")
+    if positions.min() < 0 or positions.max() >= n:
+        raise InvalidInput(
+            f"Row positions of a split must lie in 0..{n - 1}. {name} gave {positions.min()}..{positions.max()}."
+        )
+    return positions.astype(np.intp)
+
+
+class _Runs:
+    """Counts how often the splits in their order go through all rows exactly once, each time in as many parts."""
+
+    def __init__(self, n: int) -> None:
+        self._seen = np.zeros(n, dtype=bool)
+        self._left = n
+        self._parts = 0
+        self._lengths: set[int] = set()  # in how many parts the runs went
+        self._count = 0
+        self._broken = False
+
+    def add(self, test: npt.NDArray[np.intp], rest: bool) -> None:
+        """Go on with a test set; ``rest`` says that it trains on all other rows, and names each row once."""
+        if self._broken or not rest or self._seen[test].any():
+            self._broken = True
+            return
+        self._seen[test] = True
+        self._left -= len(test)
+        self._parts += 1
+        if self._left == 0:
+            self._count += 1
+            self._lengths.add(self._parts)
+            self._seen[:], self._left, self._parts = False, len(self._seen), 0
+
+    @property
+    def partition(self) -> bool:
+        """Whether all splits are such runs."""
+        return not self._broken and self._parts == 0 and len(self._lengths) == 1
+
+    @property
+    def repeats(self) -> int:
+        """How many there are; 1 where the splits are no partition."""
+        return self._count if self.partition else 1
+
+
+# Part: some rows of a table, with what splitting needs to know of them.
+
+
+class RowSubset:
+    """Some rows of a table as a table of their own to be split.
+
+    With ``rare_classes`` rows are still dealt out class by class, but folds that lack a class are not refused.
+    """
+
+    def __init__(self, data: Data, rows: npt.NDArray[np.intp], *, rare_classes: bool = False) -> None:
+        self.n = len(rows)
+        self.y = data.y[rows]
+        self.tokens = data.tokens[rows]
+        self.groups = None if data.groups is None else data.groups[rows]
+        self.classes: npt.NDArray[Any] | None = None
+        self.codes: npt.NDArray[Any] | None = None
+        if data.task == "classification":
+            self.classes, self.codes = np.unique(self.y, return_inverse=True)
+            if len(self.classes) < 2:
+                raise InvalidInput(
+                    f"A training part of the splits has only rows of class {self.classes[0]!r}. Stratify the splits."
+                )
+            if rare_classes:
+                self.classes = None

@@ -1,0 +1,162 @@
+"""Words: how numbers are said, so that a person need not know what the metric is called in code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from truefit._metrics.metric import Metric
+
+_NAMES = {
+    "rmse": "RMSE",
+    "mse": "mean squared error",
+    "mae": "mean absolute error",
+    "auc": "AUC",
+    "roc_auc": "AUC",
+    "r2": "R²",
+    "f1": "F1",
+    "log_loss": "log loss",
+    "balanced_accuracy": "balanced accuracy",
+}
+#: Shares of rows, beside the metrics whose rows are right or wrong.
+_SHARES = ("balanced_accuracy", "precision", "recall", "fpr", "specificity")
+_AN = ("R", "F1", "a", "e", "i", "o", "u", "AU")
+
+
+@dataclass(frozen=True, slots=True)
+class MetricText:
+    """A metric as it is said: shares of rows in percent, everything else as it is.
+
+    Examples
+    --------
+    >>> error = MetricText("error", percent=True)
+    >>> error.of_value(0.0321), error.change(0.004), error.between((0.019, 0.0544))
+    ('an error of 3.2%', '0.4 points', '1.9% to 5.4%')
+    >>> MetricText("RMSE", percent=False).of_value(1234.5)
+    'an RMSE of 1,230'
+    """
+
+    name: str
+    percent: bool
+
+    @classmethod
+    def of(cls, metric: Metric) -> MetricText:
+        """Return how a metric is said."""
+        return cls(_NAMES.get(metric.name, metric.name), metric.zero_one or metric.name in _SHARES)
+
+    def value(self, value: float) -> str:
+        """Return a value in words."""
+        return percent(value) if self.percent else number(value)
+
+    def change(self, value: float) -> str:
+        """Return by how much a value changes, without its sign."""
+        return points(abs(value)) if self.percent else number(abs(value))
+
+    def signed(self, value: float) -> str:
+        """Return a difference with its sign."""
+        plain = _fixed(100 * abs(value)) if self.percent else number(abs(value))
+        return plain if plain == "0" else f"{'−' if value < 0 else '+'}{plain}"
+
+    def difference(self, mean: float, interval: tuple[float, float] | None) -> str:
+        """Return a difference with its interval."""
+        unit = " points" if self.percent else ""
+        ends = "" if interval is None else f", {self.signed(interval[0])} to {self.signed(interval[1])}"
+        return f"{self.signed(mean)}{unit}{ends}"
+
+    def between(self, interval: tuple[float, float]) -> str:
+        """Return the two ends of an interval."""
+        return f"{self.value(interval[0])} to {self.value(interval[1])}"
+
+    def of_value(self, value: float) -> str:
+        """Return the metric with its article and a value."""
+        return f"{'an' if self.name.startswith(_AN) else 'a'} {self.name} of {self.value(value)}"
+
+
+def _fixed(hundredths: float) -> str:
+    """Return a number of percent: one digit after the point, two where there would be nothing before it."""
+    text = f"{hundredths:.1f}" if abs(hundredths) >= 1 else f"{hundredths:.2f}"
+    if float(text) == 0:
+        return "0"
+    return text.removesuffix("0").removesuffix(".") if abs(hundredths) < 1 else text
+
+
+def percent(share: float) -> str:
+    """Return a share in percent.
+
+    Examples
+    --------
+    >>> percent(0.0263), percent(0.003), percent(1.0), percent(0.0)
+    ('2.6%', '0.3%', '100%', '0%')
+    """
+    return "100%" if share == 1 else f"{_fixed(100 * share)}%"
+
+
+def points(share: float) -> str:
+    """Return a difference of shares in percentage points.
+
+    Examples
+    --------
+    >>> points(0.0263), points(0.0004)
+    ('2.6 points', '0.04 points')
+    """
+    return f"{_fixed(100 * share)} points"
+
+
+def number(value: float) -> str:
+    """Return a number with three digits that count.
+
+    Examples
+    --------
+    >>> number(54.996), number(0.00123456), number(123456.0), number(0.0)
+    ('55.0', '0.00123', '123,000', '0')
+    """
+    if value == 0 or abs(value) < 1e-4:
+        return "0" if value == 0 else f"{value:.2e}"
+    rounded = float(f"{value:.3g}")
+    if abs(rounded) >= 100:
+        return f"{rounded:,.0f}"
+    return f"{rounded:#.3g}"
+
+
+def whole_percent(share: float) -> str:
+    """Return a share in whole percent, kept between 0 and 100."""
+    return f"{min(max(share, 0.0), 1.0):.0%}"
+
+
+def seconds(value: float) -> str:
+    """Return a time in words.
+
+    Examples
+    --------
+    >>> seconds(0.0004), seconds(0.21), seconds(83.0), seconds(432.0)
+    ('under 1 ms', '0.21 s', '83 s', '7.2 min')
+    """
+    if value < 0.001:
+        return "under 1 ms"
+    if value >= 120:
+        return f"{value / 60:.2g} min" if value < 6000 else f"{value / 60:,.0f} min"
+    if value >= 10:
+        return f"{value:.0f} s"
+    return f"{1000 * value:.0f} ms" if value < 0.1 else f"{value:.2g} s"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a list in a sentence.
+
+    Examples
+    --------
+    >>> listed(["a"]), listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number of things.
+
+    Examples
+    --------
+    >>> counted(1, "fold"), counted(12000, "row")
+    ('1 fold', '12,000 rows')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

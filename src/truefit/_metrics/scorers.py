@@ -1,0 +1,260 @@
+"""Judge: a scikit-learn scorer taken apart, so that many of them share one reading of the predictions."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from inspect import Parameter, signature
+from typing import Any
+
+import numpy as np
+from sklearn import config_context
+from sklearn import metrics as sk
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.metrics import accuracy_score, r2_score, roc_auc_score
+from sklearn.utils import Tags, TargetTags
+
+from truefit._core.data import Data
+from truefit._core.errors import InvalidInput
+from truefit._core.outcome import Outcome
+from truefit._core.rows import Rows
+from truefit._core.task import RESPONSES, Response
+from truefit._core.typing import Array
+from truefit._metrics.metric import Metric, positive_label
+
+# Replay: stored predictions in the shape of a fitted estimator, so that any scikit-learn scorer can judge them.
+
+
+class StoredPredictor:
+    """Answers ``predict`` and the rest with what a fit said of some rows, whatever X it is given.
+
+    Probabilities have a column for every class of the data, 0 where the model has not seen the class.
+    """
+
+    def __init__(self, answers: Mapping[Response, Array], data: Data) -> None:
+        self._task = data.task
+        self._answers = answers
+        self._said: dict[tuple[Response, Any], Array] = {}
+        self.classes_ = data.classes
+        for response, values in answers.items():
+            # Only what was answered is there, so that a scorer that can do with either finds the right one.
+            setattr(self, response, _saying(response, values))
+
+    @classmethod
+    def of(cls, outcome: Outcome, data: Data, rows: Rows) -> StoredPredictor:
+        """Replay what a fit said of ``rows``."""
+        answers = {response: aligned_answer(outcome, data, rows, response) for response in RESPONSES}
+        return cls({response: values for response, values in answers.items() if values is not None}, data)
+
+    @classmethod
+    def joined(cls, parts: Sequence[StoredPredictor], data: Data) -> StoredPredictor:
+        """Several replays one after the other, with the responses that all of them have."""
+        common = [response for response in RESPONSES if all(response in part._answers for part in parts)]
+        return cls({r: np.concatenate([part._answers[r] for part in parts]) for r in common}, data)
+
+    def answer(self, response: Response) -> Array:
+        """Return a response as it was given.
+
+        Raises
+        ------
+        AttributeError
+            If the fit was not asked for it.
+        """
+        if response not in self._answers:
+            raise AttributeError(f"no {response} among {', '.join(self._answers)}")
+        return self._answers[response]
+
+    def said(self, accepted: Sequence[Response], positive: Any = None) -> Array:
+        """Return the first of some responses that is there, as scikit-learn's scorers hand it to a score function.
+
+        Of two classes that is a score for one of them, ``positive`` or else the second.
+
+        Raises
+        ------
+        AttributeError
+            If none of them is there.
+        """
+        response = next((each for each in accepted if each in self._answers), accepted[0])
+        values = self.answer(response)
+        if response == "predict" or self.classes_ is None or len(self.classes_) != 2:
+            return values
+        second = positive is None or bool(self.classes_[1] == positive)
+        key = (response, second)
+        if key not in self._said:
+            if response == "predict_proba":
+                self._said[key] = values[:, 1 if second else 0]
+            else:
+                self._said[key] = values if second else -values
+        return self._said[key]
+
+    def score(self, X: Any, y: Array, sample_weight: Array | None = None) -> float:
+        """Accuracy or R², as scikit-learn's own estimators have it."""
+        judge = accuracy_score if self._task == "classification" else r2_score
+        return float(judge(y, self.predict(X), sample_weight=sample_weight))  # type: ignore[attr-defined]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Tags:
+        kind = "classifier" if self._task == "classification" else "regressor"
+        return Tags(estimator_type=kind, target_tags=TargetTags(required=True), transformer_tags=None)
+
+
+def _saying(response: Response, values: Array) -> Callable[[Any], Array]:
+    def say(X: Any) -> Array:
+        return values
+
+    say.__name__ = response  # scorers go by the name of the method they found
+    return say
+
+
+def aligned_answer(outcome: Outcome, data: Data, rows: Rows, response: Response) -> Array | None:
+    """Return what a fit said of rows, with a column for every class of the data; None where it was not asked for it."""
+    try:
+        values = outcome.answer(data, rows, response)
+    except KeyError:
+        return None
+    if data.classes is None or outcome.classes is None or response == "predict":
+        return values
+    if values.ndim == 2 and not np.array_equal(outcome.classes, data.classes):
+        column = {label: place for place, label in enumerate(data.classes.tolist())}
+        fill = 0.0 if response == "predict_proba" else -np.inf
+        aligned = np.full((len(values), len(data.classes)), fill, dtype=values.dtype)
+        aligned[:, [column[label] for label in outcome.classes.tolist()]] = values
+        return aligned
+    return values
+
+
+_SCORER = type(sk.get_scorer("accuracy"))
+#: These look at columns of probabilities, and must know the classes even where the test rows lack one.
+_BY_COLUMNS = (sk.log_loss, sk.brier_score_loss, sk.d2_log_loss_score, sk.d2_brier_score, sk.top_k_accuracy_score)
+
+
+@dataclass(frozen=True)
+class DecomposedScorer:
+    """A score function with its options, and the responses that it can work with.
+
+    A rate of a confusion matrix without any row to judge it by is 0, and nothing is warned of.
+    """
+
+    name: str
+    scorer: Any
+    function: Callable[..., Any] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    accepted: tuple[Response, ...] = RESPONSES
+    takes_weight: bool = True
+    needs_positive: bool = False
+
+    @classmethod
+    def of(cls, name: str, scorer: Any, *, needs_positive: bool) -> DecomposedScorer:
+        """Take a scorer of a known function apart; any other is left whole."""
+        accepted = getattr(scorer, "_response_method", RESPONSES)
+        accepted = (accepted,) if isinstance(accepted, str) else tuple(accepted)
+        accepted = tuple("predict" if each == "default" else each for each in accepted)
+        made = type(scorer) is _SCORER
+        takes_weight = _takes(scorer._score_func if made else scorer, "sample_weight")
+        if not (made and scorer._score_func.__module__.startswith(("sklearn.", "truefit."))):
+            return cls(name, scorer, accepted=accepted, takes_weight=takes_weight)
+        function, options = scorer._score_func, dict(scorer._kwargs)
+        if _takes(function, "zero_division"):
+            options.setdefault("zero_division", 0.0)
+        return cls(name, scorer, function, options, accepted, takes_weight, needs_positive)
+
+    def __call__(self, replay: StoredPredictor, data: Data, index: Array) -> float:
+        """Return the score of replayed predictions on the rows at ``index``, as the scorer has it."""
+        weight = {} if data.weight is None else {"sample_weight": data.weight[index]}
+        if self.function is None:
+            return float(self.scorer(replay, index, data.y[index], **weight))
+        options, positive = {**self.options, **weight}, None
+        if data.classes is not None:
+            positive = self._positive(data, options)
+            self._check_classes(data, index, positive)
+            if self.function in _BY_COLUMNS or (self.function is sk.roc_auc_score and len(data.classes) > 2):
+                options.setdefault("labels", data.classes)
+        said = replay.said(self.accepted, positive)
+        # The options are known to be right, and to check them takes as long as many a metric.
+        with config_context(skip_parameter_validation=True), warnings.catch_warnings():
+            warnings.simplefilter("error", UndefinedMetricWarning)
+            try:
+                return float(self.scorer._sign * self.function(data.y[index], said, **options))
+            except (UndefinedMetricWarning, ValueError) as error:
+                raise InvalidInput(
+                    f"The metric {self.name!r} has no value on a test set of {len(index)} rows: {error} Choose another "
+                    "metric, or larger test sets."
+                ) from error
+
+    def _positive(self, data: Data, options: dict[str, Any]) -> Any:
+        """Return the class whose scores a function of two classes looks at, and tell it which that is."""
+        assert data.classes is not None
+        if len(data.classes) > 2:
+            if self.needs_positive:
+                options.pop("pos_label", None)
+            return None
+        if self.needs_positive:
+            options["pos_label"] = positive_label(data, options.get("pos_label"))
+        elif self.function in (sk.brier_score_loss, sk.d2_brier_score):
+            # Which of two classes is taken does not matter to them, as long as it is that of the probabilities.
+            options.setdefault("pos_label", data.classes[1])
+        return options.get("pos_label")
+
+    def _check_classes(self, data: Data, index: Array, positive: Any) -> None:
+        """Refuse rows of too few classes for a ranking."""
+        if self.function not in (sk.roc_auc_score, sk.average_precision_score):
+            return
+        assert data.classes is not None
+        assert data.codes is not None
+        counts = np.bincount(data.codes[index], minlength=len(data.classes))
+        needed = np.ones(len(counts), dtype=bool) if positive is None else data.classes == positive
+        missing = data.classes[needed & (counts == 0)].tolist()
+        if missing:
+            raise InvalidInput(
+                f"The metric {self.name!r} needs rows of {'every' if positive is None else 'the positive'} class in "
+                f"each test set. One of {len(index)} rows has none of class {', '.join(map(repr, missing))}. Use fewer "
+                "folds or stratified ones, or a metric that does without, such as 'log_loss'."
+            )
+
+
+def _takes(function: Any, name: str) -> bool:
+    try:
+        parameters = signature(function).parameters
+    except (TypeError, ValueError):
+        return True
+    return name in parameters or any(each.kind is Parameter.VAR_KEYWORD for each in parameters.values())
+
+
+# Ranking: how high a model places the rows of the positive class, for ROC curves and their area.
+
+
+def is_auc(metric: Metric, data: Data) -> bool:
+    """Whether a metric is the area under the ROC curve of two classes."""
+    same = getattr(metric.scorer, "_score_func", None) is roc_auc_score
+    return same and data.classes is not None and len(data.classes) == 2
+
+
+def positive_class(data: Data, pos_label: Any = None) -> Any:
+    """Return the positive class of a two-class target: the one named, or the second in order."""
+    if data.classes is None or len(data.classes) != 2:
+        found = "a regression" if data.classes is None else f"{len(data.classes)} classes"
+        raise InvalidInput(f"A ROC curve is of 2 classes. This is {found}. See .confusion() or .predictions.")
+    return positive_label(data, data.classes[1] if pos_label is None else pos_label)
+
+
+def ranked(
+    outcome: Outcome, data: Data, rows: Rows, positive: Any, *, probabilities: bool = False
+) -> tuple[Array, Array]:
+    """Return whether each row is of the positive class, and how strongly the model takes it to be.
+
+    ``probabilities`` says that nothing but a probability will do.
+    """
+    assert data.classes is not None
+    replay: Any = StoredPredictor.of(outcome, data, rows)
+    second = positive == data.classes[1]
+    if hasattr(replay, "decision_function") and not probabilities:  # as scikit-learn's scorer of the AUC prefers
+        score = replay.decision_function(None) * (1 if second else -1)
+    elif hasattr(replay, "predict_proba"):
+        score = replay.predict_proba(None)[:, 1 if second else 0]
+    else:
+        wanted = "predict_proba" if probabilities else "predict_proba or decision_function"
+        raise InvalidInput(f"This needs {wanted}. The estimator was not asked for it; choose one that has it.")
+    return (data.y[rows.index] == positive).astype(np.int8), np.asarray(score, dtype=np.float64)

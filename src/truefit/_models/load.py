@@ -1,0 +1,124 @@
+"""Load: a model file becomes an estimator, or one sentence that says why not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from truefit._core.errors import InvalidInput
+from truefit._models.archive import Archive, BrokenModel
+from truefit._models.build import Builder
+from truefit._models.types import refused_names
+
+#: Of skops' file format. They differ in how a random generator is written, and both ways are read.
+PROTOCOLS: Final = (1, 2)
+
+#: The types of columns as pandas names them; others could ask for items of any length or for files of time zones.
+_COLUMN_TYPE: Final = re.compile(
+    r"u?int(8|16|32|64)|U?Int(8|16|32|64)|float(16|32|64|128)|Float(32|64)|complex(64|128)|bool|boolean|category"
+    r"|str|object|string(\[(python|pyarrow)\])?|timedelta64\[(s|ms|us|ns)\]|period\[[\w-]{1,20}\]"
+    r"|datetime64\[(s|ms|us|ns)(, (?!dateutil)[A-Za-z][\w+-]*(/[\w+-]+){0,2}(:\d\d)?)?\]"
+    r"|[\w\[\], <>=()]{1,200}\[pyarrow\]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """What a model file holds.
+
+    Attributes
+    ----------
+    estimator : object
+    columns : dict of names to types, or None
+        Those of the table that it was fitted on; None where truefit did not write the file.
+    target : str or None
+    """
+
+    estimator: Any
+    columns: dict[str, str] | None
+    target: str | None
+
+
+def load_model(place: Path, trust: Collection[str] = ()) -> LoadedModel:
+    """Load a model, without running anything that the file's author chose.
+
+    Parameters
+    ----------
+    place : Path
+    trust : collection of str
+        Full names of types that are not listed in ``types.py`` and may be loaded all the same. Their code runs.
+    """
+    try:
+        with Archive(place) as archive:
+            schema = _schema(archive)
+            refused = refused_names(schema, trust)
+            if refused:
+                raise InvalidInput(
+                    f"A model file must hold only types that truefit lists as safe to load, and {place.name!r} also "
+                    f"holds {_shown(refused)}: if you trust who wrote it, allow each with --trust NAME; its code runs."
+                )
+            columns, target = _checked_notes(archive.notes())
+            return LoadedModel(Builder(archive, trust).build(schema), columns, target)
+    # What a damaged or hostile file makes of the readers of zip, JSON, numpy and scikit-learn can be any error.
+    except Exception as error:
+        if isinstance(error, InvalidInput) and not isinstance(error, BrokenModel):
+            raise
+        raise InvalidInput(
+            f"{place.name!r} must be a model that `truefit study --save` or skops wrote; it does not read as one: "
+            f"{_reason(error)}."
+        ) from error
+
+
+def not_allowed_in(place: Path) -> list[str]:
+    """Return the types in a model file that a reader has to name with --trust.
+
+    Parameters
+    ----------
+    place : Path
+        A file that was just written.
+    """
+    with Archive(place) as archive:
+        return refused_names(_schema(archive), ())
+
+
+def _schema(archive: Archive) -> dict[str, Any]:
+    schema = archive.schema()
+    if not isinstance(schema, dict) or "__loader__" not in schema:
+        raise BrokenModel("its description is not one of skops")
+    protocol = schema.get("protocol")
+    if type(protocol) is not int or protocol not in PROTOCOLS:
+        raise BrokenModel(
+            f"it is of version {ascii(protocol)[:20]} of skops' format, not {' or '.join(map(str, PROTOCOLS))}"
+        )
+    return schema
+
+
+def _checked_notes(notes: Any) -> tuple[dict[str, str] | None, str | None]:
+    if notes is None:
+        return None, None
+    columns, target = (notes.get("columns"), notes.get("target")) if isinstance(notes, dict) else (0, None)
+    if not isinstance(columns, dict | None) or not isinstance(target, str | None):
+        raise BrokenModel("what truefit notes beside a model is not there")
+    if columns is None:
+        return None, target
+    # A column of a type that is not known is left as it was read.
+    known = {
+        name: kind if isinstance(kind, str) and _COLUMN_TYPE.fullmatch(kind) else "" for name, kind in columns.items()
+    }
+    return known, target
+
+
+def _shown(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 6:,} more" if len(names) > 6 else ""
+    return ", ".join(ascii(name)[1:-1][:90] for name in names[:6]) + more
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "its parts lie too deep in each other"
+    lines = str(error).strip().splitlines()
+    reason = (lines[0] if lines else "") or type(error).__name__
+    return "".join(character if character.isprintable() else "?" for character in reason)[:200].rstrip(".")

@@ -1,0 +1,201 @@
+"""Residuals of a regression against its predictions: where it errs to one side, and how far."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from truefit._core.errors import InvalidInput
+from truefit._core.typing import Floats
+from truefit._plots.canvas import DATA, MARK, canvas, ink, legend, tidy
+from truefit._plots.forest import reach
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+
+# Clouds of points: dots while they can be told apart, hexagons shaded by how many they hold where they cannot.
+
+
+#: More points than this are drawn as a picture inside the SVG: as shapes they would take megabytes.
+SHAPES = 2000
+#: More points than this cover each other: counts are then shown instead.
+DOTS = 5000
+#: Hexagons along a side of the square.
+HEXAGONS = 45
+
+
+def true_and_predicted(true: npt.ArrayLike, predicted: npt.ArrayLike) -> tuple[Floats, Floats]:
+    """Return both as numbers of one length."""
+    x, y = np.asarray(true, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
+    if x.ndim != 1 or x.shape != y.shape or not x.size:
+        raise InvalidInput(
+            f"'true' and 'predicted' must be two rows of numbers of one length. Got shapes {x.shape} and {y.shape}."
+        )
+    return x, y
+
+
+def draw_cloud(ax: Axes, x: Floats, y: Floats, limits: tuple[float, float, float, float]) -> None:
+    """Draw finite points within the limits: left, right, bottom, top of a field that is about square."""
+    if x.size <= DOTS:
+        # Where points are many the densest places should still be told apart.
+        alpha = float(np.clip(60 / max(x.size, 1) ** 0.75, 0.18, 0.7))
+        ax.scatter(x, y, s=16, color=DATA, alpha=alpha, linewidth=0, rasterized=x.size > SHAPES)
+        return
+    from matplotlib.colors import LinearSegmentedColormap, to_rgba
+
+    # From a shade that a single point is seen by to the full colour, on whatever page is below.
+    shades = LinearSegmentedColormap.from_list("counts", [to_rgba(DATA, 0.3), to_rgba(DATA)])
+    grid = (HEXAGONS, round(HEXAGONS / 3**0.5))
+    ax.hexbin(x, y, gridsize=grid, extent=limits, bins="log", mincnt=1, cmap=shades, linewidths=0, rasterized=True)
+
+
+def left_out(count: int) -> str:
+    r"""Return what is said below the axis of rows that have no place in the picture.
+
+    Examples
+    --------
+    >>> left_out(0), left_out(1), left_out(1200)
+    ('', '\n1 row without a finite value left out', '\n1,200 rows without a finite value left out')
+    """
+    return f"\n{count:,} {'row' if count == 1 else 'rows'} without a finite value left out" if count else ""
+
+
+#: Rows that a median along the predictions is taken over, at least: of fewer it would follow single rows.
+NEIGHBOURS = 20
+#: Medians along the predictions, at most.
+MEDIANS = 25
+#: Rows that a histogram is drawn of, at least, and its bars, at most: far outliers would ask for thousands.
+COUNTED, BARS = 20, 150
+#: Width of the histogram, and of the gap before it, in widths of the cloud.
+SIDE, GAP = 0.26, 0.05
+
+
+def residuals(
+    true: npt.ArrayLike,
+    predicted: npt.ArrayLike,
+    *,
+    xlabel: str = "predicted",
+    ylabel: str = "true − predicted",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw residuals over predictions with their running median, and their histogram at the right.
+
+    Parameters
+    ----------
+    true, predicted : array-like of shape (n,)
+        Rows in which either is not finite are left out, and the picture says how many.
+    xlabel, ylabel : str
+    ax : matplotlib Axes, optional
+        Where to draw. A new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Notes
+    -----
+    The median is over groups of rows with neighbouring predictions, of one size, 20 rows at least. The histogram
+    stands beside the normal density with the same mean and standard deviation, on the same scale.
+
+    Examples
+    --------
+    >>> ax = residuals([1.0, 2.0, 3.0], [1.5, 2.0, 2.0])
+    >>> ax.collections[0].get_offsets().tolist()
+    [[1.5, -0.5], [2.0, 0.0], [2.0, 1.0]]
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    y, x = true_and_predicted(true, predicted)
+    known = np.isfinite(x) & np.isfinite(y)
+    x, rest = x[known], y[known] - x[known]
+    ax = canvas(height=3.6) if ax is None else ax
+    left, right = reach(x)
+    bottom, top = reach(np.append(rest, 0.0))
+    ax.plot([left, right], [0, 0], color=ink(ax), alpha=0.6, linewidth=1.2, zorder=1)
+    draw_cloud(ax, x, rest, (left, right, bottom, top))
+    tidy(ax, grid="both")
+    named = _medians(ax, x, rest) | _histogram(ax, rest, right + GAP * (right - left), SIDE * (right - left))
+    ax.set(xlim=(left, right + (GAP + SIDE) * (right - left)), ylim=(bottom, top))
+    # Below the histogram there are no predictions.
+    ax.set_xticks([tick for tick in MaxNLocator(6).tick_values(left, right) if left <= tick <= right])
+    ax.locator_params(axis="y", nbins=7)
+    ax.set_xlabel(xlabel + left_out(int((~known).sum())), parse_math=False)
+    ax.set_ylabel(ylabel, parse_math=False)
+    if named:
+        legend(ax, list(named.values()), list(named), above=True)
+    return ax
+
+
+def _medians(ax: Axes, x: Floats, rest: Floats) -> dict[str, Artist]:
+    groups = min(x.size // NEIGHBOURS, MEDIANS)
+    if groups < 3:
+        return {}
+    order = np.array_split(np.argsort(x, kind="stable"), groups)
+    medians = [(np.median(x[rows]), np.median(rest[rows])) for rows in order]
+    (line,) = ax.plot(*np.transpose(medians), color=MARK, linewidth=2.2)
+    return {"median of neighbours": line}
+
+
+def _histogram(ax: Axes, rest: Floats, start: float, width: float) -> dict[str, Artist]:
+    """Draw the histogram inside the axes, from a line at ``start`` to the right."""
+    if rest.size < COUNTED or np.ptp(rest) == 0:
+        return {}
+    bins = min(len(np.histogram_bin_edges(rest, bins="auto")) - 1, BARS)
+    density, edges = np.histogram(rest, bins=bins, density=True)
+    centre, scale = float(rest.mean()), float(rest.std())
+    along = centre + scale * np.linspace(-4, 4, 200)
+    along = along[(along >= edges[0]) & (along <= edges[-1])]
+    normal = np.exp(-(((along - centre) / scale) ** 2) / 2) / (scale * np.sqrt(2 * np.pi))
+    unit = width / max(density.max(), normal.max())
+    ax.barh(edges[:-1], unit * density, np.diff(edges), start, align="edge", color=DATA, alpha=0.65, linewidth=0)
+    (line,) = ax.plot(start + unit * normal, along, color=ink(ax), alpha=0.8, linewidth=1.2, dashes=(3, 2))
+    return {"normal, same mean and sd": line}
+
+
+# Predicted against true values of a regression.
+
+
+def predicted_vs_true(
+    true: npt.ArrayLike,
+    predicted: npt.ArrayLike,
+    *,
+    xlabel: str = "true",
+    ylabel: str = "predicted",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw predictions over true values, with the line on which they agree.
+
+    Parameters
+    ----------
+    true, predicted : array-like of shape (n,)
+        Rows in which either is not finite are left out, and the picture says how many.
+    xlabel, ylabel : str
+    ax : matplotlib Axes, optional
+        Where to draw. A new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> ax = predicted_vs_true([1.0, 2.0, 3.0], [1.2, 1.9, 2.5])
+    >>> ax.get_xlim() == ax.get_ylim()
+    True
+    """
+    x, y = true_and_predicted(true, predicted)
+    known = np.isfinite(x) & np.isfinite(y)
+    ax = canvas(width=3.9, height=3.7, square=True) if ax is None else ax
+    limits = reach(np.concatenate([x[known], y[known]]))
+    ax.plot(limits, limits, color=ink(ax), alpha=0.55, linewidth=1.2, dashes=(4, 3))
+    draw_cloud(ax, x[known], y[known], limits + limits)
+    tidy(ax, grid="both")
+    ax.set(xlim=limits, ylim=limits, aspect="equal")
+    ax.set_xlabel(xlabel + left_out(int((~known).sum())), parse_math=False)
+    ax.set_ylabel(ylabel, parse_math=False)
+    ax.locator_params(nbins=6, min_n_ticks=4)
+    return ax

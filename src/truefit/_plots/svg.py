@@ -1,0 +1,165 @@
+"""SVG for HTML: a figure as markup that lives inside a page and takes on its colours and its font."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+from truefit._core.errors import InvalidInput
+from truefit._plots.canvas import INK
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+
+Element = ElementTree.Element
+
+#: How much smaller than drawn a picture may be shown: letters of 10 points are then about 9 pixels high.
+SHRINK = 0.7
+
+_GEOMETRY = frozenset({"d", "x", "y", "width", "height", "transform"})
+_LONG = re.compile(r"-?\d+\.\d{3,}")
+_REFERENCE = re.compile(r"url\(#([^)]+)\)")
+
+
+def to_svg(axes_or_figure: Axes | Figure | SubFigure, *, title: str, description: str, transparent: bool = True) -> str:
+    """Return the figure as inline SVG.
+
+    Text stays text, in the font of the page; everything in the ink of the palette, or in black, becomes
+    ``currentColor``, so that one picture serves light and dark pages. The same figure gives the same
+    string, and identifiers are not shared between figures of one page.
+
+    Parameters
+    ----------
+    axes_or_figure : matplotlib Axes or Figure
+    title : str
+        Read out first by a screen reader, and shown as a tooltip.
+    description : str
+        What is to be seen, in words.
+    transparent : bool, default=True
+        Leave out the figure's own background.
+
+    Returns
+    -------
+    str
+        An ``svg`` element without prolog or namespaces, as HTML takes it.
+
+    Examples
+    --------
+    >>> from truefit._plots import forest
+    >>> ax = forest(["ridge"], [0.12], [0.09], [0.16], xlabel="error")
+    >>> svg = to_svg(ax, title="Errors", description="Ridge has an error of 0.12.")
+    >>> svg[:4], "<title" in svg, "currentColor" in svg
+    ('<svg', True, True)
+    """
+    root = ElementTree.fromstring(_drawn(axes_or_figure, transparent))
+    _strip(root)
+    salt = blake2b(ElementTree.tostring(root), key=title.encode()[:64], digest_size=5).hexdigest()
+    _rename(root, f"tf{salt}")
+    _frame(root, f"tf{salt}", title, description)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _drawn(source: Axes | Figure | SubFigure, transparent: bool) -> str:
+    import matplotlib
+
+    owner = source.figure
+    if owner is None:
+        raise InvalidInput("The axes must be on a figure. Got axes that were removed from theirs.")
+    target = io.StringIO()
+    # Both are read while drawing: letters as letters, and the same identifiers on every run.
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "truefit"}):
+        # A subfigure cannot be saved alone: its own figure is the whole.
+        owner.figure.savefig(target, format="svg", transparent=transparent, metadata={"Date": None})
+    return target.getvalue()
+
+
+def _strip(root: Element) -> None:
+    """Take out what HTML has no use for, and what would reach outside the picture."""
+    for parent in list(root.iter()):
+        for child in list(parent):
+            # matplotlib's style rule is for "*": inside a page that is the whole page.
+            if child.tag.endswith(("}metadata", "}style")):
+                parent.remove(child)
+    for element in root.iter():
+        element.tag = element.tag.rpartition("}")[2]
+        element.text = _text(element.text, keep=element.tag in ("text", "tspan"))
+        element.tail = _text(element.tail, keep=False)
+        for name in list(element.attrib):
+            element.attrib[name.rpartition("}")[2]] = _value(name, element.attrib.pop(name))
+        if element.attrib.get("transform", "").startswith("rotate(-0 "):
+            del element.attrib["transform"]
+    for element in root.iter("g"):
+        _hoist(element)
+
+
+def _hoist(group: Element) -> None:
+    """Say once what a thousand points have in common."""
+    styles = {child.attrib.get("style") for child in group}
+    style = styles.pop() if len(styles) == 1 and len(group) > 1 else None
+    # Opacity is of the group as one picture: overlapping points would no longer add up.
+    if style and "style" not in group.attrib and not re.search(r"(^|; )opacity", style):
+        group.attrib["style"] = style
+        for child in group:
+            del child.attrib["style"]
+
+
+def _text(text: str | None, *, keep: bool) -> str | None:
+    return text if keep or (text and text.strip()) else None
+
+
+def _value(name: str, value: str) -> str:
+    if name in _GEOMETRY:
+        # A hundredth of a point is finer than any screen; matplotlib writes a millionth.
+        return _LONG.sub(lambda hit: f"{float(hit[0]):.2f}", " ".join(value.split()))
+    if name == "style":
+        parts = [part.strip() for part in value.split(";")]
+        value = "; ".join(part for part in parts if part and not part.startswith("font-family"))
+        return re.sub(rf"{INK}|#000000|#000\b", "currentColor", value)
+    return value
+
+
+def _references(root: Element) -> Iterator[str]:
+    for element in root.iter():
+        for name, value in element.attrib.items():
+            if name == "href" and value.startswith("#"):
+                yield value[1:]
+            yield from _REFERENCE.findall(value)
+
+
+def _rename(root: Element, salt: str) -> None:
+    """Keep the identifiers that something refers to, under names that no other figure of the page has."""
+    used = {name: f"{salt}-{i}" for i, name in enumerate(dict.fromkeys(_references(root)))}
+    for element in root.iter():
+        identifier = element.attrib.pop("id", None)
+        if identifier in used:
+            element.attrib["id"] = used[identifier]
+        for name, value in element.attrib.items():
+            if name == "href" and value.startswith("#"):
+                element.attrib[name] = f"#{used[value[1:]]}"
+            else:
+                element.attrib[name] = _REFERENCE.sub(lambda hit: f"url(#{used[hit[1]]})", value)
+
+
+def _frame(root: Element, salt: str, title: str, description: str) -> None:
+    width, height = (float(root.attrib.pop(side).removesuffix("pt")) for side in ("width", "height"))
+    root.attrib.pop("version", None)
+    root.attrib |= {
+        "role": "img",
+        "aria-labelledby": f"{salt}-title {salt}-desc",
+        # Points become CSS pixels. A narrow column shrinks the picture, but not so far that it cannot be read:
+        # from there on it scrolls.
+        "width": f"{width * 4 / 3:.0f}",
+        "height": f"{height * 4 / 3:.0f}",
+        "fill": "currentColor",
+        "style": f"max-width: 100%; min-width: {width * 4 / 3 * SHRINK:.0f}px; height: auto; "
+        "stroke-linejoin: round; stroke-linecap: butt",
+    }
+    for position, (tag, text) in enumerate((("title", title), ("desc", description))):
+        element = ElementTree.Element(tag, id=f"{salt}-{tag}")
+        element.text = text
+        root.insert(position, element)

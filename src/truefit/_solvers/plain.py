@@ -1,0 +1,207 @@
+"""Plain fitting: one fit at a time, as scikit-learn does it. Every other solver is measured against this one."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn import get_config
+from sklearn.pipeline import Pipeline
+
+from truefit._core.data import Data, fit_metadata
+from truefit._core.outcome import Failure, Outcome, Predictions
+from truefit._core.parameters import seeded
+from truefit._core.protocols import Job
+from truefit._core.side_effects import forks_end_here
+from truefit._core.task import Ask, Fit, Response
+from truefit._solvers.failure import failure_of
+
+logger = logging.getLogger("truefit")
+
+#: Rows are predicted on in blocks of about this size, so that a small training set does not need the whole X twice.
+BLOCK_BYTES = 64 << 20
+_DIMENSIONS: dict[Response, tuple[int, ...]] = {"predict": (1, 2), "predict_proba": (2,), "decision_function": (1, 2)}
+#: Classifiers of scikit-learn that predict the class of the largest probability, which they work out for it anew. By
+#: module and class: nothing is imported to look one up.
+_LIKELIEST = frozenset(
+    {
+        "sklearn.tree._classes.DecisionTreeClassifier",
+        "sklearn.tree._classes.ExtraTreeClassifier",
+        "sklearn.ensemble._forest.RandomForestClassifier",
+        "sklearn.ensemble._forest.ExtraTreesClassifier",
+        "sklearn.ensemble._bagging.BaggingClassifier",
+    }
+)
+
+
+class WrongAnswer(Exception):
+    """A model answered something that cannot be an answer."""
+
+
+class PlainSolver:
+    """Takes whatever no other solver has claimed."""
+
+    name = "plain"
+
+    def claim(self, fits: Sequence[Fit], data: Data) -> list[Job]:
+        """One job per fit."""
+        return [Job(self, (fit,), work=1 if fit.model is None else 0) for fit in fits]
+
+    def solve(self, job: Job, data: Data) -> list[Outcome]:
+        """Fit one after the other."""
+        return [fit_plain(fit, data) for fit in job.fits]
+
+
+def fit_plain(fit: Fit, data: Data) -> Outcome:
+    """Fit and answer; whatever goes wrong is a failure of this fit alone."""
+    try:
+        with forks_end_here():  # not only at the end of a job: a job may have many fits, and each may fork
+            model, seconds = train(fit, data) if fit.model is None else (fit.model, 0.0)
+            classes = model_classes(model, data)
+            answers = respond(model, fit.asks, data, classes)
+    except WrongAnswer as error:
+        return Outcome(fit.key, error=Failure("wrong answer", str(error)))
+    except (Exception, SystemExit) as error:
+        return Outcome(fit.key, error=failure_of(error, fit.estimator, data))
+    return Outcome(fit.key, answers, seconds, "plain", classes, model)
+
+
+def or_plain(answer: Callable[[Job, Data], list[Outcome]], job: Job, data: Data) -> list[Outcome]:
+    """Answer a group together; where that goes wrong one by one, so that a fit that fails fails alone."""
+    try:
+        return answer(job, data)
+    except (Exception, SystemExit) as error:
+        logger.info("%s gave up on %d fits: %r", job.solver.name, len(job.fits), error)
+    return [fit_plain(fit, data) for fit in job.fits]
+
+
+def train(fit: Fit, data: Data) -> tuple[Any, float]:
+    """Fit a clone on the training rows in ascending order; the model and the seconds it took."""
+    index = fit.train.index
+    estimator = seeded(fit.estimator, fit.seeds)
+    X, y = data.take(index), (data.y if fit.y is None else fit.y)[index]
+    metadata = fit_metadata(estimator, data, index)
+    start = time.perf_counter()
+    model = estimator.fit(X, y, **metadata)
+    return model, time.perf_counter() - start
+
+
+def model_classes(model: Any, data: Data) -> npt.NDArray[Any] | None:
+    """Return the classes that a classifier has seen, as an array that needs no pickle."""
+    if data.task != "classification":
+        return None
+    classes = getattr(model, "classes_", None)
+    classes = None if classes is None else np.asarray(classes)
+    if classes is None or classes.ndim != 1:
+        return None
+    return classes.astype(str) if classes.dtype.kind == "O" else classes
+
+
+def respond(model: Any, asks: Sequence[Ask], data: Data, classes: npt.NDArray[Any] | None) -> tuple[Predictions, ...]:
+    """Answer the asks, the rows gathered once for all responses on them."""
+    by_rows: dict[int, list[Ask]] = {}
+    for ask in asks:
+        by_rows.setdefault(id(ask.rows), []).append(ask)
+    answers = []
+    for group in by_rows.values():
+        index = group[0].rows.index
+        if len(index) == 0:
+            continue
+        parts: list[list[Any]] = [[] for _ in group]
+        for block in row_blocks(index, data):
+            last, X = last_step(model, data.take(block)) if len(group) > 1 else (model, data.take(block))
+            found = responses(last, [ask.response for ask in group], X, len(block))
+            for one, values in zip(found, parts, strict=True):
+                values.append(one)
+        tokens = data.tokens[index]
+        for ask, values in zip(group, parts, strict=True):
+            whole = values[0] if len(values) == 1 else np.concatenate(values)
+            if ask.response == "predict" and whole.shape[1:] != data.y.shape[1:]:
+                targets = data.y.shape[1] if data.y.ndim == 2 else 1
+                raise WrongAnswer(
+                    f"predict must return {targets} number(s) per row. Got an array of shape {whole.shape}."
+                )
+            answers.append(as_answer(ask.response, tokens, whole, classes))
+    return tuple(answers)
+
+
+def responses(model: Any, wanted: Sequence[Response], X: Any, n: int) -> list[npt.NDArray[Any]]:
+    """Return what a model says of n rows, by response; where one follows from another, rows are looked at once."""
+    if "predict_proba" in wanted and "predict" in wanted and _says_the_likeliest(model):
+        shares = checked(model.predict_proba(X), n, "predict_proba")
+        known = {"predict_proba": shares, "predict": model.classes_.take(shares.argmax(axis=1), axis=0)}
+        return [known[each] if each in known else checked(getattr(model, each)(X), n, each) for each in wanted]
+    return [checked(getattr(model, each)(X), n, each) for each in wanted]
+
+
+def _says_the_likeliest(model: Any) -> bool:
+    kind = type(model)
+    return f"{kind.__module__}.{kind.__qualname__}" in _LIKELIEST and getattr(model, "n_outputs_", 1) == 1
+
+
+def last_step(model: Any, X: Any) -> tuple[Any, Any]:
+    """Return who answers for a model, and on what: of a pipeline the last step, on rows that went through the others.
+
+    Every response of a pipeline takes the rows through its first steps anew; here they go once for all of them.
+    """
+    while type(model) is Pipeline and not get_config()["enable_metadata_routing"]:
+        for _, step in model.steps[:-1]:
+            if step is not None and not isinstance(step, str):
+                X = step.transform(X)
+        model = model.steps[-1][1]
+    return model, X
+
+
+def row_blocks(index: npt.NDArray[np.intp], data: Data) -> Iterator[npt.NDArray[np.intp]]:
+    """Stretches of rows that are predicted on together."""
+    step = max(1, BLOCK_BYTES // max(data.row_bytes, 1))
+    for start in range(0, len(index), step):
+        yield index[start : start + step]
+
+
+def as_answer(
+    response: Response,
+    tokens: npt.NDArray[np.uint64],
+    values: npt.NDArray[Any],
+    classes: npt.NDArray[Any] | None,
+) -> Predictions:
+    """Pack values into an answer: labels as codes in the smallest integer type."""
+    if response == "predict_proba" and classes is not None and values.shape[1] != len(classes):
+        raise WrongAnswer(
+            f"predict_proba must return one column per class: {len(classes)}. Got {values.shape[1]} columns."
+        )
+    if response != "predict":
+        return Predictions(response, tokens, values)
+    if values.dtype.kind == "O":
+        values = values.astype(str)
+    if classes is not None and values.ndim == 1:
+        codes = np.searchsorted(classes, values)
+        codes[codes == len(classes)] = 0
+        if np.array_equal(classes[codes], values):
+            return Predictions(response, tokens, codes.astype(np.min_scalar_type(len(classes) - 1)), coded=True)
+    return Predictions(response, tokens, values)
+
+
+def checked(values: Any, n: int, response: Response) -> npt.NDArray[Any]:
+    """Return a model's values as an array, or say what is wrong with them."""
+    if hasattr(values, "to_numpy"):
+        values = values.to_numpy()
+    array = np.asarray(values)
+    if array.ndim == 0 or len(array) != n:
+        got = "a single value" if array.ndim == 0 else f"{len(array)}"
+        raise WrongAnswer(f"{response} must return one answer per row: {n}. Got {got}.")
+    if response == "predict" and array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]  # as scikit-learn's metrics take it
+    if array.ndim not in _DIMENSIONS[response]:
+        wanted = " or ".join(f"{each}-dimensional" for each in _DIMENSIONS[response])
+        raise WrongAnswer(f"{response} must return a {wanted} array. Got one of shape {array.shape}.")
+    if array.dtype.kind == "f":
+        # A decision may be infinite, a prediction may not.
+        bad = np.isnan(array) if response == "decision_function" else ~np.isfinite(array)
+        if bad.any():
+            raise WrongAnswer(f"{response} must return finite numbers. Got {int(bad.sum())} NaN or infinite ones.")
+    return array
