@@ -11,7 +11,6 @@ from truefit._cli import (  # noqa: F401  (each adds its command)
     predict,
     reproduce,
     runs,
-    show,
     study,
 )
 from truefit._cli.app import app

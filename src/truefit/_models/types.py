@@ -168,8 +168,7 @@ ESTIMATORS: Final[Mapping[str, str]] = {
     "skrub._to_float32": "ToFloat32",
     "truefit._core.stages": "AtStage",
     "truefit.estimators.agghoo": "AgghooClassifier AgghooRegressor",
-    "truefit._methods.selection.default_candidates": "EncodedLabels",
-    "truefit._methods.selection.default_candidates": "NumpyColumns",
+    "truefit._methods.selection.default_candidates": "EncodedLabels NumpyColumns",
 }
 
 #: What fitted estimators hold, by the module that defines it.

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 # Safe SVG: pictures for a page, of which only the parts that draw are kept.
 #
-# A picture may come from a store that somebody else wrote, and it stands in the page as markup. So it is parsed, and only
-# elements, attributes and styles from the lists below are written again.
+# A picture may come from a store that somebody else wrote, and it stands in the page as markup. So it is parsed, and
+# only elements, attributes and styles from the lists below are written again.
 
 
 Element = ElementTree.Element

@@ -48,7 +48,7 @@ class PrefixSolver:
     """Pipelines that begin alike, on the same rows: the steps that they share are fitted once.
 
     With the same labels any steps can be shared, with other labels those that are known not to look at them
-    (:mod:`truefit._solvers.blind_steps`). What follows is fitted on the transformed rows by other solvers, so that naive
+    (:mod:`truefit._solvers.blind_steps`). The rest is fitted on the transformed rows by other solvers, so that naive
     Bayes behind a scaler is still answered for all labels at once, or plainly. Steps get the same seeds as in plain
     fitting, and rows are transformed in the same blocks.
 

@@ -385,7 +385,7 @@ def gain_features(outlook: Outlook, start: npt.ArrayLike, end: npt.ArrayLike) ->
     expected = outlook.curve.predict(begin) - outlook.curve.predict(finish)
     slopes = [[each[:, None] * decades for each in _slope(points, outlook.sigma, part)] for part in (_LONG, _SHORT)]
     (long, long_noise), (short, short_noise) = slopes
-    usual = interval_features(
+    usual = features(
         ahead=finish / begin,
         memory=np.abs(outlook.curve.predict(finish) - outlook.slow.predict(finish)),
         backtest=outlook.worst_backtest[:, None],
@@ -424,10 +424,6 @@ def _slope(points: Points, sigma: Floats, part: float) -> tuple[Floats, Floats]:
 
 def _both(value: Floats, noise: Floats) -> Floats:
     return np.hypot(np.maximum(value, 0.0), noise)
-
-
-def _log(x: Floats) -> Floats:
-    return np.log(np.maximum(x, 0.0) + 0.001)
 
 
 @cache
