@@ -1,4 +1,4 @@
-"""Inputs: the table, its task and the models that a command is given."""
+"""Inputs of a command: the table, its task and the models, truefit's or from a file of the user's own."""
 
 from __future__ import annotations
 
@@ -21,9 +21,6 @@ from truefit._core.errors import InvalidInput, TruefitError
 
 if TYPE_CHECKING:
     from truefit.sources.table import Table
-
-
-# Models from a user's own file or module: FILE.py:NAME and MODULE:NAME.
 
 
 def own_models(place: str) -> dict[str, Any]:

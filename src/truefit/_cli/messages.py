@@ -1,4 +1,4 @@
-"""Standard output: only results go there. What a fit, an estimator or a library prints goes to standard error."""
+"""Messages: only results go to standard output; a warning that many fits raise is shown once, with a count."""
 
 from __future__ import annotations
 
@@ -145,9 +145,6 @@ def standard_output_claimed() -> Iterator[None]:
             yield
         finally:
             sys.stdout = sys.stderr
-
-
-# Warned: a warning that comes from every one of many fits is shown once, and counted.
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Options that several commands take."""
+"""Options that several commands take, and the engine that they describe."""
 
 from __future__ import annotations
 
@@ -52,9 +52,6 @@ MemoryOption = Annotated[
 SeedOption = Annotated[int | None, typer.Option(help="Seed for the folds.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 PlotOption = Annotated[Path | None, typer.Option("--plot", help="Draw the result into this file: .svg, .png or .pdf.")]
-
-
-# The engine of a command: in processes of this machine, or on a cluster.
 
 
 @contextmanager

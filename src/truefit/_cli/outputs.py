@@ -1,4 +1,4 @@
-"""Outputs: files that a command is asked to write, checked before the work and replaced only when they are whole."""
+"""Outputs: files that a command writes, checked before the work and replaced only when they are whole."""
 
 from __future__ import annotations
 
@@ -193,9 +193,6 @@ def _not_written(place: Path, error: OSError) -> TruefitError:
             "name a file on another disk."
         )
     return InvalidInput(f"{place} could not be written: {error.strerror}. Name another file.")
-
-
-# CSV text: predictions as they are written, in which no cell is a formula for a spreadsheet.
 
 
 #: A spreadsheet takes a cell that begins so for a formula; some take the wide forms of these characters too.

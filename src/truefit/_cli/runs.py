@@ -1,4 +1,4 @@
-"""truefit runs."""
+"""truefit runs and truefit show: the reports in a store."""
 
 from __future__ import annotations
 
@@ -71,9 +71,6 @@ def _when(report: StoredReport) -> str:
 
 def _data(report: StoredReport) -> str:
     return str(report.made.get("data", ""))
-
-
-# truefit show.
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""Kept: finished reports in the store of the engine that made them, and how they are found again."""
+"""Reports in a store: saved with their provenance, and found again by what was requested."""
 
 from __future__ import annotations
 
@@ -165,9 +165,6 @@ def _name(kind: str, result: Mapping[str, Any], made: Mapping[str, Any]) -> str:
     return blake2b(found.encode(), digest_size=4).hexdigest()
 
 
-# Made: what it takes to make a result again.
-
-
 #: Packages whose version can change a number.
 _PACKAGES: Final = ("truefit", "scikit-learn", "numpy", "scipy", "pandas", "skrub", "lightgbm", "xgboost")
 
@@ -203,9 +200,6 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return {**found, "Python": platform.python_version()}
-
-
-# Question: what a command was asked, known by content, so that a store finds the answer without asking again.
 
 
 def request_key(table: Table, options: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The report of a study: its data and pictures as plain types, which a store keeps and a page is made of."""
+"""The report of a study as plain types, for the page, the store and the terminal."""
 
 from __future__ import annotations
 
@@ -135,9 +135,6 @@ def _mistakes(assessment: Any, best: str) -> Iterator[_Picture]:
 
 def _of(found: Any, name: str) -> Any:
     return found[name] if isinstance(found, dict) else found
-
-
-# What a terminal is told of a study: plain types, which a store keeps, and the printing of them.
 
 
 def study_text(result: Study) -> dict[str, Any]:

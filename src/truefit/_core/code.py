@@ -1,4 +1,4 @@
-"""Code: what compiled code refers to: globals, imports, and names that hide what it depends on."""
+"""Code: what compiled code refers to, and functions of installed packages that were replaced at run time."""
 
 from __future__ import annotations
 
@@ -130,8 +130,6 @@ def _parts(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from _parts(constant)
 
 
-# Patches: functions and classes of installed packages that were replaced at run time.
-#
 # A class of an installed package is identified by its name and its package. Somebody who assigns to
 # ``sklearn.linear_model.Ridge.fit`` changes what the name stands for; then the name alone must not be its identity.
 

@@ -1,4 +1,4 @@
-"""Data: a table with its target, and what every row is known by."""
+"""Data: a table with its target, groups and weights; the metadata that reaches ``fit``; rows read on demand."""
 
 from __future__ import annotations
 
@@ -232,9 +232,6 @@ def _classes_of(y: Array) -> tuple[Array, Array]:
     return classes, codes
 
 
-# RowSource: rows on demand, for methods that read no more of a table than they need.
-
-
 @runtime_checkable
 class RowSource(Protocol):
     """A table with its target that is read from the front, in one fixed random sequence of its rows.
@@ -255,9 +252,6 @@ class RowSource(Protocol):
     def take(self, n: int) -> tuple[Any, Any]:
         """Return X and y of the first n rows, or of all where there are fewer."""
         ...
-
-
-# Metadata: how weights and groups reach an estimator's fit, by scikit-learn's routing.
 
 
 def _consumes(estimator: Any, name: str) -> bool:

@@ -1,7 +1,6 @@
-"""Row tokens: what a row is known by, wherever it comes back.
+"""Row hashes: 128 bits (two lanes of uint64) computed from a row's own content.
 
-A token is 128 bits (two lanes of uint64) hashed from the row's own content. The sum of tokens is the digest of
-a set of rows, so a growing table keeps the identity of what it held before.
+The sum of the hashes is the digest of a set of rows, so a growing table keeps the identity of what it held before.
 """
 
 from __future__ import annotations
@@ -224,9 +223,6 @@ def _sparse_block(X: Any) -> Bytes:
         blake2b(indices[a:b].tobytes() + values[a:b].tobytes(), digest_size=16).digest() for a, b in pairwise(bounds)
     ]
     return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(len(digests), 16)
-
-
-# Identity: the version of what rows, estimators and fits are known by.
 
 
 #: Raised whenever what a token, a fingerprint or a key is made of changes.

@@ -1,4 +1,4 @@
-"""Keys: the identity of a fit, from tasks to distinct fits."""
+"""Identity of a fit: keys from content, and the environment that the names of installed classes stand for."""
 
 from __future__ import annotations
 
@@ -22,9 +22,6 @@ from truefit._core.parameters import OpenSeed, open_seeds, seeds_for
 from truefit._core.rows import Rows
 from truefit._core.stages import AtStage
 from truefit._core.task import Ask, Fit, FitTask, Origin
-
-# LabelledRows: digests of all rows of a table with one list of labels after the other.
-
 
 #: Tokens of the rows with each of the labels take at most this much; tables for which they would take more do without.
 HELD_BYTES = 32 << 20
@@ -74,9 +71,6 @@ class LabelledRows:
         return known
 
 
-# Private keys: those of fits that cannot be known by content.
-
-
 _PRIVATE = "private-"
 _numbers = itertools.count()
 
@@ -91,8 +85,6 @@ def is_private(key: str) -> bool:
     return key.startswith(_PRIVATE)
 
 
-# Environment: what stands behind the names of installed packages, in this process.
-#
 # A fingerprint identifies installed classes by name. The same name means the same code only while the files of the
 # packages are the same, nothing in them was replaced at run time, and the classes hold the same values.
 

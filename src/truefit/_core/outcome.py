@@ -1,4 +1,4 @@
-"""Outcome: what a fit answered."""
+"""Outcome: the predictions of one fit, or why it failed; found again by the rows they are for."""
 
 from __future__ import annotations
 
@@ -18,9 +18,6 @@ from truefit._core.hashing import Tokens, rowset_id
 from truefit._core.rows import Rows
 from truefit._core.task import Response
 from truefit._core.typing import Positions
-
-# Placements: where rows stand among others, worked out once for all answers on the same rows.
-
 
 #: Places that are held take at most this much; those last worked out are held whatever they take.
 HELD_BYTES = 16 << 20
@@ -244,9 +241,6 @@ def _found(
 def _values(parts: list[Predictions], places: npt.NDArray[np.intp] | None) -> tuple[npt.NDArray[Any], bool]:
     values = parts[0].values if len(parts) == 1 else np.concatenate([part.values for part in parts])
     return values if places is None else values[places], parts[0].coded
-
-
-# LeftOutOutcomes: what the fits without each row say of it, from one outcome that says it of all rows.
 
 
 class LeftOutOutcomes(Sequence[Outcome]):

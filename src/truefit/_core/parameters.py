@@ -1,4 +1,4 @@
-"""Seeds: common random numbers for candidates that train on the same rows."""
+"""Parameters of an estimator, and the seeds of those that are random: the same for all candidates on the same rows."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ from sklearn.base import BaseEstimator, clone
 
 from truefit._core.errors import InvalidEstimator
 from truefit._core.packages import installed
-
-# Params: the parameters of an estimator, its signature read once for all estimators of its class.
-
 
 #: The parameters of each class by name, with the ``__init__`` that they were read from.
 _names: WeakKeyDictionary[type, tuple[Callable[..., Any], list[str]]] = WeakKeyDictionary()

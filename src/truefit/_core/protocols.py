@@ -1,4 +1,4 @@
-"""Job: fits that one solver answers together, and Plan, Solver, Store, Executor: who takes part in a run."""
+"""Protocols: Plan, Solver, Store, Executor, ReportStore, and what they exchange: Job, Progress, StoredReport."""
 
 from __future__ import annotations
 
@@ -115,9 +115,6 @@ class Executor(Protocol):
     def close(self) -> None:
         """Stop the workers."""
         ...
-
-
-# Progress: how far a run is, as its listeners are told.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Hidden inputs: what a fit reads besides its estimator and its rows, found out while it runs.
+"""Side effects of a fit: what it reads besides its estimator and its rows, and the processes it forks.
 
 A fit that reads a file, opens a connection, starts a program or draws from a global random state depends on something
 that is not part of its identity. It is run as usual, but its outcome must not be stored. Python reports such events to
@@ -165,9 +165,6 @@ def _random_states(alone: bool) -> tuple[Any, ...]:
     state: Any = np.random.get_state(legacy=False)  # noqa: NPY002 - the state that user code may draw from
     drawn = hash(random.getstate()) if alone else 0
     return int(state["state"]["pos"]), state["state"]["key"].tobytes(), state["has_gauss"], drawn
-
-
-# Forks: a process that a fit has forked ends where the fit ends.
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Spill: an anonymous temporary file to which blobs are appended."""
+"""Temporary files for what does not fit into memory: blobs at offsets, and a list of blobs."""
 
 from __future__ import annotations
 
@@ -82,9 +82,6 @@ def _no_room(error: OSError) -> StoreUnusable:
         f"Got for {tempfile.gettempdir()}: {error.strerror or error}. What is finished is kept in memory; "
         "free space there, set TMPDIR to a folder with more, or give a MemoryStore a larger limit_bytes."
     )
-
-
-# Shelf: blobs by number, the first in memory, those beyond a limit in a temporary file.
 
 
 #: Enough for what ordinary runs put on a shelf, and little beside what importing takes.

@@ -1,4 +1,4 @@
-"""Target: the values of y, groups and weights as arrays that can be worked with, or a sentence that says why not."""
+"""Validation of what users pass: y, groups, weights, and columns with infinite values."""
 
 from __future__ import annotations
 
@@ -225,9 +225,6 @@ def _labels(target: Array) -> Array:
             f"{target.flat[0]!r}. {advice}"
         )
     return target
-
-
-# Infinities: columns with values that most learners do not take, and a sentence that names them.
 
 
 #: The largest number that trees and skrub's preprocessing take: they work in single precision.

@@ -1,4 +1,4 @@
-"""Rademacher complexity: how well a learner fits labels that mean nothing."""
+"""Complexity of a learner: Rademacher complexity, VC dimensions that theory knows, and bounds as a result."""
 
 from __future__ import annotations
 
@@ -230,9 +230,6 @@ def check_rounds(rounds: Any) -> int:
     return int(rounds)
 
 
-# Bound: a number of learning theory with what it says in words, and the checks of the numbers it is made of.
-
-
 class Bound(float):
     """A number with what it says in words, and the equation it comes from.
 
@@ -312,9 +309,6 @@ def whole(name: str, value: Any) -> int:
     if checked != int(checked):
         raise InvalidInput(f"The {name!r} parameter must be a whole number. Got {value!r} instead.")
     return int(checked)
-
-
-# Known VC dimensions: of the few classifiers for which theory has one.
 
 
 #: A dimension and why it is that; None where it is not known.

@@ -1,4 +1,4 @@
-"""Metric: a number for predictions, with the response it needs and its direction."""
+"""Metric: a number for predictions, with the response it needs, its direction and the positive class."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ from truefit._metrics.properties import false_positive_rate, metric_properties, 
 from truefit._metrics.row_loss import RowLoss, absolute, squared, summed_squares
 from truefit._metrics.scorers import DecomposedScorer, StoredPredictor, aligned_answer
 from truefit._metrics.smooth import Ratios, RootMeanSquare, Smooth, Total
-
-# The positive class of two: said, not guessed.
 
 
 def positive_label(data: Data, pos_label: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""What is known about score functions: their bounds, their values of single rows, and what they are smooth in."""
+"""Properties of score functions: their bounds, their values of single rows, and the means they are functions of."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from sklearn.metrics import r2_score
 from truefit._metrics import row_loss as by_row
 from truefit._metrics.row_loss import RowLoss
 from truefit._metrics.smooth import Explained, Ratio, Ratios, RootMeanSquare, Smooth
-
-# Counts of a confusion matrix of two classes, and the rates that scikit-learn has no function for.
 
 
 class Counts(NamedTuple):
@@ -71,9 +69,6 @@ def false_positive_rate(
     """
     _, fp, _, tn = confusion_counts(y_true, y_pred, pos_label, sample_weight)
     return fp / (fp + tn) if fp + tn > 0 else 1.0
-
-
-# The relative squared error, which scikit-learn has as 1 - R².
 
 
 def relative_squared_error(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:

@@ -1,4 +1,4 @@
-"""Judge: a scikit-learn scorer taken apart, so that many of them share one reading of the predictions."""
+"""Scorers: scikit-learn's scorers applied to stored predictions, many of them from one reading."""
 
 from __future__ import annotations
 
@@ -22,8 +22,6 @@ from truefit._core.rows import Rows
 from truefit._core.task import RESPONSES, Response
 from truefit._core.typing import Array
 from truefit._metrics.metric import Metric, positive_label
-
-# Replay: stored predictions in the shape of a fitted estimator, so that any scikit-learn scorer can judge them.
 
 
 class StoredPredictor:
@@ -221,9 +219,6 @@ def _takes(function: Any, name: str) -> bool:
     except (TypeError, ValueError):
         return True
     return name in parameters or any(each.kind is Parameter.VAR_KEYWORD for each in parameters.values())
-
-
-# Ranking: how high a model places the rows of the positive class, for ROC curves and their area.
 
 
 def is_auc(metric: Metric, data: Data) -> bool:

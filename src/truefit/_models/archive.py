@@ -1,4 +1,4 @@
-"""The zip archive of a model file, read within bounds of memory and time.
+"""The zip archive of a model file and its arrays, read within bounds of memory and time.
 
 A small file must not become large in memory. Every bound is in proportion to the file's own size: a large model is a
 large file, because truefit and skops store arrays without compression.
@@ -152,9 +152,6 @@ def _check_entries(entries: list[zipfile.ZipInfo], limit: int, pattern: re.Patte
         raise BrokenModel("its entries must be stored or deflated")
     if sum(entry.file_size for entry in entries) > limit:
         raise BrokenModel("its entries are too large for a file of this size")
-
-
-# Arrays of a model file: numpy's own format, of plain types only, and of the size that they say.
 
 
 #: An item of an array: long enough for a label that is a page of text.

@@ -1,7 +1,8 @@
 """The objects of a model file, made from its description node by node.
 
 skops has a loader of its own. This one reads the same files, and is stricter: each kind of node makes the listed types
-only, arguments are checked before a constructor or compiled code gets them, and one entry is read once.
+only, arguments are checked before a constructor or compiled code gets them, and one entry is read once. Attributes that
+decide what runs (functions, names of methods, files, processes) are checked too.
 """
 
 from __future__ import annotations
@@ -298,9 +299,6 @@ def _few(items: Any) -> Any:
     if len(items) > OTHER_KEYS:
         raise BrokenModel(f"a set has more than {OTHER_KEYS:,} items")
     return items
-
-
-# Attributes of listed estimators that decide what runs: functions, names of methods, files, processes.
 
 
 #: Threads or processes that a model may ask for: each takes memory of its own.

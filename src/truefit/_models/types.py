@@ -305,9 +305,6 @@ ALLOWED: Final[Mapping[str, frozenset[str]]] = {
 }
 
 
-# The names of types in a model file, compared with those that may be there before anything is imported or made.
-
-
 #: Nodes within nodes. A pipeline of skrub's steps within an average of models comes to 60.
 DEPTH: Final = 150
 #: Kinds of nodes that are made only where the caller names their type.

@@ -1,4 +1,10 @@
-"""The canvas: an Axes in the house style, on a figure that pyplot does not know of."""
+"""The canvas: Axes in one style, with palette, legend and number format.
+
+Every colour contrasts at least 3:1 with a white page and with a nearly black one, the minimum that WCAG 2.2
+asks of graphics (1.4.11), so that one picture reads on both. Any two of them stay apart in the common kinds of
+colour blindness. What stands out also has a shape or a weight of its own, and every series a stroke of its own:
+never a colour alone.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.container import BarContainer
     from matplotlib.legend import Legend
-
-
-# The palette: one ink for everything that is not data, one colour for data, one for what stands out, five for series.
-#
-# Every colour contrasts at least 3:1 with a white page and with a nearly black one, the minimum that WCAG 2.2
-# asks of graphics (1.4.11), so that one picture reads on both. Any two of them stay apart in the common kinds of
-# colour blindness. What stands out also has a shape or a weight of its own, and every series a stroke of its own:
-# never a colour alone.
 
 
 #: A line style as matplotlib takes it: unbroken, or an offset and the lengths of dashes and gaps.
@@ -170,9 +168,6 @@ def _cut_before(name: str, parting: int, length: int) -> str:
     return f"{name[:quarter]}…{kept if len(kept) <= rest else kept[: rest - 1] + '…'}"
 
 
-# The legend: beside the picture where the layout makes room for it, inside where it does not.
-
-
 def legend(
     ax: Axes,
     handles: Sequence[Artist | BarContainer],
@@ -219,9 +214,6 @@ def legend(
         # Names are the user's words: a dollar sign in them is no formula.
         text.set_parse_math(False)
     return box
-
-
-# Numerals: numbers beside a picture, with as many digits as their intervals can bear.
 
 
 MISSING = "–"

@@ -1,4 +1,4 @@
-"""The forest plot: an estimate with its interval for every candidate, one below the other."""
+"""Forest plots: estimates with intervals, scores of every fold, and paired differences."""
 
 from __future__ import annotations
 
@@ -125,9 +125,6 @@ def interval_row(
     ax.plot(centre, row, marker=marker, markersize=6.5, color=colour)
 
 
-# Scores of every split beside their mean: how much of a difference is the luck of the split.
-
-
 #: Half the height, in rows, of the band that the points of one candidate lie in.
 BAND = 0.26
 
@@ -189,9 +186,6 @@ def fold_scores(
     ax.set_xlabel(xlabel, parse_math=False)
     ax.locator_params(axis="x", nbins=6)
     return ax
-
-
-# Paired differences as a forest plot: what differs from nothing, and what is the same for all practical purposes.
 
 
 #: Names of pairs are longer than names of candidates.

@@ -1,4 +1,4 @@
-"""Labels at the ends of lines: the eye need not go back and forth between a line and a legend."""
+"""Labels: at the ends of lines, along the x axis, and for one point of a curve."""
 
 from __future__ import annotations
 
@@ -97,9 +97,6 @@ def spread(heights: npt.NDArray[np.float64], gap: float) -> npt.NDArray[np.float
     placed = np.empty_like(heights)
     placed[order] = np.clip(lowered, 0, max(1 - gap * (heights.size - 1), 0)) + steps
     return placed
-
-
-# Places on the x axis: at numbers in ascending order, or side by side by name.
 
 
 #: Numbers, or anything else as names.
@@ -207,9 +204,6 @@ class Places:
     @property
     def _upright(self) -> bool:
         return self.names and len(self.labels) * max(map(len, self._short)) > LETTERS
-
-
-# A callout: one point of a curve set off, and said in words above the axes.
 
 
 def call_out(ax: Axes, x: float, y: float, text: str, *, colour: str) -> None:

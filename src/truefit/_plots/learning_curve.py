@@ -1,4 +1,4 @@
-"""A learning curve: errors on test and training rows against the number of rows, and where they go."""
+"""Learning curves: errors against the number of rows, and their extrapolation with a band."""
 
 from __future__ import annotations
 
@@ -13,9 +13,6 @@ from truefit._plots.labels import Places
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-# An extrapolated curve: measured points, and the curve in its band beyond them.
 
 
 #: Standard errors that a bar reaches to each side.

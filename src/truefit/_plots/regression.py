@@ -1,4 +1,4 @@
-"""Residuals of a regression against its predictions: where it errs to one side, and how far."""
+"""Regression: residuals, and predicted against true values, as points or as hexagons where there are many."""
 
 from __future__ import annotations
 
@@ -15,9 +15,6 @@ from truefit._plots.forest import reach
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-
-
-# Clouds of points: dots while they can be told apart, hexagons shaded by how many they hold where they cannot.
 
 
 #: More points than this are drawn as a picture inside the SVG: as shapes they would take megabytes.
@@ -154,9 +151,6 @@ def _histogram(ax: Axes, rest: Floats, start: float, width: float) -> dict[str, 
     ax.barh(edges[:-1], unit * density, np.diff(edges), start, align="edge", color=DATA, alpha=0.65, linewidth=0)
     (line,) = ax.plot(start + unit * normal, along, color=ink(ax), alpha=0.8, linewidth=1.2, dashes=(3, 2))
     return {"normal, same mean and sd": line}
-
-
-# Predicted against true values of a regression.
 
 
 def predicted_vs_true(

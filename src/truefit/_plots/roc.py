@@ -1,4 +1,4 @@
-"""ROC curves: the share of positives found against the share of negatives taken for positives."""
+"""ROC and precision-recall curves, averaged over folds, with the area below each."""
 
 from __future__ import annotations
 
@@ -16,9 +16,6 @@ from truefit._plots.canvas import BAND, SERIES, canvas, ink, legend, numeral, se
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-
-
-# Mean curves in the unit square: rates against rates, averaged over folds, with the area below each.
 
 
 #: x and y of one fold's curve.
@@ -267,9 +264,6 @@ def _rising(fpr: Floats, tpr: Floats) -> None:
             "A ROC curve must rise from (0, 0) to (1, 1). Got one that does not; pass false, then true positive rates, "
             "as sklearn.metrics.roc_curve gives them."
         )
-
-
-# Precision-recall curves: how many of those taken for positives are, against how many of the positives are found.
 
 
 def precision_recall(

@@ -1,4 +1,8 @@
-"""The templates and how they are filled in: everything is escaped unless it says otherwise."""
+"""HTML: templates in which everything is escaped unless marked safe, a result in a notebook, and safe SVG.
+
+A picture may come from a store that somebody else wrote, and it stands in the page as markup. So it is parsed, and only
+elements, attributes and styles from the lists below are written again.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +18,6 @@ from truefit._report.tables import TableCells
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
-
-
-# Safe SVG: pictures for a page, of which only the parts that draw are kept.
-#
-# A picture may come from a store that somebody else wrote, and it stands in the page as markup. So it is parsed, and
-# only elements, attributes and styles from the lists below are written again.
 
 
 Element = ElementTree.Element
@@ -210,9 +208,6 @@ def figure(svg: str | None) -> Markup | None:
     from markupsafe import Markup
 
     return None if svg is None else Markup(safe_svg(svg))
-
-
-# The fragment: a result in a notebook's cell.
 
 
 def render_fragment(

@@ -12,9 +12,6 @@ from truefit._core.errors import InvalidInput
 from truefit._report.html import asset, figure, render
 from truefit._report.tables import TableCells, column
 
-# The scale: an estimate and its interval on a line that begins at nothing and ends at guessing.
-
-
 #: Room beyond the larger end, as a share of the line.
 ROOM = 1.06
 

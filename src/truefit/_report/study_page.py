@@ -1,12 +1,9 @@
-"""The study's page: a study's plain data, laid out as a report."""
+"""The page of a study: its plain data laid out as sections, with the tables behind each answer."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
-
-# The sections of a study's page: for each question the tables behind its answer.
-
 
 Table = dict[str, Any]
 Part = Mapping[str, Any]

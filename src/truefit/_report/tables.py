@@ -1,4 +1,4 @@
-"""Cells: the values of a table as text, with the digits that a reader needs and the key that a sort needs."""
+"""Tables: values as text with the digits that a reader needs, and intervals drawn to one scale."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ from numbers import Integral, Real
 from typing import Any
 
 from truefit._core.errors import InvalidInput
-
-# Intervals: a column of them drawn to one scale, so that a reader sees which overlap.
-
 
 #: Room at both ends of the scale, in percent.
 MARGIN = 4.0

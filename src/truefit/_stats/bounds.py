@@ -1,4 +1,4 @@
-"""Bounds of learning theory as plain functions of numbers. What they mean in words is said by ``truefit.bounds``."""
+"""Bounds of learning theory, and the decrease rate of Perturbed Model Validation, as plain functions of numbers."""
 
 from __future__ import annotations
 
@@ -117,9 +117,6 @@ def stump_dimension(features: int) -> int:
     while math.comb(d + 1, (d + 1) // 2) <= 2 * features:
         d += 1
     return d
-
-
-# The decrease rate: how fast a learner's agreement with its own training targets falls as noise is put into them.
 
 
 def decrease_rates(shares: npt.ArrayLike, values: npt.ArrayLike) -> Floats:

@@ -1,4 +1,4 @@
-"""Learning curves fitted to measured errors: many at once, without starting values."""
+"""Learning curves fitted to measured errors: families of shapes, many curves at once, without starting values."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from truefit._core.typing import Floats
-
-# Families of learning curves: an end value plus a falling part of one shape.
-
 
 #: The falling part: logs of the sizes in units of a reference size, log of that size, and one array per shape.
 Basis = Callable[[Floats, Floats, tuple[Floats, ...]], Floats]

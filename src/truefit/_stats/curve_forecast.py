@@ -1,4 +1,4 @@
-"""The outlook of learning curves: what more rows would bring, how sure that is, and where it cannot be said."""
+"""Forecasts of learning curves: the averaged power law, intervals calibrated on reference curves, the largest gain."""
 
 from __future__ import annotations
 
@@ -16,9 +16,6 @@ from truefit._core.errors import InvalidInput
 from truefit._core.typing import Floats, Mask
 from truefit._stats.curve_fit import Problem, power_law
 from truefit._stats.curve_points import SLOWEST, Points, noise, recency, usual_noise
-
-# The curve that is extrapolated: power laws averaged over their exponents.
-
 
 #: Exponents that are averaged over, and where they lie beforehand: centre and standard deviation.
 EXPONENTS = np.linspace(0.01, 1.2, 41)
@@ -93,9 +90,6 @@ def averages(points: Points, weights: Sequence[Floats], sigma: Floats) -> list[A
     counts /= counts.sum(axis=1, keepdims=True)
     parts = (np.split(column, times) for column in (counts, a, b, problem.unit))
     return [Averaged(*part) for part in zip(*parts, strict=True)]
-
-
-# Intervals of extrapolated errors, by how far such extrapolations were off on reference curves.
 
 
 #: What tells how far an extrapolation may be off, in the order in which it is kept.
@@ -333,9 +327,6 @@ class Outlook:
         value = self.curve.predict(sizes)
         below, above = (calibration or shipped()).interval(self.features(sizes), level)
         return np.minimum(value, largest), np.maximum(value - below, 0.0), np.minimum(value + above, largest)
-
-
-# What more rows may bring at most, where each point of a curve is one cross-validation.
 
 
 #: What tells how large a gain may be, besides what tells how far off an extrapolation may be.

@@ -1,4 +1,4 @@
-"""Measured points of learning curves, many curves side by side."""
+"""Measured points of learning curves, many curves side by side: their noise, and the next size."""
 
 from __future__ import annotations
 
@@ -85,9 +85,6 @@ def _filled(rows: Sequence[npt.ArrayLike]) -> Floats:
     return filled
 
 
-# How much single points of a learning curve scatter around it, and how much of its fall is more than that.
-
-
 #: Points, from the end, whose scatter is looked at; and whose standard errors are.
 _SCATTER, _STDERR = 10, 5
 #: Errors are rarely known better than this.
@@ -152,9 +149,6 @@ def recency(points: Points, sigma: Floats) -> Floats:
     return weight
 
 
-# The next size of a learning curve: where its error will have fallen by more than the points scatter.
-
-
 def lemma_4_size(
     last: float, value: Callable[[Floats], Floats], noise: float, *, shortest: float, longest: float
 ) -> float:
@@ -183,9 +177,6 @@ def lemma_4_size(
     fall = value(np.array([last]))[0] - value(sizes)
     enough = np.flatnonzero(fall >= noise * (1 + np.sqrt(last / sizes)))
     return float(sizes[enough[0]] if enough.size else sizes[-1])
-
-
-# Noise of a learning curve whose samples are nested: what drawing the rows anew would do to all its points at once.
 
 
 def nested_covariance(shares: Sequence[Floats], clusters: npt.NDArray[np.intp] | None = None) -> Floats:

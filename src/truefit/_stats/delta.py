@@ -1,4 +1,4 @@
-"""Delta-method intervals: for a number that is a smooth function of means over rows, such as F1, RMSE or R²."""
+"""Delta-method intervals for smooth functions of means over rows, such as F1, RMSE or R²."""
 
 from __future__ import annotations
 
@@ -210,9 +210,6 @@ def _gaps(found: Floats, counts: Floats, level: float) -> tuple[float, float]:
         elif share >= 1 - 1e-12:
             below += (1 - wilson(1.0, count, level)[0]) ** 2
     return math.sqrt(below) / len(found), math.sqrt(above) / len(found)
-
-
-# Linearised values: a smooth function of means told as a plain mean, so that any interval for a mean serves it.
 
 
 class Linearised:

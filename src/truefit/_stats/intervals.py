@@ -23,8 +23,6 @@ from scipy.special import ndtri, stdtrit
 from truefit._core.errors import InvalidInput
 from truefit._core.typing import Floats
 
-# Two-sided quantiles of an interval at a level.
-
 
 def normal_quantile(level: float) -> float:
     """Return z, with the share ``level`` of a standard normal between -z and z.
@@ -52,9 +50,6 @@ def _tail(level: float) -> float:
     if not 0.0 < level < 1.0:
         raise InvalidInput(f"The 'level' of an interval must lie between 0 and 1, such as 0.95. Got {level!r} instead.")
     return 0.5 + level / 2
-
-
-# Samples: losses and scores as checked arrays.
 
 
 def sample(values: npt.ArrayLike, parameter: str, function: str, *, least: int = 2, zero_one: bool = False) -> Floats:
@@ -315,9 +310,6 @@ def inflated(mean: float, sd: float, n: float, *, factor: float, zero_one: bool,
 
 def _around(centre: float, half: float) -> Interval:
     return float(centre - half), float(centre + half)
-
-
-# The conservative z interval of Nadeau and Bengio.
 
 
 class ConservativeInterval(NamedTuple):

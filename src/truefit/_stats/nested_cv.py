@@ -1,4 +1,4 @@
-"""The nested cross-validation interval of Bates, Hastie and Tibshirani."""
+"""The nested cross-validation interval of Bates, Hastie and Tibshirani, and the gain from fold models to all rows."""
 
 from __future__ import annotations
 
@@ -119,9 +119,6 @@ def _sums_without(losses: TriangleLosses) -> Floats:
         others = np.delete(np.arange(losses.folds), a)
         total[others] += fold.sum(axis=1)
     return total
-
-
-# What the models of folds lack of the model that is trained on all rows, told by the models of fewer rows still.
 
 
 def change_to_all_rows(without_one: float, without_two: float, folds: int) -> float:

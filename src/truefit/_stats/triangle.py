@@ -19,9 +19,6 @@ from truefit._core.errors import InvalidInput
 from truefit._core.typing import Floats
 from truefit._stats.intervals import inflated, sample
 
-# TriangleLosses: what the fits without one fold and without two folds lose on the folds they left out.
-
-
 Singles = Sequence[npt.ArrayLike]
 Pairs = Sequence[Sequence[npt.ArrayLike | None]]
 

@@ -1,4 +1,4 @@
-"""Next steps: what to try, each with the number that speaks for it."""
+"""Advice of a study: next steps, each with the number behind it, and caveats."""
 
 from __future__ import annotations
 
@@ -139,9 +139,6 @@ def _quicker(found: StudyEvidence, fit: FitDiagnosis) -> list[str]:
         f"If training time matters, {name} takes {seconds(found.seconds[name])} a fit against {seconds(own)}, and "
         f"cannot be told apart from {found.best} (difference {_not_worse(found, name)})."
     ]
-
-
-# Caveats: what a reader must know before believing the numbers.
 
 
 #: Fewer rows than this are few, and a largest class of more than this share hides the others.

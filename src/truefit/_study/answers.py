@@ -1,4 +1,4 @@
-"""Which model? The answer, and the differences behind it."""
+"""Answers of a study: which model, how good it is, and whether more data would help."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ from typing import Any, Literal
 from truefit._methods.text import MetricText, counted, listed
 from truefit._metrics.metric import get_metric
 from truefit._study.evidence import StudyEvidence
-
-# Answer: what a study says to one of its four questions.
-
 
 Section = Literal["which", "how_good", "fit", "more_data"]
 
@@ -118,9 +115,6 @@ def _steadiness(found: StudyEvidence) -> list[str]:
     ]
 
 
-# How good is it, really? The value to expect of the choice, and what it is to be set against.
-
-
 def how_good(found: StudyEvidence) -> Answer:
     """Say what to expect on new rows."""
     spoken, interval = found.spoken, found.interval
@@ -198,9 +192,6 @@ def _together(found: StudyEvidence) -> list[str]:
         fresh = "none of them new" if new == 0 else f"{counted(new, 'of them')} new"
         text += f"; it took {counted(asked, 'fit')}, {fresh}"
     return [f"{text}."]
-
-
-# Would more data help? What the learning curve says of twice the rows.
 
 
 Outlook = Literal["yes", "perhaps", "hardly", "unclear", "unknown"]

@@ -1,4 +1,4 @@
-"""Terms of a study: the table, the candidates, and what it may take."""
+"""Config of a study: the table, the candidates, the limits, and the rows sampled from a large table."""
 
 from __future__ import annotations
 
@@ -99,9 +99,6 @@ def looks_at_no_feature(estimator: Any) -> bool:
     steps = getattr(estimator, "steps", None)
     last = steps[-1][1] if isinstance(steps, list) and steps else estimator
     return isinstance(last, DummyClassifier | DummyRegressor)
-
-
-# Some rows of a large table, for the questions that these answer as well as all of them.
 
 
 #: Rounded to so many digits, a number of rows is still read easily.

@@ -1,4 +1,4 @@
-"""Training: one network by itself, epoch by epoch."""
+"""Training of one network, epoch by epoch, in an order of rows that is the same on every device."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ import torch
 
 from truefit.torch.config import TrainingConfig, on_device
 from truefit.torch.head import Head
-
-# Shuffle: the order of the rows in an epoch, the same on every device and whoever trains beside.
-
 
 #: Of splitmix64 (Steele, Lea and Flood 2014), as signed numbers: torch has no others of 64 bits that it multiplies.
 _STEP = 0x9E3779B97F4A7C15 - 2**64

@@ -1,4 +1,4 @@
-"""Agghoo: the best candidate of each of several hold-outs, and the mean of what these say.
+"""Plan of Agghoo: the best candidate of each of several hold-outs, and the average of their predictions.
 
 Algorithm 1 of Rynkiewicz, Cross-tested Aggregated Hold-out; Maillard, Arlot and Lerasle (2021), Aggregated Hold-Out.
 """
@@ -21,9 +21,6 @@ from truefit._core.task import Ask, FitTask, Keep
 from truefit._core.typing import Array
 from truefit._methods.splitting.splits import RowSubset, Split, Splits, Splittable, is_whole, make_splits
 from truefit._metrics.metric import Metric
-
-# Aggregation: what several models say together.
-
 
 Aggregate = Literal["mean", "soft", "vote"]
 

@@ -1,4 +1,8 @@
-"""Estimate: a number with its interval, how the interval was made, and what to know about it."""
+"""Estimates: a value with its interval; which interval suits a design and a metric.
+
+The factors on the spread of pooled losses were found by simulation (docs/coverage.md): they pay for what a partition
+cannot show, that its models share most of their rows and are not the model trained on all of them.
+"""
 
 from __future__ import annotations
 
@@ -75,9 +79,6 @@ def check_interval_choice(choice: Any, level: Any) -> None:
         )
 
 
-# Chance: what a metric would be if a fit's predictions had nothing to do with the truth.
-
-
 _SHORT: dict[Any, Callable[[Any, Any], float]] = {
     row_loss.wrong: no_information_zero_one,
     row_loss.squared: no_information_squared,
@@ -100,9 +101,6 @@ def chance(metric: Metric, outcome: Outcome, data: Data, rows: Rows) -> float:
     if short is not None and truth.ndim == 1:
         return loss.sign * short(truth, said)
     return loss.sign * no_information(truth, said, loss.of)
-
-
-# Estimates from bootstrap samples: leave-one-out bootstrap, .632 and .632+.
 
 
 def bootstrap_estimate(evidence: Evidence, *, level: float) -> Estimate:
@@ -153,12 +151,6 @@ def _from_scores(evidence: Evidence) -> Estimate:
         )
     reason = f"{metric.name} is no mean over rows that count alike; use k-fold for an interval"
     return Estimate(value, None, None, reason, sd=float(np.std(evidence.scores, ddof=1)))
-
-
-# Estimates from evidence: which interval suits a design and a metric, and the making of it.
-#
-# The factors on the spread of pooled losses were found by simulation (docs/coverage.md): they pay for what a partition
-# cannot show, that its models share most of their rows and are not the model trained on all of them.
 
 
 #: Factors on the spread of one run: of one partition, of several, of the winner of a selection, of rankings.
@@ -336,9 +328,6 @@ def _finished(
 
 def _sd(scores: npt.NDArray[np.float64]) -> float:
     return float(np.std(scores, ddof=1)) if len(scores) > 1 else float("nan")
-
-
-# The winner's estimate: how good the best of several is, from the out-of-fold losses of all of them.
 
 
 #: On the spread of the winner's losses.

@@ -1,4 +1,4 @@
-"""Terms: how a learning curve is measured, and when that is enough."""
+"""Config of a learning curve: its sizes (the schedule), its budget, and when it stops."""
 
 from __future__ import annotations
 
@@ -18,9 +18,6 @@ from truefit._methods.learning_curve.samples import SampledRows
 from truefit._methods.splitting.splits import is_whole
 from truefit._metrics.metric import Metric
 from truefit._stats.curve_paper import next_size
-
-# Budget: what a learning curve may cost.
-
 
 _PARTS = ("rows", "seconds", "money", "price_per_row")
 
@@ -78,9 +75,6 @@ class Budget:
         if self.rows is not None and rows >= self.rows:
             return f"The budget of {self.rows:,} rows is spent."
         return f"The budget of {self.money:g} is spent: {rows:,} rows at {self.price_per_row:g} each."
-
-
-# Schedule: at which sizes a learning curve is measured.
 
 
 #: A step goes to at least and at most so many times the rows.

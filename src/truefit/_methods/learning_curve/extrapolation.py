@@ -1,4 +1,4 @@
-"""Extrapolation: what a learning curve that somebody has measured says about more rows."""
+"""Extrapolation: the error at larger sizes from measured points, and how many rows an error needs."""
 
 from __future__ import annotations
 
@@ -25,9 +25,6 @@ from truefit._stats.curve_points import SLOWEST
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-
-# How many rows an error takes.
 
 
 #: Nothing is said about more rows than so many times those that were measured.

@@ -1,4 +1,4 @@
-"""Course: a learning curve on its way, what it shows so far, and whether and where it goes on."""
+"""Plan of a learning curve: k-fold cross-validation in one sample after the other, until a stopping rule holds."""
 
 from __future__ import annotations
 
@@ -30,8 +30,6 @@ from truefit._stats.curve_forecast import LEAST_POINTS
 from truefit._stats.curve_paper import LARGE
 from truefit._stats.curve_paper import LEAST_POINTS as PAPER_POINTS
 from truefit._stats.curve_points import lemma_4_size, nested_covariance
-
-# SamplePoint: k-fold cross-validation inside one sample of a learning curve.
 
 
 @dataclass(frozen=True)
@@ -328,9 +326,6 @@ def covariance_of(points: Sequence[SamplePoint], clusters: Positions | None = No
     if len(shares) < len(points):
         return np.diag([point.folds.var(ddof=1) / len(point.folds) for point in points])
     return nested_covariance(shares, clusters)
-
-
-# Measuring: the plan of a learning curve, sample after sample until enough is known.
 
 
 _MORE = "More rows have to be read."

@@ -1,4 +1,4 @@
-"""Learning curve: would more data help? Errors in samples that grew until enough was known."""
+"""Results: a learning curve, the curves of several estimators side by side, and labelling advice."""
 
 from __future__ import annotations
 
@@ -160,9 +160,6 @@ class LearningCurve(Extrapolation):
         }
 
 
-# Learning curves of several estimators, side by side.
-
-
 class LearningCurves(Result):
     """Learning curves by name; each property is a dict of theirs.
 
@@ -283,9 +280,6 @@ def _between(sizes: Any, column: Any) -> Any:
     filled = np.interp(np.log(sizes), np.log(sizes[known]), column[known])
     inside = (sizes >= sizes[known].min()) & (sizes <= sizes[known].max())
     return np.where(inside, filled, np.nan)
-
-
-# Labelling: whether to label more rows, and how many.
 
 
 @dataclass(frozen=True)

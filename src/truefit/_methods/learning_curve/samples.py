@@ -1,4 +1,4 @@
-"""Sampled: the rows of a learning curve in their sequence, as far as they are read."""
+"""Samples of a learning curve: the sequence of rows, the rows read so far, and the points measured on them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from truefit._core.hashing import Tokens, mix, value_tokens
 from truefit._core.typing import Floats, Positions
 from truefit._methods.splitting.splits import is_whole
 from truefit._stats.curve_points import Points
-
-# The sequence of rows that the samples of a learning curve are the first rows of.
 
 
 def row_sequence(data: Data, *, batches: Any = None, random_state: int | None = None) -> Positions:
@@ -108,9 +106,6 @@ def sampled_source(source: RowSource, asked: int, data: Data, *, batches: Any = 
     total = data.n if data.n < asked else source.total
     stations = tuple(int(end) for end in batches or ())
     return SampledRows(data, np.arange(data.n), total, stations[0] if stations else source.total, stations)
-
-
-# Measured points of one learning curve, checked.
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Terms of a perturbation: which noise, at which levels, how often, and what is looked at beside it."""
+"""Config of a perturbation: which noise, at which levels, how often, and which rows lie near the decision boundary."""
 
 from __future__ import annotations
 
@@ -27,8 +27,6 @@ from truefit._methods.perturbation.noise import (
 )
 from truefit._methods.splitting.splits import RowSubset, Split, Splits, is_whole, make_splits
 from truefit._metrics.scorers import aligned_answer
-
-# The decision boundary: how far from it rows lie, by models that did not see them.
 
 
 def ranking_response(name: str, estimator: Any) -> Response:

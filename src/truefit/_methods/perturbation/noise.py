@@ -1,7 +1,7 @@
 """Noise: what is done to a table before a learner is trained on it again.
 
-Which rows are disturbed, and how, depends on the rows' content, the seed, the repeat and the level alone: not on the
-order of the rows, nor on who asks. So all candidates are given the same noise, and two calls share their fits. The
+Which rows are perturbed, and how, depends on the rows' content, the seed, the repeat and the level alone: not on the
+order of the rows, nor on the caller. So all candidates are given the same noise, and two calls share their fits. The
 draws at different levels are independent, as in the paper. (Nested ones, each level adding to the one before, have the
 same rate on average, but it varied up to 1.8 times as much from repeat to repeat.)
 """
@@ -203,8 +203,6 @@ class PermutedTargets:
         return agreement
 
 
-# Noise in the features: rows whose values come from other rows, column by column.
-#
 # A fit knows its rows by their content, so disturbed rows are rows of their own: they stand below the table's, as many
 # for each repeat, and a level says how many rows are replaced by theirs.
 

@@ -1,4 +1,4 @@
-"""Perturbed Model Validation: train on noise, and see how much of it a learner follows (Zhang et al. 2019)."""
+"""Plan of Perturbed Model Validation (Zhang et al. 2019): train on noise, measure how much of it a learner follows."""
 
 from __future__ import annotations
 
@@ -31,8 +31,6 @@ from truefit._metrics.metric import get_metric
 from truefit._stats.bounds import decrease_rates
 from truefit._stats.paired import PairedDifference, holm, pooled_paired_t
 
-# Varied: the one parameter in which several estimators differ.
-
 
 def varied_parameter(estimators: Mapping[str, Any]) -> tuple[str, list[Any]] | None:
     """Return the parameter in which estimators differ, and its values; None where it is not just one.
@@ -63,9 +61,6 @@ def _holds_estimators(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return any(_holds_estimators(item) for item in value)
     return hasattr(value, "get_params")
-
-
-# The ledger of a perturbation: every measured agreement, by candidate, repeat and noise level.
 
 
 #: A repeat and a noise level.

@@ -1,4 +1,4 @@
-"""The verdict of a perturbation: whether a learner memorises, over- or underfits, with the numbers in words."""
+"""Verdict of a perturbation: how a learner responds to noise, and whether it memorises, over- or underfits."""
 
 from __future__ import annotations
 
@@ -15,9 +15,6 @@ from truefit._core.typing import Floats
 from truefit._stats.bounds import decrease_rates, rate_skill
 from truefit._stats.intervals import t_interval
 from truefit._stats.paired import PairedDifference, corrected_paired_t
-
-# Rated: what noise did to one learner, and the numbers that follow from it.
-
 
 Interval = tuple[float, float]
 

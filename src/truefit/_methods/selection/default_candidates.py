@@ -1,4 +1,4 @@
-"""Default candidates: a small set of learners that suits the task and the table."""
+"""Default candidates: a small set of learners that suits the task and the table, with their preprocessing."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, Tra
 
 from truefit._core.data import Task
 from truefit._core.validation import check_no_infinities
-
-# EncodedLabels: a classifier that knows classes as numbers only, for labels of any kind.
 
 
 class EncodedLabels(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -53,9 +51,6 @@ class EncodedLabels(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-# NumpyColumns: columns of pandas' types that preprocessing does not take, as numpy's types.
 
 
 class NumpyColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""Heat: candidates that run against each other on one list of splits, round by round."""
+"""One race: candidates on one list of splits, round by round, in an order that lets races share their fits."""
 
 from __future__ import annotations
 
@@ -14,9 +14,6 @@ from truefit._methods.splitting.designs import has_triangle
 from truefit._methods.splitting.splits import Split, Splits
 from truefit._methods.text import MetricText
 from truefit._stats.paired import PairedDifference
-
-# Rounds: in which order a race goes through its splits, so that races that run together share their fits.
-
 
 #: The places of the splits that are fitted together, round by round.
 Rounds = list[list[int]]

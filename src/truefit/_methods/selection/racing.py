@@ -1,4 +1,4 @@
-"""Race: when candidates of a search are no longer worth fitting."""
+"""The racing rule: when candidates of a search are no longer worth fitting."""
 
 from __future__ import annotations
 
@@ -118,9 +118,6 @@ class DroppedCandidate:
     reason: str
 
 
-# Rungs: smaller training sets, each within the next, on which a race can start.
-
-
 #: Of how many parts the training rows are made, and how many of these each rung has.
 _PARTS, _RUNGS = 8, (1, 2, 4)
 #: With fewer rows than this a fit says nothing of the learner.
@@ -143,9 +140,6 @@ def rungs_of(data: Data, split: Split) -> list[Split]:
     found = [Split(Rows.train_of(data.n, train), tested, split.repeat) for train in trained]
     found = [rung for rung in found if len(rung.train) >= _FEWEST_RUNG_ROWS]
     return found if len(found) > 1 else []
-
-
-# Umpire: how far a candidate of a race is behind the leader on what both have been tested on.
 
 
 #: Values this close, relative to their mean size, differ by rounding alone.

@@ -1,4 +1,8 @@
-"""Design: the splits that are tested on, and the further fits that an estimate or its interval needs."""
+"""Designs: the splits that are tested on, and the further fits that an estimate or its interval needs.
+
+Holds the bootstrap samples too, and the triangle: with the folds of one partition, every pair of folds left out is one
+fit that two folds share.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +28,6 @@ from truefit._methods.splitting.splits import (
     shared_partition,
 )
 from truefit._metrics.metric import Metric
-
-# Bootstrap samples: rows drawn with replacement, and the rows that were left out.
-
 
 #: A sample that cannot be used is drawn again; after so many in a row there is none to be had.
 _ATTEMPTS = 1000
@@ -109,9 +110,6 @@ def _sample(
         f"A bootstrap sample must leave rows out and, for a classification, hold two classes. Of {len(blocks)} "
         f"{'groups' if data.groups is not None else 'rows'} no such sample could be drawn. Pass more."
     )
-
-
-# The triangle: with the folds of one partition, every pair of folds left out is one fit that two folds share.
 
 
 def has_triangle(splits: Splits) -> bool:

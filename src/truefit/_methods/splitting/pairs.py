@@ -1,4 +1,4 @@
-"""Pairs: many training sets with their test sets, in little memory."""
+"""Many training and test sets in little memory, and the tasks of a plan in portions of bounded size."""
 
 from __future__ import annotations
 
@@ -127,9 +127,6 @@ def _unpacked(blob: bytes, start: int) -> tuple[Rows, int]:
     gaps = np.frombuffer(blob, _UNSIGNED[gap_bytes], count, start)
     listed = np.add.accumulate(gaps, dtype=_UNSIGNED[bytes_each])
     return Rows(listed, None if total < 0 else total), start + count * gap_bytes
-
-
-# Portions: the tasks of a plan a part at a time, so that those under way do not grow with the number of fits.
 
 
 #: What fills a portion: so many tasks, or so many bytes in their lists of rows.

@@ -327,9 +327,6 @@ class _Runs:
         return self._count if self.partition else 1
 
 
-# Part: some rows of a table, with what splitting needs to know of them.
-
-
 class RowSubset:
     """Some rows of a table as a table of their own to be split.
 
