@@ -47,7 +47,7 @@ def test_a_shelf_is_a_list_of_blobs_wherever_they_are(limit):
 
 
 def test_a_small_shelf_makes_no_file(monkeypatch):
-    monkeypatch.setattr("truefit._core.spill.Spill", None)
+    monkeypatch.setattr("truefit._core.spill.SpillFile", None)
     assert len(BlobList([b"12345", b"67890"], limit_bytes=100)) == 2
 
 

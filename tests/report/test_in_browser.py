@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import pytest
 from tests.cli.command import truefit
-from tests.report.made_study import ATTACK, MADE, made_study
-from tests.report.test_safe_svg import HOSTILE
+from tests.report.study_example import ATTACK, MADE, made_study
+from tests.report.test_html import HOSTILE
 
 from truefit import Engine
 from truefit._cli.stored_reports import keep_report

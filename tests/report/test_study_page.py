@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from tests.report.made_study import ATTACK, MADE, made_study
+from tests.report.study_example import ATTACK, MADE, made_study
 from tests.report.test_page import Reader
 
 from truefit._cli.study_report import page_of, study_page, study_report

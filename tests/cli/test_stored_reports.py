@@ -1,14 +1,17 @@
 """Finished reports are listed and reopened from a store, without fitting anything."""
 
 import json
+from unittest import mock
 
+import pandas as pd
 import pytest
 from tests.cli.command import truefit
-from tests.report.made_study import ATTACK, MADE, made_study
+from tests.report.study_example import ATTACK, MADE, made_study
 
 from truefit import Engine
-from truefit._cli.stored_reports import keep_report, kept_content, open_store
+from truefit._cli.stored_reports import keep_report, kept_content, open_store, request_key
 from truefit._cli.study_report import study_page, study_report
+from truefit.sources.table import Table
 from truefit.testing.store_contract import some_outcome
 
 
@@ -104,3 +107,35 @@ def test_a_store_is_opened_for_what_is_there(tmp_path):
 @pytest.mark.parametrize("command", ["runs", "show", "predict"])
 def test_help_has_an_example(command):
     assert "Example: truefit" in truefit(command, "--help").stdout
+
+
+FRAME = pd.DataFrame({"size": [1.0, 2.5, 3.0, 2.0], "kind": ["a", "b", "b", "a"], "colour": list("rgrg")})
+OPTIONS = {"models": ["linear"], "k": 5, "seed": None}
+
+
+def asked(frame=FRAME, name="shells", target="kind", **options):
+    return request_key(Table.of(frame, name=name, target=target), {**OPTIONS, **options})
+
+
+def test_the_same_question_is_known_again():
+    assert asked() == asked(FRAME.copy())
+
+
+def test_whatever_may_change_the_answer_makes_another_question():
+    found = {
+        "as it was": asked(),
+        "a seed": asked(seed=1),
+        "another model": asked(models=["tree"]),
+        "another target": asked(target="colour"),
+        "another label": asked(FRAME.assign(kind=["a", "b", "b", "b"])),
+        "another value": asked(FRAME.assign(size=[1.0, 2.5, 3.0, 2.1])),
+        "another type": asked(FRAME.astype({"size": "float32"})),
+        "another column name": asked(FRAME.rename(columns={"size": "width"})),
+        "another order": asked(FRAME[::-1]),
+        "another file": asked(name="snails"),
+    }
+    with mock.patch("truefit._cli.stored_reports._code", return_value="edited"):
+        found["edited code"] = asked()
+    with mock.patch("truefit._cli.stored_reports.versions", return_value={"scikit-learn": "0.1"}):
+        found["another version"] = asked()
+    assert len(set(found.values())) == len(found)

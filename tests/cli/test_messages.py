@@ -6,13 +6,15 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from tests.cli.command import truefit
 
 import truefit._cli as truefit_cli
-from truefit._cli.messages import ResultStream, echo, results_only
+from truefit._cli.messages import ResultStream, echo, results_only, warnings_shown_once
 from truefit._core.errors import WriteFailed
 
 COMMAND = [sys.executable, "-m", "truefit._cli.__main__"]
@@ -153,3 +155,18 @@ def test_commands_write_results_where_results_go():
         assert "sys.stdout" not in text or file.name == "standard_output.py"
         for call in re.findall(r"typer\.echo\(.*", text):
             assert "err=True" in call or "__version__" in call, f"{file.name}: {call}"
+
+
+def test_each_warning_is_shown_once_and_counted(capsys):
+    with warnings_shown_once():
+        for _ in range(3):
+            with warnings.catch_warnings():  # as fits do; Python then forgets what it has shown
+                warnings.simplefilter("always")
+                warnings.warn("lbfgs failed to converge.\nIncrease max_iter.", ConvergenceWarning, stacklevel=1)
+    with pytest.warns(UserWarning, match="other"):
+        warnings.warn("other", UserWarning, stacklevel=1)
+    shown = capsys.readouterr().err.splitlines()
+    assert shown == [
+        "ConvergenceWarning: lbfgs failed to converge.",
+        "3 times: ConvergenceWarning: lbfgs failed to converge.",
+    ]

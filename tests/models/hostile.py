@@ -14,7 +14,7 @@ import struct
 import zipfile
 
 import numpy as np
-from tests.cli.model_file.nodes import (
+from tests.models.nodes import (
     array,
     called,
     function,

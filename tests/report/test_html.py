@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from tests.report.made_study import made_study
+from tests.report.study_example import made_study
 
 from truefit._cli.study_report import study_report
 from truefit._core.errors import InvalidInput

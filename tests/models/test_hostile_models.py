@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import truefit
-from tests.cli.model_file.hostile import CASES, FIRING, REASONS
+from tests.models.hostile import CASES, FIRING, REASONS
 
 from truefit._cli.saved_model import read_model
 from truefit._core.errors import InvalidInput

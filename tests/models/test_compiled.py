@@ -19,7 +19,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import OneHotEncoder, SplineTransformer
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
-from tests.cli.model_file.nodes import array, edited, found, plain
+from tests.models.nodes import array, edited, found, plain
 
 from truefit._core.errors import InvalidInput
 from truefit._models import load_model
