@@ -34,12 +34,12 @@ QUICK = make_pipeline(StandardScaler(), LogisticRegression(max_iter=101))
 MODELS = {"dummy": DummyClassifier(), "bayes": GaussianNB(), "tree": DecisionTreeClassifier(), "linear": LINEAR}
 
 
-def terms_for(models, X=X, y=y, *, metric=None, allowance=None, k=5):
+def terms_for(models, X=X, y=y, *, metric=None, time_budget=None, k=5):
     candidates = Candidates(models, y)
     data = Data(X, y, task=candidates.task)
     splits = make_splits(data, "kfold", k=k)
-    allowance = TimeBudget() if allowance is None else allowance
-    return StudyConfig(candidates, data, splits, get_metric(metric, data.task), 0.95, allowance, None)
+    time_budget = TimeBudget() if time_budget is None else time_budget
+    return StudyConfig(candidates, data, splits, get_metric(metric, data.task), 0.95, time_budget, None)
 
 
 def asked(tasks):
@@ -50,18 +50,18 @@ def asked(tasks):
 class Clock:
     """Runs a study on one engine, says that fits took so many seconds by their estimator, and runs out of time."""
 
-    def __init__(self, terms, seconds=None, *, on_noise=None, stop_at=float("inf")):
-        self.terms = terms
+    def __init__(self, config, seconds=None, *, on_noise=None, stop_at=float("inf")):
+        self.config = config
         self.engine = Engine(on_error="record", progress=False)
         # Slow enough for the least effort, so that these tests are quick.
-        self.kinds = {id(each): (seconds or {}).get(name, 0.3) for name, each in terms.candidates}
-        self.on_noise = {id(each): (on_noise or {}).get(name, 1.0) for name, each in terms.candidates}
+        self.kinds = {id(each): (seconds or {}).get(name, 0.3) for name, each in config.candidates}
+        self.on_noise = {id(each): (on_noise or {}).get(name, 1.0) for name, each in config.candidates}
         self.stop_at = stop_at
         self.rounds = 0
         self.known = {}
 
     def run(self):
-        plan = study_plan(self.terms)
+        plan = study_plan(self.config)
         step = lambda: next(plan)  # noqa: E731
         while True:
             try:
@@ -77,11 +77,11 @@ class Clock:
             if any(outcome is None for outcome in some):
                 return lambda: plan.throw(BudgetSpent("late", some))
             return lambda: plan.send(some)
-        outcomes = self.engine.run(asked(tasks), self.terms.data)
+        outcomes = self.engine.run(asked(tasks), self.config.data)
         told = []
         for task, outcome in zip(tasks, outcomes, strict=True):
-            share = len(task.train) / self.terms.data.n
-            if task.y is not None and (task.y != self.terms.data.y).any():
+            share = len(task.train) / self.config.data.n
+            if task.y is not None and (task.y != self.config.data.y).any():
                 share *= self.on_noise[id(task.estimator)]
             told.append(replace(outcome, fit_seconds=self.kinds[id(task.estimator)] * share))
             self.known[self._name(task)] = told[-1]
@@ -103,7 +103,7 @@ def test_a_study_answers_four_questions_from_one_set_of_fits(found):
     assert found.interval[0] < found.estimate < found.interval[1] < 0.1
     assert found.comparison.best == "linear"
     assert "tree" not in found.comparison.ties
-    assert found.perturbation.rated["linear"].memorisation < 0.5
+    assert found.perturbation.by_name["linear"].memorisation < 0.5
     assert found.bias_variance.rounds == 25
     assert found.curves["linear"].sizes[-1] == 569
     assert found.cross_test.triangle
@@ -168,23 +168,23 @@ def test_without_a_budget_what_takes_little_is_not_left_out_to_save_time(monkeyp
 def test_who_takes_many_times_as_long_on_noise_is_left_out_after_one_look_and_named():
     models = {"linear": MODELS["linear"], "dummy": MODELS["dummy"], "quick": QUICK}
     even = Clock(terms_for(models), dict.fromkeys(models, 0.02)).run()
-    assert set(even.perturbation.rated) == {"linear", "quick"}
+    assert set(even.perturbation.by_name) == {"linear", "quick"}
     assert even.not_done == []
     clock = Clock(terms_for(models), dict.fromkeys(models, 0.02), on_noise={"quick": 1000.0})
     found = clock.run()
-    assert set(found.perturbation.rated) == {"linear"}
+    assert set(found.perturbation.by_name) == {"linear"}
     (text,) = found.not_done
     assert text == "Perturbed validation of quick: left out to save time; a fit on noise takes some 20 s."
-    quick = id(clock.terms.candidates.estimators["quick"])
+    quick = id(clock.config.candidates.estimators["quick"])
     noises = {labels for estimator, _, labels in clock.known if estimator == quick} - {None, y.tobytes()}
     assert len(noises) == 1
-    assert found.perturbation.rated["linear"].rate == even.perturbation.rated["linear"].rate
+    assert found.perturbation.by_name["linear"].rate == even.perturbation.by_name["linear"].rate
 
 
 def test_a_candidate_that_would_eat_the_budget_is_left_out_after_one_fold_and_named():
     slow = {"linear": 0.1, "bayes": 0.1, "dummy": 0.1, "tree": 30.0, "stump": 0.1}
     models = {**MODELS, "stump": DecisionTreeClassifier(max_depth=1)}
-    found = Clock(terms_for(models, allowance=TimeBudget(100.0)), slow).run()
+    found = Clock(terms_for(models, time_budget=TimeBudget(100.0)), slow).run()
     assert (found.dropped[0].name, found.dropped[0].after) == ("tree", 1)
     assert "left out to keep to the budget" in found.dropped[0].reason
     assert "tree" not in found.table.index
@@ -193,7 +193,7 @@ def test_a_candidate_that_would_eat_the_budget_is_left_out_after_one_fold_and_na
 
 def test_without_time_for_nesting_the_choice_is_judged_on_bootstrap_samples():
     seconds = dict.fromkeys(MODELS, 1.0)
-    found = Clock(terms_for(MODELS, allowance=TimeBudget(60.0)), seconds).run()
+    found = Clock(terms_for(MODELS, time_budget=TimeBudget(60.0)), seconds).run()
     assert found.honest is None
     assert not any("budget" in each.reason for each in found.dropped)
     assert found.interval[0] < found.estimate < found.interval[1]
@@ -211,11 +211,11 @@ def test_when_time_runs_out_the_study_says_what_it_has():
 
 
 def test_cut_off_in_the_search_it_compares_the_candidates_that_were_judged_on_every_fold():
-    terms = terms_for(MODELS)
-    clock = Clock(terms, stop_at=2)
+    config = terms_for(MODELS)
+    clock = Clock(config, stop_at=2)
     for name in ("bayes", "dummy"):
-        tasks = [terms.task(name, split) for split in terms.splits]
-        for task, outcome in zip(tasks, clock.engine.run(asked(tasks), terms.data), strict=True):
+        tasks = [config.task(name, split) for split in config.splits]
+        for task, outcome in zip(tasks, clock.engine.run(asked(tasks), config.data), strict=True):
             clock.known[clock._name(task)] = outcome
     found = clock.run()
     assert found.best == "bayes"
@@ -226,25 +226,25 @@ def test_cut_off_in_the_search_it_compares_the_candidates_that_were_judged_on_ev
 
 def test_a_budget_that_is_spent_before_anything_is_known_is_said():
     with pytest.raises(BudgetSpent, match="before there was anything to choose between"):
-        Clock(terms_for(MODELS, allowance=TimeBudget(0.1)), stop_at=1).run()
+        Clock(terms_for(MODELS, time_budget=TimeBudget(0.1)), stop_at=1).run()
 
 
 def test_the_same_seconds_lead_to_the_same_study():
     seconds = {"linear": 2.0, "bayes": 0.2, "dummy": 0.1, "tree": 0.4}
-    one, two = (Clock(terms_for(MODELS, allowance=TimeBudget(150.0)), seconds).run().to_dict() for _ in range(2))
+    one, two = (Clock(terms_for(MODELS, time_budget=TimeBudget(150.0)), seconds).run().to_dict() for _ in range(2))
     assert one == two
 
 
 def test_a_large_table_is_sampled_where_that_saves_time_and_this_is_said():
     X, y = make_classification(4000, 6, n_informative=4, random_state=0)
     models = {"bayes": GaussianNB(), "tree": DecisionTreeClassifier(max_depth=4), "dummy": DummyClassifier()}
-    clock = Clock(terms_for(models, X, y, allowance=TimeBudget(200.0)), {"bayes": 2.0, "tree": 2.0, "dummy": 0.01})
+    clock = Clock(terms_for(models, X, y, time_budget=TimeBudget(200.0)), {"bayes": 2.0, "tree": 2.0, "dummy": 0.01})
     found = clock.run()
     assert found.perturbation.rows < 4000
     assert f"sample of {found.perturbation.rows:,} of the 4,000 rows" in " ".join(found.caveats)
     rounds, seconds = clock.rounds, {"bayes": 2.0, "tree": 2.0, "dummy": 0.01}
     for stop_at in range(rounds - 8, rounds):  # from about the end of the search on
-        late = Clock(terms_for(models, X, y, allowance=TimeBudget(200.0)), seconds, stop_at=stop_at).run()
+        late = Clock(terms_for(models, X, y, time_budget=TimeBudget(200.0)), seconds, stop_at=stop_at).run()
         said = [caveat for caveat in late.caveats if "of the 4,000 rows" in caveat]
         assert any("noise" in caveat for caveat in said) == (late.perturbation is not None)
         assert any("variance" in caveat for caveat in said) == (late.bias_variance is not None)
@@ -253,7 +253,7 @@ def test_a_large_table_is_sampled_where_that_saves_time_and_this_is_said():
 def test_one_slow_look_at_noise_takes_no_more_than_that_look():
     models = {"linear": MODELS["linear"], "dummy": MODELS["dummy"], "quick": QUICK}
     slow = {"linear": 1000.0, "quick": 1000.0}
-    clock = Clock(terms_for(models, allowance=TimeBudget(40.0)), dict.fromkeys(models, 0.02), on_noise=slow)
+    clock = Clock(terms_for(models, time_budget=TimeBudget(40.0)), dict.fromkeys(models, 0.02), on_noise=slow)
     found = clock.run()
     assert found.perturbation is None
     (text,) = [each for each in found.not_done if each.startswith("Perturbed validation")]
@@ -315,13 +315,13 @@ def test_noise_alone_is_told_to_be_no_better_than_guessing():
 
 
 def test_the_folds_are_those_that_every_method_shares():
-    terms = terms_for(MODELS)
-    clock = Clock(terms)
+    config = terms_for(MODELS)
+    clock = Clock(config)
     clock.run()
     before = clock.engine.stats.run
-    clock.engine.run(asked([terms.on_all_rows("linear")]), terms.data)
+    clock.engine.run(asked([config.on_all_rows("linear")]), config.data)
     assert clock.engine.stats.run == before
-    assert Rows.all(569) == terms.on_all_rows("linear").train
+    assert Rows.all(569) == config.on_all_rows("linear").train
 
 
 def test_a_model_that_memorises_is_told_so_and_not_that_others_are_worse():
@@ -356,8 +356,8 @@ def test_what_hardly_avoids_an_error_of_guessing_underfits():
 
 
 def test_without_time_for_nesting_a_metric_that_is_no_mean_has_its_value_and_no_interval():
-    terms = terms_for(MODELS, metric="auc", allowance=TimeBudget(20.0))
-    found = Clock(terms, dict.fromkeys(MODELS, 0.3)).run()
+    config = terms_for(MODELS, metric="auc", time_budget=TimeBudget(20.0))
+    found = Clock(config, dict.fromkeys(MODELS, 0.3)).run()
     assert found.honest is None
     assert found.estimate == found.assessment.estimates[found.best].value
     assert found.interval is None

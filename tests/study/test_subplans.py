@@ -26,11 +26,11 @@ ROWS = sample_rows(DATA, 150, least=5, random_state=None)
 def test_a_plan_on_some_rows_finds_what_it_would_on_a_table_of_these_alone():
     models = {"tree": DecisionTreeClassifier(), "bayes": GaussianNB()}
     candidates, part = Candidates(models, y), part_of(DATA, ROWS)
-    terms = perturbation_config(
+    config = perturbation_config(
         candidates, part, levels=[0.25, 0.5], repeats=2, perturbation="auto", mode="default", cv=5, bounds=False,
         level=0.95, random_state=None,
     )  # fmt: skip
-    found = Engine().run(on_rows(perturb_plan(candidates, terms), DATA, ROWS), DATA)
+    found = Engine().run(on_rows(perturb_plan(candidates, config), DATA, ROWS), DATA)
     alone = perturb(models, X[ROWS], y[ROWS], levels=[0.25, 0.5], repeats=2)
     assert found.rate == alone.rate
     assert found.errors.estimates == alone.errors.estimates

@@ -84,6 +84,6 @@ def compare(
     spelled_out = make_design(
         data, design, chosen, k=k, repeats=repeats, interval="auto", random_state=seed_of(random_state)
     )
-    terms = CompareConfig(reference, rope, test, level)
-    plan = compare_plan(candidates, data, spelled_out, chosen, terms)
+    config = CompareConfig(reference, rope, test, level)
+    plan = compare_plan(candidates, data, spelled_out, chosen, config)
     return engine_or_new(engine).run(plan, data, description="compare")

@@ -91,16 +91,16 @@ def cross_test(
             "cross_test is for an AgghooRegressor or AgghooClassifier. Got "
             f"{type(agghoo).__name__}; use assess for other estimators, and put preprocessing into Agghoo's candidates."
         )
-    terms = agghoo.agghoo_terms(y)
-    data = Data(X, y, task=terms.task, groups=groups, weight=sample_weight)
-    terms.check(data)
-    chosen = terms.metric if metric is None else metric_for(data, metric, pos_label)
+    config = agghoo.agghoo_terms(y)
+    data = Data(X, y, task=config.task, groups=groups, weight=sample_weight)
+    config.check(data)
+    chosen = config.metric if metric is None else metric_for(data, metric, pos_label)
     chosen.responses(agghoo)
     seed = seed_of(random_state)
     splits = splits_for(data, cv, seed)
     inner = nested_splits(data, splits, cv, inner_cv, seed)
     spelled_out = CrossTestConfig(
-        terms, splits, inner, is_triangle(splits, inner_cv), chosen, baseline, correction, level
+        config, splits, inner, is_triangle(splits, inner_cv), chosen, baseline, correction, level
     )
     plan = cross_test_plan(spelled_out, data)
     shared = agghoo.engine if engine is None else engine

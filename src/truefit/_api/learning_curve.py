@@ -123,7 +123,7 @@ def learning_curve(
                 continue
             sampled = sampled_source(source, wanted, Data(*taken, task=candidates.task), batches=batches)
         chosen = metric_for(sampled.data, metric, pos_label)
-        terms = learning_curve_config(
+        config = learning_curve_config(
             sampled,
             chosen,
             schedule=schedule,
@@ -138,12 +138,12 @@ def learning_curve(
             random_state=seed,
             trained_on=fewest_training_rows(candidates.estimators.values()),
         )
-        if terms is None:
+        if config is None:
             wanted *= 2
             continue
-        allowed = terms.budget.seconds
+        allowed = config.budget.seconds
         left = None if allowed is None else allowed + _START_SECONDS - (time.monotonic() - started)
-        curves = _curves(candidates, sampled, terms, engine, left)
+        curves = _curves(candidates, sampled, config, engine, left)
         ahead = [curve.next_size for curve in curves.values() if not curve.stopped and curve.next_size is not None]
         if not ahead:
             return curves[candidates.names[0]] if candidates.single else LearningCurves(curves)
@@ -151,9 +151,9 @@ def learning_curve(
 
 
 def _curves(
-    candidates: Candidates, sampled: SampledRows, terms: LearningCurveConfig, engine: Engine, seconds: float | None
+    candidates: Candidates, sampled: SampledRows, config: LearningCurveConfig, engine: Engine, seconds: float | None
 ) -> dict[str, LearningCurve]:
-    plans = [(learning_curve_plan(name, each, sampled, terms), sampled.data) for name, each in candidates]
+    plans = [(learning_curve_plan(name, each, sampled, config), sampled.data) for name, each in candidates]
     found = engine.run_all(plans, seconds=seconds, description="learning curve")
     for result in found:
         if isinstance(result, BaseException):

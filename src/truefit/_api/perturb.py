@@ -98,7 +98,7 @@ def perturb(
     """
     check_interval_choice("auto", level)
     candidates = Candidates(estimator, y)
-    terms = perturbation_config(
+    config = perturbation_config(
         candidates,
         Data(X, y, task=candidates.task, groups=groups, weight=sample_weight),
         levels=levels,
@@ -110,4 +110,4 @@ def perturb(
         level=level,
         random_state=seed_of(random_state),
     )
-    return engine_or_new(engine).run(perturb_plan(candidates, terms), terms.data, description="perturb")
+    return engine_or_new(engine).run(perturb_plan(candidates, config), config.data, description="perturb")

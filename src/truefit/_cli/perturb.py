@@ -130,7 +130,7 @@ def print_perturbation(result: Perturbation) -> None:
     for column, justify in zip(columns, ("left", *["right"] * 4, "left"), strict=True):
         drawn.add_column(column, justify=justify)  # type: ignore[arg-type]
     for name, verdict in _by_name(result, result.verdict).items():
-        each = result.rated[name]
+        each = result.by_name[name]
         ends = "none" if each.interval is None else "{:.3f} to {:.3f}".format(*each.interval)
         memory = "cannot be told" if each.memorisation is None else f"{each.memorisation:.2f}"
         numbers = (f"{each.rate:.3f}", ends, f"{each.skill:.3f}", memory) if each.known else ("not known", "", "", "")

@@ -14,7 +14,7 @@ from truefit._cli.app import app, in_plain_words
 from truefit._cli.messages import echo, printable, results
 from truefit._cli.options import JsonOption
 from truefit._cli.outputs import check_report, write_text
-from truefit._cli.stored_reports import find_report, open_store, reports_of, spoken_time
+from truefit._cli.stored_reports import find_report, local_time, open_store, reports_of
 from truefit._core.errors import StoreDamaged
 from truefit._core.protocols import StoredReport
 
@@ -95,7 +95,7 @@ def show(
         echo(json.dumps(report.content["result"], indent=2))
     elif out is None:
         echo(report.content["summary"])
-        echo(f"\nMade {spoken_time(report)} by: {report.made.get('command', '')}")
+        echo(f"\nMade {local_time(report)} by: {report.made.get('command', '')}")
     if out is not None:
         write_text(out, page_of_kept(report))
         echo(f"The report is in {out}.", err=as_json)
@@ -103,7 +103,7 @@ def show(
 
 def page_of_kept(report: StoredReport) -> str:
     """Render a report that was kept, as it was rendered then."""
-    made = {**report.made, "made": spoken_time(report)}
+    made = {**report.made, "made": local_time(report)}
     try:
         if report.content["kind"] == "study":
             from truefit._cli.study_report import page_of

@@ -135,7 +135,7 @@ def _shown(made: Mapping[str, Any]) -> Mapping[str, Any]:
     return made if clean == words else {**made, "command": shlex.join(clean)}
 
 
-def spoken_time(report: StoredReport) -> str:
+def local_time(report: StoredReport) -> str:
     """Return when a report was made."""
     return f"{report.made_at[:16].replace('T', ' ')} UTC"
 

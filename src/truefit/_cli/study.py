@@ -32,7 +32,7 @@ from truefit._cli.options import (
 from truefit._cli.outputs import check_apart, check_report, write_text
 from truefit._cli.runs import page_of_kept
 from truefit._cli.saved_model import check_model_file, write_model
-from truefit._cli.stored_reports import answered, keep_report, kept_content, provenance, request_key, spoken_time
+from truefit._cli.stored_reports import answered, keep_report, kept_content, local_time, provenance, request_key
 from truefit._cli.study_report import page_of, print_study, study_report, study_text
 from truefit._core.errors import InvalidInput
 from truefit._core.protocols import StoredReport
@@ -132,7 +132,7 @@ def _show_again(report: StoredReport, out: Path | None, *, as_json: bool) -> Non
         echo(json.dumps(report.content["result"], indent=2))
     else:
         print_study(report.content["text"])
-        echo(f"Answered from the store, as found {spoken_time(report)}: no fits were needed.")
+        echo(f"Answered from the store, as found {local_time(report)}: no fits were needed.")
     if out is not None:
         write_text(out, page_of_kept(report))
         echo(f"The report is in {out}.", err=as_json)

@@ -140,16 +140,16 @@ def bias_variance_config(
     return BiasVarianceConfig(data, trained, int(rounds), loss, None if noise is None else float(noise), random_state)
 
 
-def bias_variance_plan(candidates: Candidates, setup: BiasVarianceConfig) -> Plan[BiasVariance]:
+def bias_variance_plan(candidates: Candidates, config: BiasVarianceConfig) -> Plan[BiasVariance]:
     """Fit every candidate on every sample; take in the predictions as they come, and none of them is held."""
     names = candidates.names
-    asked = {name: default_responses(estimator, setup.data.task) for name, estimator in candidates}
+    asked = {name: default_responses(estimator, config.data.task) for name, estimator in candidates}
     tasks = (
         FitTask(candidates.estimators[name], split.train, tuple(Ask(split.test, r) for r in asked[name]))
-        for split in setup.splits()
+        for split in config.splits()
         for name in names
     )
-    tallies = {name: setup.tally() for name in names}
+    tallies = {name: config.tally() for name in names}
     outcomes: list[Outcome | None] = []
     for portion in portions(tasks):
         late = False
@@ -163,15 +163,15 @@ def bias_variance_plan(candidates: Candidates, setup: BiasVarianceConfig) -> Pla
             if outcome is not None and outcome.error is None:
                 rows = task.asks[0].rows
                 tally = tallies[names[len(outcomes) % len(names)]]
-                tally.add(rows.index - setup.judged_from, setup.predictions(outcome, rows))
+                tally.add(rows.index - config.judged_from, config.predictions(outcome, rows))
             outcomes.append(outcome)
         if late:
             break
-    outcomes += [None] * (setup.rounds * len(names) - len(outcomes))
+    outcomes += [None] * (config.rounds * len(names) - len(outcomes))
     by_name = {name: outcomes[place :: len(names)] for place, name in enumerate(names)}
     _report_failures([outcome.error for outcome in outcomes if outcome and outcome.error], len(outcomes))
     return BiasVariance(
-        setup, {name: _decomposed(setup, tallies[name], by_name[name]) for name in names}, single=candidates.single
+        config, {name: _decomposed(config, tallies[name], by_name[name]) for name in names}, single=candidates.single
     )
 
 
@@ -194,7 +194,7 @@ class Decomposed:
     fit_seconds: float
 
 
-def _decomposed(setup: BiasVarianceConfig, tally: Tally, outcomes: Sequence[Outcome | None]) -> Decomposed:
+def _decomposed(config: BiasVarianceConfig, tally: Tally, outcomes: Sequence[Outcome | None]) -> Decomposed:
     failed = sum(outcome is not None and outcome.error is not None for outcome in outcomes)
     missing = sum(outcome is None for outcome in outcomes)
     seconds = sum(outcome.fit_seconds for outcome in outcomes if outcome is not None)
@@ -202,8 +202,8 @@ def _decomposed(setup: BiasVarianceConfig, tally: Tally, outcomes: Sequence[Outc
         # The samples on which a learner fails are no random ones: the rest alone would not be honest.
         return Decomposed(_UNKNOWN, _UNSURE, failed, missing, seconds)
     pulls = [
-        tally.pull(split.test.index - setup.judged_from, setup.predictions(outcome, split.test))
-        for split, outcome in zip(setup.splits(), outcomes, strict=True)
+        tally.pull(split.test.index - config.judged_from, config.predictions(outcome, split.test))
+        for split, outcome in zip(config.splits(), outcomes, strict=True)
         if outcome is not None
     ]
     error = Pull(
@@ -231,14 +231,14 @@ class BiasVariance(Result):
 
     title = "Bias and variance"
 
-    def __init__(self, setup: BiasVarianceConfig, found: dict[str, Decomposed], *, single: bool) -> None:
+    def __init__(self, config: BiasVarianceConfig, found: dict[str, Decomposed], *, single: bool) -> None:
         self.names = list(found)
-        self.loss = setup.loss
-        self.rounds = setup.rounds
-        self.rows = setup.trained
-        self.out_of_bag = setup.out_of_bag
-        self.noise_known = setup.noise is not None
-        self._noise = setup.noise or 0.0
+        self.loss = config.loss
+        self.rounds = config.rounds
+        self.rows = config.trained
+        self.out_of_bag = config.out_of_bag
+        self.noise_known = config.noise is not None
+        self._noise = config.noise or 0.0
         self._found = found
         self._single = single
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from truefit._methods.text import counted, listed, percent, seconds, whole_percent
-from truefit._study.answers import data_gain, spoken_curve
+from truefit._study.answers import data_gain, described_curve
 from truefit._study.evidence import StudyEvidence
 from truefit._study.fit_diagnosis import FitDiagnosis, fit_diagnosis, memorised, variance_share
 
@@ -117,7 +117,7 @@ def _together(found: StudyEvidence) -> list[str]:
 
 
 def _more_rows(found: StudyEvidence) -> list[str]:
-    more, spoken = data_gain(found), spoken_curve(found)
+    more, spoken = data_gain(found), described_curve(found)
     if more.outlook not in ("yes", "perhaps"):
         return []
     sure = "would" if more.outlook == "yes" else "may"

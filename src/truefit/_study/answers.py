@@ -230,7 +230,7 @@ def data_gain(found: StudyEvidence) -> DataGain:
     return DataGain(outlook, rows, now, then, low, high)
 
 
-def spoken_curve(found: StudyEvidence) -> MetricText:
+def described_curve(found: StudyEvidence) -> MetricText:
     """Return how the metric of the curves is said: that of the study, where it is a loss."""
     curve = found.curve
     return found.spoken if curve is None else MetricText.of(get_metric(curve.metric, found.task))
@@ -238,7 +238,7 @@ def spoken_curve(found: StudyEvidence) -> MetricText:
 
 def more_data(found: StudyEvidence) -> Answer:
     """Say whether more rows would help, and by how much."""
-    more, spoken = data_gain(found), spoken_curve(found)
+    more, spoken = data_gain(found), described_curve(found)
     if more.outlook == "unknown":
         return Answer("Would more data help?", *_unknown(found), "more_data")
     change = f"{spoken.value(more.now)} to about {spoken.value(more.then)}"

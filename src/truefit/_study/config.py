@@ -34,7 +34,7 @@ class StudyConfig:
     splits: Splits
     metric: Metric
     level: float
-    allowance: TimeBudget
+    time_budget: TimeBudget
     random_state: int | None
     suspects: Sequence[Suspicion] = ()
 

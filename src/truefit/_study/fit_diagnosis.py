@@ -74,17 +74,17 @@ def _avoided(found: StudyEvidence) -> float | None:
     return 1 - own / guess
 
 
-def rated_of(found: StudyEvidence, name: str) -> NoiseResponse | None:
+def noise_response_of(found: StudyEvidence, name: str) -> NoiseResponse | None:
     """Return what noise did to a candidate, where that is known."""
     result = found.perturbation
-    rated = None if result is None else result.rated.get(name)
-    return rated if rated is not None and rated.known else None
+    by_name = None if result is None else result.by_name.get(name)
+    return by_name if by_name is not None and by_name.known else None
 
 
 def memorised(found: StudyEvidence, name: str) -> float | None:
     """Return how much of the noise a candidate follows."""
-    rated = rated_of(found, name)
-    return None if rated is None else rated.memorisation
+    by_name = noise_response_of(found, name)
+    return None if by_name is None else by_name.memorisation
 
 
 def variance_share(found: StudyEvidence) -> float | None:
@@ -97,13 +97,13 @@ def variance_share(found: StudyEvidence) -> float | None:
 
 def _instead(found: StudyEvidence) -> str | None:
     """Return the candidate that memorises less and is not worse."""
-    result, own = found.perturbation, rated_of(found, found.best)
+    result, own = found.perturbation, noise_response_of(found, found.best)
     if result is None or result.errors is None or own is None or own.memorisation_ends is None:
         return None
     known = {}
     for name in result.names:
-        rated = rated_of(found, name)
-        ends = None if rated is None else rated.memorisation_ends
+        by_name = noise_response_of(found, name)
+        ends = None if by_name is None else by_name.memorisation_ends
         apart = result.errors.difference(name, found.best) if name != found.best else None
         if ends is not None and apart is not None and ends[1] < own.memorisation_ends[0] and apart.mean <= apart.se:
             known[name] = apart.mean
@@ -155,11 +155,11 @@ def _headline(found: StudyEvidence, fit: FitDiagnosis) -> str:
 
 
 def _some_follow_less(found: StudyEvidence) -> bool:
-    own = rated_of(found, found.best)
+    own = noise_response_of(found, found.best)
     if found.perturbation is None or own is None or own.memorisation_ends is None:
         return False
-    rated = [rated_of(found, name) for name in found.perturbation.names if name != found.best]
-    ends = [each.memorisation_ends for each in rated if each is not None]
+    by_name = [noise_response_of(found, name) for name in found.perturbation.names if name != found.best]
+    ends = [each.memorisation_ends for each in by_name if each is not None]
     return any(each is not None and each[1] < own.memorisation_ends[0] for each in ends)
 
 
@@ -185,17 +185,17 @@ def _gap(found: StudyEvidence) -> list[str]:
 
 
 def _noise(found: StudyEvidence, fit: FitDiagnosis) -> list[str]:
-    result, rated = found.perturbation, rated_of(found, found.best)
-    if result is None or rated is None:
+    result, by_name = found.perturbation, noise_response_of(found, found.best)
+    if result is None or by_name is None:
         return []
     what = "labels were flipped" if found.task == "classification" else "targets were shuffled"
     rows = f" (of {found.sampled['perturbation']:,} rows)" if "perturbation" in found.sampled else ""
-    start = f"Trained on tables in which up to {max(rated.levels):.0%} of the {what}{rows}, {found.best}"
-    if rated.memorisation is None:
+    start = f"Trained on tables in which up to {max(by_name.levels):.0%} of the {what}{rows}, {found.best}"
+    if by_name.memorisation is None:
         return [f"{start} did not have enough to lose for its memory to be told: it is too near to guessing."]
-    ends = rated.memorisation_interval
+    ends = by_name.memorisation_interval
     sure = "" if ends is None else f" ({found.level:.0%} interval {whole_percent(ends[0])} to {whole_percent(ends[1])})"
-    text = f"{start} follows {whole_percent(rated.memorisation)} of that noise{sure}"
+    text = f"{start} follows {whole_percent(by_name.memorisation)} of that noise{sure}"
     others = [name for name in result.names if name != found.best and memorised(found, name) is not None]
     if others:
         text += ", against " + listed([f"{_followed(found, name)} by {name}" for name in others])

@@ -19,7 +19,7 @@ from truefit._methods.assessment.result import Assessment
 from truefit._methods.bias_variance import bias_variance_config, bias_variance_plan
 from truefit._methods.candidates import fewest_training_rows
 from truefit._methods.comparison.compare import Comparison
-from truefit._methods.comparison.config import CompareConfig, TestChoice, told_by_rows
+from truefit._methods.comparison.config import CompareConfig, TestChoice, compared_by_rows
 from truefit._methods.learning_curve.config import learning_curve_config, least_size
 from truefit._methods.learning_curve.plan import learning_curve_plan
 from truefit._methods.learning_curve.result import LearningCurve, LearningCurves
@@ -54,16 +54,16 @@ _LITTLE = 0.05
 _MATTERS = 0.05
 
 
-def study_plan(terms: StudyConfig) -> Plan[Study]:
+def study_plan(config: StudyConfig) -> Plan[Study]:
     """Choose, judge the choice, and look into the chosen one as far as time allows."""
-    terms.check()
-    course = _StudyRun(terms)
-    found = yield from course.chosen()
-    yield from course.cross_tested(found)
-    yield from course.trained(found)
-    yield from course.disturbed(found)
-    yield from course.decomposed(found)
-    yield from course.grown(found)
+    config.check()
+    run = _StudyRun(config)
+    found = yield from run.run_selection()
+    yield from run.run_cross_test(found)
+    yield from run.run_training_error(found)
+    yield from run.run_perturbation(found)
+    yield from run.run_bias_variance(found)
+    yield from run.run_learning_curve(found)
     return Study(found)
 
 
@@ -79,8 +79,8 @@ def model_plan(estimator: Any, rows: int) -> Plan[Any]:
 class _StudyRun:
     """A study on its way."""
 
-    def __init__(self, terms: StudyConfig) -> None:
-        self.terms = terms
+    def __init__(self, config: StudyConfig) -> None:
+        self.config = config
         self.meter = FitMeter()
         self.late = False
         self._searched = 0.0
@@ -88,7 +88,7 @@ class _StudyRun:
     def _counted(self, plan: Plan[R]) -> Plan[R]:
         return run_subplan(plan, told=self.meter.note)
 
-    def _tried(self, found: StudyEvidence, what: str, plan: Callable[[], Plan[R]]) -> Plan[R | None]:
+    def _run_part(self, found: StudyEvidence, what: str, plan: Callable[[], Plan[R]]) -> Plan[R | None]:
         """Drive the plan of a question; where it cannot be answered, say why and go on."""
         try:
             return (yield from self._counted(plan()))
@@ -104,50 +104,50 @@ class _StudyRun:
     @property
     def _left(self) -> float:
         """Seconds of fitting that are left."""
-        rest = self.terms.allowance.rest(self._searched)
+        rest = self.config.time_budget.rest(self._searched)
         return 0.0 if self.late else max(rest - (self.meter.seconds - self._searched), 0.0)
 
     # Which model, and how good is it?
 
-    def chosen(self) -> Plan[StudyEvidence]:
+    def run_selection(self) -> Plan[StudyEvidence]:
         """Search, and put together what is known of the choice."""
-        chosen = yield from self._counted(CandidateSelection(self.terms).plan())
+        chosen = yield from self._counted(CandidateSelection(self.config).plan())
         self._searched, self.late = self.meter.seconds, chosen.late
-        return self._found(chosen)
+        return self._evidence(chosen)
 
-    def _found(self, chosen: SelectionOutcome) -> StudyEvidence:
-        terms = self.terms
+    def _evidence(self, chosen: SelectionOutcome) -> StudyEvidence:
+        config = self.config
         names = list(chosen.outcomes)
         # By the folds alone, so that a candidate's number is the one that it was chosen or passed over by; the fits
         # without two folds tell how good the choice is.
-        design = Design("splits", terms.splits, "auto")
-        candidates = terms.only(names)
+        design = Design("splits", config.splits, "auto")
+        candidates = config.only(names)
         assessment = Assessment(
-            candidates, terms.data, design, terms.metric, chosen.outcomes, terms.level, best=chosen.best
+            candidates, config.data, design, config.metric, chosen.outcomes, config.level, best=chosen.best
         )
         honest, winner = None, None
         if chosen.nested is not None:
             honest = NestedAssessment(
-                chosen.nested, terms.data, terms.splits, terms.metric, names=chosen.searched, level=terms.level
+                chosen.nested, config.data, config.splits, config.metric, names=chosen.searched, level=config.level
             )
             winner = Estimate(honest.estimate, honest.interval, None, honest.interval_reason)
         if winner is None or math.isnan(winner.value):
-            winner = _winner(assessment, terms.metric)
+            winner = _winner(assessment, config.metric)
         found = StudyEvidence(
-            data=terms.data.without_table(),
-            columns=int(terms.data.X.shape[1]) if len(terms.data.X.shape) > 1 else 1,
-            metric=terms.metric,
-            level=terms.level,
+            data=config.data.without_table(),
+            columns=int(config.data.X.shape[1]) if len(config.data.X.shape) > 1 else 1,
+            metric=config.metric,
+            level=config.level,
             best=chosen.best,
             assessment=assessment,
             winner=winner,
-            dummies=tuple(name for name, each in terms.candidates if looks_at_no_feature(each)),
-            asked=len(terms.candidates),
+            dummies=tuple(name for name, each in config.candidates if looks_at_no_feature(each)),
+            asked=len(config.candidates),
             honest=honest,
             paired=tuple(chosen.paired),
             seconds=chosen.seconds,
             dropped=chosen.dropped,
-            suspects=terms.suspects,
+            suspects=config.suspects,
         )
         if honest is None:
             found.not_done.append(
@@ -155,63 +155,63 @@ class _StudyRun:
                 "with the choice made anew on bootstrap samples of the rows."
             )
         if len(names) > 1:
-            by_rows = told_by_rows(terms.data, design, terms.metric)
+            by_rows = compared_by_rows(config.data, design, config.metric)
             # Five folds alone show large differences only; where the rows' own losses can be set side by side they
             # show more, and two learners that are equally good are still taken for different in 3 to 5% of tables.
             test: TestChoice = "pooled" if by_rows else "corrected_t"
             found.comparison = Comparison(
-                assessment, terms.metric, CompareConfig(test=test, level=terms.level), by_rows=by_rows
+                assessment, config.metric, CompareConfig(test=test, level=config.level), by_rows=by_rows
             )
         return found
 
-    def cross_tested(self, found: StudyEvidence) -> Plan[None]:
+    def run_cross_test(self, found: StudyEvidence) -> Plan[None]:
         """Judge the aggregate of what is chosen on each fold: every fit of it was made by the search."""
-        terms, names = self.terms, list(found.paired)
+        config, names = self.config, list(found.paired)
         if len(found.names) < 2:
             return
-        if len(names) < 2 or not terms.triangle:
+        if len(names) < 2 or not config.triangle:
             found.not_done.append("Cross-tested Agghoo: it needs the fits of nested cross-validation.")
             return
-        estimators = [terms.candidates.estimators[name] for name in names]
+        estimators = [config.candidates.estimators[name] for name in names]
         aggregate: Aggregate = "mean"
-        if terms.data.task == "classification":
+        if config.data.task == "classification":
             aggregate = "soft" if all(hasattr(each, "predict_proba") for each in estimators) else "vote"
-        if aggregate == "vote" and any(terms.metric.responses(each) != ("predict",) for each in estimators):
+        if aggregate == "vote" and any(config.metric.responses(each) != ("predict",) for each in estimators):
             found.not_done.append(
                 f"Cross-tested Agghoo: {found.spoken.name} needs scores, and not all candidates have probabilities."
             )
             return
         members = [Candidate(name, {}, each) for name, each in zip(names, estimators, strict=True)]
-        agghoo = AgghooConfig(members, terms.data.task, terms.metric, aggregate)
-        spelled_out = CrossTestConfig(agghoo, terms.splits, terms.inner, True, terms.metric, level=terms.level)
+        agghoo = AgghooConfig(members, config.data.task, config.metric, aggregate)
+        spelled_out = CrossTestConfig(agghoo, config.splits, config.inner, True, config.metric, level=config.level)
         asked, distinct = self.meter.asked, self.meter.distinct
-        found.cross_test = yield from self._tried(
-            found, "Cross-tested Agghoo", lambda: cross_test_plan(spelled_out, terms.data)
+        found.cross_test = yield from self._run_part(
+            found, "Cross-tested Agghoo", lambda: cross_test_plan(spelled_out, config.data)
         )
         found.shared = self.meter.asked - asked, self.meter.distinct - distinct
 
-    def trained(self, found: StudyEvidence) -> Plan[None]:
+    def run_training_error(self, found: StudyEvidence) -> Plan[None]:
         """Fit the chosen one and the next best ones on all rows, and look at them there."""
-        terms = self.terms
+        config = self.config
         names = list(dict.fromkeys([found.best, *found.learners[:_TRAINED]]))
         cost = {name: self._whole(found, name) for name in names}
         # The chosen one is what the study is for; the others only where there is time.
         while len(names) > 1 and sum(cost[name] for name in names) > self._left / 4:
             names.remove(max(names[1:], key=lambda name: cost[name]))
-        outcomes: Any = yield from self._tried(
+        outcomes: Any = yield from self._run_part(
             found,
             "The gap to the training rows",
-            lambda: _asked([terms.on_all_rows(name) for name in names]),
+            lambda: _asked([config.on_all_rows(name) for name in names]),
         )
-        everything = Rows.all(terms.data.n)
+        everything = Rows.all(config.data.n)
         for name, outcome in zip(names, outcomes or (), strict=False):
             if outcome.error is None:
-                found.training[name] = terms.metric.value(outcome, terms.data, everything)
+                found.training[name] = config.metric.value(outcome, config.data, everything)
         found.simpler = _simpler(found)
 
     def _whole(self, found: StudyEvidence, name: str) -> float:
         """Return what a fit on all rows takes, as told by those on the folds."""
-        return found.seconds[name] * self.terms.data.n / self.terms.splits.mean_train_rows
+        return found.seconds[name] * self.config.data.n / self.config.splits.mean_train_rows
 
     # Does it fit?
 
@@ -223,14 +223,14 @@ class _StudyRun:
 
     def _sampled(self, effort: Effort) -> tuple[Data, Any]:
         """Return the table that an effort reaches for, and how a plan on it is driven."""
-        terms = self.terms
-        if effort.rows >= terms.data.n:
-            return terms.data, lambda plan: plan
-        rows = sample_rows(terms.data, effort.rows, least=terms.folds, random_state=terms.random_state)
-        return part_of(terms.data, rows), lambda plan: on_rows(plan, terms.data, rows)
+        config = self.config
+        if effort.rows >= config.data.n:
+            return config.data, lambda plan: plan
+        rows = sample_rows(config.data, effort.rows, least=config.folds, random_state=config.random_state)
+        return part_of(config.data, rows), lambda plan: on_rows(plan, config.data, rows)
 
     def _note_sample(self, found: StudyEvidence, what: str, rows: int) -> None:
-        if rows < self.terms.data.n:
+        if rows < self.config.data.n:
             found.sampled[what] = rows
 
     def _afforded(
@@ -247,10 +247,10 @@ class _StudyRun:
         Without a budget the chosen one and a less flexible one are looked at in any case.
         """
         names = list(takes)
-        sure = 0 if self.terms.allowance.budget is not None else 1 if found.simpler is None else 2
+        sure = 0 if self.config.time_budget.budget is not None else 1 if found.simpler is None else 2
         while True:
             each = sum(takes[name] for name in names)
-            afforded = effort(allowed, each, self.terms.data.n, sure=len(names) <= sure)
+            afforded = effort(allowed, each, self.config.data.n, sure=len(names) <= sure)
             if afforded is not None or len(names) == 1:
                 break
             others = [name for name in names[1:] if name != found.simpler] or names[1:]
@@ -262,9 +262,9 @@ class _StudyRun:
             )
         return names, afforded
 
-    def disturbed(self, found: StudyEvidence) -> Plan[None]:
+    def run_perturbation(self, found: StudyEvidence) -> Plan[None]:
         """Put noise into the targets."""
-        terms, what = self.terms, "Perturbed validation"
+        config, what = self.config, "Perturbed validation"
         if found.best in found.dummies:
             found.not_done.append(f"{what}: {found.best} looks at no feature.")
             return
@@ -277,7 +277,7 @@ class _StudyRun:
         on_noise = yield from self._first_looks(found, what, names, effort, allowed)
         if found.best not in on_noise:
             return
-        if terms.allowance.budget is not None:
+        if config.time_budget.budget is not None:
             allowed -= self.meter.seconds - before
         names, effort = self._afforded(found, what, on_noise, allowed, perturbation_effort, on="noise")
         if effort is None:
@@ -286,8 +286,8 @@ class _StudyRun:
             if name not in names:
                 took = f"; a fit on noise takes some {seconds(on_noise[name])}" if name in on_noise else ""
                 found.not_done.append(f"{what} of {name}: left out to save time{took}.")
-        result = yield from self._disturbed(found, what, names, effort, folds=terms.folds)
-        if result is not None and not result.rated[found.best].known:
+        result = yield from self._perturbation(found, what, names, effort, folds=config.folds)
+        if result is not None and not result.by_name[found.best].known:
             found.not_done.append(f"{what}: the time was spent.")
             result = None
         if result is not None:
@@ -306,22 +306,22 @@ class _StudyRun:
         for name in names:
             if takes and self.meter.seconds - before > allowed / 2:
                 break
-            first = yield from self._disturbed(
+            first = yield from self._perturbation(
                 found, what, [name], Effort(_FIRST_LEVELS, 1, min(effort.rows, FEWEST_ROWS))
             )
             if first is None:
                 continue
             whole = self._whole(found, name)
-            on_noise = first.rated[name].fit_seconds * self.terms.data.n / first.rows - whole
+            on_noise = first.by_name[name].fit_seconds * self.config.data.n / first.rows - whole
             takes[name] = max(whole, on_noise)
         return takes
 
-    def _disturbed(
+    def _perturbation(
         self, found: StudyEvidence, what: str, names: Sequence[str], effort: Effort, folds: int | None = None
     ) -> Plan[Perturbation | None]:
-        terms = self.terms
+        config = self.config
         data, driven = self._sampled(effort)
-        candidates = terms.only(names)
+        candidates = config.only(names)
 
         def plan() -> Plan[Perturbation]:
             spelled_out = perturbation_config(
@@ -333,17 +333,17 @@ class _StudyRun:
                 mode="default",
                 cv=folds,
                 bounds=False,
-                level=terms.level,
-                random_state=terms.random_state,
+                level=config.level,
+                random_state=config.random_state,
             )
             found_there: Plan[Perturbation] = driven(perturb_plan(candidates, spelled_out))
             return found_there
 
-        return (yield from self._tried(found, what, plan))
+        return (yield from self._run_part(found, what, plan))
 
-    def decomposed(self, found: StudyEvidence) -> Plan[None]:
+    def run_bias_variance(self, found: StudyEvidence) -> Plan[None]:
         """Split the error into bias and variance."""
-        terms, what = self.terms, "Bias and variance"
+        config, what = self.config, "Bias and variance"
         names = [found.best, *([found.simpler] if found.simpler else [])]
         share = _FOR_BOOTSTRAP / (1 - _FOR_NOISE)
         takes = {name: self._whole(found, name) for name in names}
@@ -351,7 +351,7 @@ class _StudyRun:
         if effort is None:
             return
         data, driven = self._sampled(effort)
-        candidates = terms.only(names)
+        candidates = config.only(names)
 
         def plan() -> Plan[Any]:
             setup = bias_variance_config(
@@ -361,12 +361,12 @@ class _StudyRun:
                 rounds=effort.repeats,
                 loss="auto",
                 noise=None,
-                random_state=terms.random_state,
+                random_state=config.random_state,
             )
             found_there: Plan[Any] = driven(bias_variance_plan(candidates, setup))
             return found_there
 
-        result = yield from self._tried(found, what, plan)
+        result = yield from self._run_part(found, what, plan)
         if result is not None and math.isnan(result.expected_loss[found.best]):
             found.not_done.append(f"{what}: the time was spent.")
             result = None
@@ -376,30 +376,30 @@ class _StudyRun:
 
     # Would more data help?
 
-    def grown(self, found: StudyEvidence) -> Plan[None]:
+    def run_learning_curve(self, found: StudyEvidence) -> Plan[None]:
         """Follow the best few as their rows grow in number."""
-        terms, what = self.terms, "Learning curve"
-        metric = terms.metric if _is_loss(terms.metric) else _loss_for(terms.data)
+        config, what = self.config, "Learning curve"
+        metric = config.metric if _is_loss(config.metric) else _loss_for(config.data)
         names = list(dict.fromkeys([found.best, *found.learners]))[:_GROWN]
         curves: dict[str, LearningCurve] = {}
         for place, name in enumerate(names):
             # The last point of a curve has the folds of the search, and costs nothing more.
-            known = found.seconds[name] * terms.folds
+            known = found.seconds[name] * config.folds
             allowed = self._left / (len(names) - place)
-            if terms.allowance.budget is None and (place == 0 or known <= _LITTLE * self.meter.seconds):
+            if config.time_budget.budget is None and (place == 0 or known <= _LITTLE * self.meter.seconds):
                 allowed = max(allowed, known)
             if place and allowed < known / 2:
                 found.not_done.append(
                     f"{what} of {name}: left out to save time; it would take some {seconds(known)} of fitting or more."
                 )
                 continue
-            plan = self._growing(name, metric, allowed, known, found.value(found.best))
-            curve = yield from self._tried(found, f"{what} of {name}", plan)
-            if curve is not None and not curve.enough and curve.sizes[-1] < terms.data.n:
+            plan = self._learning_curve(name, metric, allowed, known, found.value(found.best))
+            curve = yield from self._run_part(found, f"{what} of {name}", plan)
+            if curve is not None and not curve.enough and curve.sizes[-1] < config.data.n:
                 # Time ended it; the fits on all rows are there nevertheless.
-                sizes = [*map(int, curve.sizes), terms.data.n]
-                plan = self._growing(name, metric, allowed, known, found.value(found.best), sizes)
-                whole = yield from self._tried(found, f"{what} of {name}", plan)
+                sizes = [*map(int, curve.sizes), config.data.n]
+                plan = self._learning_curve(name, metric, allowed, known, found.value(found.best), sizes)
+                whole = yield from self._run_part(found, f"{what} of {name}", plan)
                 curve = curve if whole is None else whole
             if curve is not None and curve.rule == "time" and curve.refused is not None:
                 found.not_done.append(f"{what} of {name}: the time was spent.")
@@ -407,7 +407,7 @@ class _StudyRun:
                 curves[name] = curve
         found.curves = LearningCurves(curves) if found.best in curves else None
 
-    def _growing(
+    def _learning_curve(
         self,
         name: str,
         metric: Metric,
@@ -416,29 +416,29 @@ class _StudyRun:
         error: float,
         sizes: list[int] | None = None,
     ) -> Callable[[], Plan[LearningCurve]]:
-        terms = self.terms
+        config = self.config
 
         def plan() -> Plan[LearningCurve]:
-            sampled = sampled_table(terms.data, random_state=terms.random_state)
-            needed = fewest_training_rows([terms.candidates.estimators[name]])
-            least = least_size(terms.data, sampled.sequence, terms.folds, trained_on=needed) or terms.data.n
+            sampled = sampled_table(config.data, random_state=config.random_state)
+            needed = fewest_training_rows([config.candidates.estimators[name]])
+            least = least_size(config.data, sampled.sequence, config.folds, trained_on=needed) or config.data.n
             spelled_out = learning_curve_config(
                 sampled,
                 metric,
-                schedule=sizes or curve_sizes(terms.data.n, least, allowed, known),
-                k=terms.folds,
+                schedule=sizes or curve_sizes(config.data.n, least, allowed, known),
+                k=config.folds,
                 budget={"seconds": allowed + known} if sizes is None else None,
                 mode="default",
-                level=terms.level,
-                tolerance=_MATTERS * error if metric is terms.metric and error > 0 else None,
-                horizon=2 * terms.data.n,
+                level=config.level,
+                tolerance=_MATTERS * error if metric is config.metric and error > 0 else None,
+                horizon=2 * config.data.n,
                 target=None,
                 train=False,
-                random_state=terms.random_state,
+                random_state=config.random_state,
                 trained_on=needed,
             )
             assert spelled_out is not None  # all rows are at hand
-            return learning_curve_plan(name, terms.candidates.estimators[name], sampled, spelled_out)
+            return learning_curve_plan(name, config.candidates.estimators[name], sampled, spelled_out)
 
         return plan
 

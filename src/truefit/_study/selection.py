@@ -54,9 +54,9 @@ class SelectionOutcome:
 class CandidateSelection:
     """The search on its way."""
 
-    def __init__(self, terms: StudyConfig) -> None:
-        self.terms = terms
-        self.names = list(terms.candidates.names)
+    def __init__(self, config: StudyConfig) -> None:
+        self.config = config
+        self.names = list(config.candidates.names)
         self.dropped: list[SkippedCandidate] = []
         self.first: dict[str, float] = {}
         self.scores: dict[str, float] = {}
@@ -67,9 +67,9 @@ class CandidateSelection:
         yield from self._first_fold()
         nested = self._affordable()
         try:
-            if self.terms.allowance.budget is not None and self._race(nested=nested) is None:
+            if self.config.time_budget.budget is not None and self._race(nested=nested) is None:
                 # Should time run out, all are judged on the same folds before any of them is on pairs of these.
-                yield [self.terms.task(name, split) for split in self.terms.splits for name in self.names]
+                yield [self.config.task(name, split) for split in self.config.splits for name in self.names]
             return (yield from self._search(nested=nested))
         except BudgetSpent:
             return (yield from self._what_there_is())
@@ -88,15 +88,15 @@ class CandidateSelection:
 
     def _pilot(self) -> Plan[None]:
         """Fit on few rows what might take too long on many."""
-        terms, allowed = self.terms, self.terms.allowance.search
-        if terms.allowance.budget is None or terms.data.n < _PILOT_FROM:
+        config, allowed = self.config, self.config.time_budget.search
+        if config.time_budget.budget is None or config.data.n < _PILOT_FROM:
             return
-        rows = sample_rows(terms.data, _PILOT_ROWS, least=1, random_state=terms.random_state)
+        rows = sample_rows(config.data, _PILOT_ROWS, least=1, random_state=config.random_state)
         names = list(self.names)
         # Time grows about as the rows do or faster, but for what every fit takes anyway: hence no more than half of it.
-        growth = 0.5 * terms.splits.mean_train_rows / len(rows) * terms.work(nested=False)
-        longest = max(allowed / growth, _PILOT_SHARE * terms.allowance.budget)
-        tasks = [FitTask(terms.candidates.estimators[name], Rows.of(rows)) for name in names]
+        growth = 0.5 * config.splits.mean_train_rows / len(rows) * config.work(nested=False)
+        longest = max(allowed / growth, _PILOT_SHARE * config.time_budget.budget)
+        tasks = [FitTask(config.candidates.estimators[name], Rows.of(rows)) for name in names]
         try:
             outcomes: Sequence[Outcome | None] = yield TimedTasks(tasks, longest)
         except BudgetSpent as spent:
@@ -132,7 +132,7 @@ class CandidateSelection:
 
     @property
     def _too_short(self) -> str:
-        budget = self.terms.allowance.budget
+        budget = self.config.time_budget.budget
         return (
             f"The budget of {0 if budget is None else budget:.3g} s was spent before there was anything to choose "
             "between. Give it more time, fewer candidates or fewer rows."
@@ -140,12 +140,12 @@ class CandidateSelection:
 
     def _first_fold(self) -> Plan[None]:
         """Fit all on the first fold, which the search asks for again."""
-        terms, split = self.terms, self.terms.splits[0]
+        config, split = self.config, self.config.splits[0]
         names = list(self.names)
-        tasks = [terms.task(name, split) for name in names]
-        if terms.allowance.budget is not None:
+        tasks = [config.task(name, split) for name in names]
+        if config.time_budget.budget is not None:
             # One that takes longer cannot be fitted on every fold in time, and would leave no time for the others.
-            tasks = TimedTasks(tasks, _FIRST_FOLD_FACTOR * terms.allowance.whole / terms.work(nested=False))
+            tasks = TimedTasks(tasks, _FIRST_FOLD_FACTOR * config.time_budget.whole / config.work(nested=False))
         try:
             outcomes: Sequence[Outcome | None] = yield tasks
         except BudgetSpent as spent:
@@ -155,24 +155,24 @@ class CandidateSelection:
         for name, outcome in zip(names, outcomes, strict=True):
             if name in self.names and outcome is not None:
                 self.first[name] = outcome.fit_seconds
-                self.scores[name] = terms.metric.value(outcome, terms.data, split.test)
+                self.scores[name] = config.metric.value(outcome, config.data, split.test)
 
     def _affordable(self) -> bool:
         """Leave out candidates while there is no time for all; say whether there is time for nesting."""
-        allowance = self.terms.allowance
-        self._keep_to(allowance.search, nested=True, fewest=_FEWEST)
-        if self._cost(nested=True) <= allowance.search:
+        time_budget = self.config.time_budget
+        self._keep_to(time_budget.search, nested=True, fewest=_FEWEST)
+        if self._cost(nested=True) <= time_budget.search:
             return True
-        self._keep_to(allowance.whole, nested=False, fewest=1)
+        self._keep_to(time_budget.whole, nested=False, fewest=1)
         return False
 
     def _keep_to(self, allowed: float, *, nested: bool, fewest: int) -> None:
         """Leave out those that do worst on the first fold, of those that take a part of the time worth saving."""
-        sign = 1 if self.terms.metric.greater_is_better else -1
+        sign = 1 if self.config.metric.greater_is_better else -1
         ranked = sorted(self.names, key=lambda name: sign * self.scores[name], reverse=True)
-        spoken = MetricText.of(self.terms.metric)
+        spoken = MetricText.of(self.config.metric)
         while (whole := self._cost(nested=nested)) > allowed:
-            costs = {name: self.first[name] * self.terms.work(nested=nested) for name in self.names}
+            costs = {name: self.first[name] * self.config.work(nested=nested) for name in self.names}
             slow = [name for name in ranked[1:] if name in self.names and costs[name] >= _WORTH_SAVING * whole]
             if not slow or len(self.names) <= fewest:
                 return
@@ -186,32 +186,32 @@ class CandidateSelection:
             )
 
     def _cost(self, *, nested: bool) -> float:
-        return sum(self.first[name] for name in self.names) * self.terms.work(nested=nested)
+        return sum(self.first[name] for name in self.names) * self.config.work(nested=nested)
 
     def _race(self, *, nested: bool) -> Race | None:
         return Race() if self._cost(nested=nested) > _RACE_FROM else None
 
     def _choose(self, scores: Mapping[str, npt.NDArray[np.float64]]) -> int:
-        sign = 1 if self.terms.metric.greater_is_better else -1
-        means = sign * scores[self.terms.metric.name].mean(axis=1)
+        sign = 1 if self.config.metric.greater_is_better else -1
+        means = sign * scores[self.config.metric.name].mean(axis=1)
         return int(np.argmax(np.where(np.isnan(means), -np.inf, means)))
 
     def _judge(self, outcome: Outcome, rows: Rows) -> Mapping[str, float]:
-        return {self.terms.metric.name: self.terms.metric.value(outcome, self.terms.data, rows)}
+        return {self.config.metric.name: self.config.metric.value(outcome, self.config.data, rows)}
 
     def _search(self, *, nested: bool) -> Plan[SelectionOutcome]:
-        terms, names = self.terms, list(self.names)
+        config, names = self.config, list(self.names)
         search = yield from search_plan(
-            [terms.candidates.estimators[name] for name in names],
-            terms.data,
-            terms.splits,
-            responses=[terms.responses(name) for name in names],
+            [config.candidates.estimators[name] for name in names],
+            config.data,
+            config.splits,
+            responses=[config.responses(name) for name in names],
             judge=self._judge,
             choose=self._choose,
-            inner=terms.inner if nested else None,
+            inner=config.inner if nested else None,
             refit=False,
             race=self._race(nested=nested),
-            metric=terms.metric,
+            metric=config.metric,
         )
         why = search.without_nesting
         if not nested:
@@ -222,7 +222,7 @@ class CandidateSelection:
         for each in search.dropped:
             name = names[each.candidate]
             if not looks_at_no_feature(
-                terms.candidates.estimators[name]
+                config.candidates.estimators[name]
             ):  # these cost nothing, and others are measured by them
                 del outcomes[name]
                 self._drop(name, each.after, each.reason)
@@ -231,7 +231,7 @@ class CandidateSelection:
 
     def _completed(self, outcomes: Mapping[str, list[Outcome | None]]) -> Plan[bool]:
         """Fit what races let go of for those that are compared to the end; return whether time ran out in that."""
-        splits = [*self.terms.splits, *(split for group in self.terms.inner for split in group)]
+        splits = [*self.config.splits, *(split for group in self.config.inner for split in group)]
         lacking = [
             (name, place)
             for name, found in outcomes.items()
@@ -240,7 +240,7 @@ class CandidateSelection:
         ]
         late = False
         try:
-            found: Sequence[Outcome | None] = yield [self.terms.task(name, splits[place]) for name, place in lacking]
+            found: Sequence[Outcome | None] = yield [self.config.task(name, splits[place]) for name, place in lacking]
         except BudgetSpent as spent:
             found, late = spent.outcomes, True
         for (name, place), outcome in zip(lacking, found, strict=True):
@@ -258,7 +258,7 @@ class CandidateSelection:
         late: bool = False,
     ) -> SelectionOutcome:
         complete: dict[str, Sequence[Outcome]] = {}
-        paired, width = [], self.terms.folds
+        paired, width = [], self.config.folds
         for name, found in outcomes.items():
             fitted = [outcome for outcome in found if outcome is not None and outcome.error is None]
             errors = [each.error for each in found[:width] if each is not None and each.error is not None]
@@ -279,18 +279,18 @@ class CandidateSelection:
 
     def _what_there_is(self) -> Plan[SelectionOutcome]:
         """Take what was fitted when time ran out: candidates that were judged on every fold are compared."""
-        terms, names, width = self.terms, list(self.names), self.terms.folds
+        config, names, width = self.config, list(self.names), self.config.folds
         try:
             outcomes: Sequence[Outcome | None] = yield [
-                terms.task(name, split) for name in names for split in terms.splits
+                config.task(name, split) for name in names for split in config.splits
             ]
         except BudgetSpent as spent:
             outcomes = spent.outcomes
         by_name = {name: outcomes[place * width : (place + 1) * width] for place, name in enumerate(names)}
         scores = {
             name: np.mean([
-                terms.metric.value(outcome, terms.data, split.test)
-                for outcome, split in zip(found, terms.splits, strict=True)
+                config.metric.value(outcome, config.data, split.test)
+                for outcome, split in zip(found, config.splits, strict=True)
                 if outcome is not None
             ])
             for name, found in by_name.items()
@@ -298,7 +298,7 @@ class CandidateSelection:
         }  # fmt: skip
         if not scores:
             raise BudgetSpent(self._too_short)
-        sign = 1 if terms.metric.greater_is_better else -1
+        sign = 1 if config.metric.greater_is_better else -1
         best = max(scores, key=lambda name: sign * scores[name])
         why = "the time was spent before the choice was made anew without each fold"
         return self._chosen(by_name, names, best, None, why, late=True)

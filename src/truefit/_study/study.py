@@ -98,11 +98,11 @@ def study(
     splits = make_splits(data, "kfold", k=k, random_state=seed)
     own = engine is None
     engine = engine_for_one_call(on_error="record") if engine is None else engine_or_new(engine)
-    allowance = TimeBudget(seconds, getattr(engine, "workers", 1))
-    terms = StudyConfig(candidates, data, splits, chosen, level, allowance, seed, find_suspects(data))
+    time_budget = TimeBudget(seconds, getattr(engine, "workers", 1))
+    config = StudyConfig(candidates, data, splits, chosen, level, time_budget, seed, find_suspects(data))
     left = None if seconds is None else seconds - (time.monotonic() - started)
     try:
-        result = engine.run(study_plan(terms), data, seconds=left, description="study")
+        result = engine.run(study_plan(config), data, seconds=left, description="study")
     finally:
         if own:
             engine.stop_workers()

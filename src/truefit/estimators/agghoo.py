@@ -69,10 +69,10 @@ class _Agghoo(MetaEstimatorMixin, _BaseComposition, BaseEstimator):  # type: ign
         if y is None:
             raise InvalidInput(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         data = Data(X, y, task=self._task, groups=groups, weight=weight)
-        terms = self.agghoo_terms(data.y)
-        terms.check(data)
+        config = self.agghoo_terms(data.y)
+        config.check(data)
         splits = splits_for(data, self.cv, seed_of(self.random_state))
-        found = self._run(agghoo_plan(terms, data, splits), data)
+        found = self._run(agghoo_plan(config, data, splits), data)
         if found.failures:
             warnings.warn(
                 f"{len(found.failures)} fits failed, and their candidates were left out of the choice on those splits."
@@ -81,7 +81,7 @@ class _Agghoo(MetaEstimatorMixin, _BaseComposition, BaseEstimator):  # type: ign
                 stacklevel=2,
             )
         validate_data(self, X, skip_check_array=True)  # takes down the number of columns and their names
-        self._publish(found, terms, data, splits)
+        self._publish(found, config, data, splits)
         return self
 
     def agghoo_terms(self, y: Any) -> AgghooConfig:
@@ -134,18 +134,18 @@ class _Agghoo(MetaEstimatorMixin, _BaseComposition, BaseEstimator):  # type: ign
             engine.stop_workers()
         return found
 
-    def _publish(self, found: Agghoo, terms: AgghooConfig, data: Data, splits: Splits) -> None:
+    def _publish(self, found: Agghoo, config: AgghooConfig, data: Data, splits: Splits) -> None:
         self.members_ = [model.model_ if isinstance(model, AtStage) else model for model in found.members]
         self.validation_scores_ = found.scores
         self.n_splits_ = len(splits)
-        chosen = [terms.candidates[place] for place in found.chosen]
+        chosen = [config.candidates[place] for place in found.chosen]
         scores = found.scores[np.arange(len(chosen)), found.chosen]
         self.mean_validation_score_ = float(scores.mean())
-        self.candidates_ = [candidate.label for candidate in terms.candidates]
-        self.score_name_ = terms.metric.name
+        self.candidates_ = [candidate.label for candidate in config.candidates]
+        self.score_name_ = config.metric.name
         self.stages_: list[Any] | None = None
-        if len({(each.name, str(each.params)) for each in terms.candidates}) == 1 and len(terms.candidates) > 1:
-            self.stages_ = [each.stage for each in terms.candidates]
+        if len({(each.name, str(each.params)) for each in config.candidates}) == 1 and len(config.candidates) > 1:
+            self.stages_ = [each.stage for each in config.candidates]
         self.selection_ = _selection(
             {
                 "candidate": found.chosen,

@@ -144,7 +144,7 @@ class PerturbedSearch(BaseSearchCV):  # type: ignore[misc]
         estimators = [clone(base.estimators["estimator"]).set_params(**clone(each, safe=False)) for each in grid]
         candidates = Candidates(dict(zip(_names(grid), estimators, strict=True)), y)
         data = Data(X, y, task=base.task, groups=params.get("groups"), weight=params.get("sample_weight"))
-        terms = perturbation_config(
+        config = perturbation_config(
             candidates,
             data,
             levels=self.levels,
@@ -156,7 +156,7 @@ class PerturbedSearch(BaseSearchCV):  # type: ignore[misc]
             level=self.level,
             random_state=seed_of(self.random_state),
         )
-        found, best, model, seconds = self._run(self._plan(candidates, terms), terms.data)
+        found, best, model, seconds = self._run(self._plan(candidates, config), config.data)
         self._publish(found, best, grid)
         if self.refit:
             self.best_estimator_ = model
@@ -180,12 +180,12 @@ class PerturbedSearch(BaseSearchCV):  # type: ignore[misc]
         if not isinstance(self.refit, bool):
             raise InvalidInput(f"The 'refit' parameter must be True or False. Got {self.refit!r} instead.")
 
-    def _plan(self, candidates: Candidates, terms: PerturbationConfig) -> Plan[tuple[Perturbation, int, Any, float]]:
-        found = yield from perturb_plan(candidates, terms)
+    def _plan(self, candidates: Candidates, config: PerturbationConfig) -> Plan[tuple[Perturbation, int, Any, float]]:
+        found = yield from perturb_plan(candidates, config)
         best = candidates.names.index(self._chosen(found))
         if not self.refit:
             return found, best, None, float("nan")
-        rows = Rows.of(np.arange(terms.rows))
+        rows = Rows.of(np.arange(config.rows))
         (final,) = yield [FitTask(candidates.estimators[candidates.names[best]], rows, keep=Keep("best"))]
         if final.error is not None:
             text = f"The best candidate could not be fitted on all rows. {reasons([final.error])}"
@@ -219,20 +219,22 @@ class PerturbedSearch(BaseSearchCV):  # type: ignore[misc]
         self.perturbation_ = found
         self.best_index_ = best
         self.best_params_ = grid[best]
-        self.best_score_ = found.rated[found.names[best]].rate
+        self.best_score_ = found.by_name[found.names[best]].rate
         self.ties_ = [params for params, name in zip(grid, found.names, strict=True) if name in found.ties]
         self.cv_results_ = self._rates_as_scores(found, grid)
         self.scorer_, _ = self._get_scorers()
         self.multimetric_ = False
 
     def _rates_as_scores(self, found: Perturbation, grid: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        rated = [found.rated[name] for name in found.names]
-        out = [{"test_scores": {"score": each.rate}, "fit_time": each.fit_seconds, "score_time": 0.0} for each in rated]
+        by_name = [found.by_name[name] for name in found.names]
+        out = [
+            {"test_scores": {"score": each.rate}, "fit_time": each.fit_seconds, "score_time": 0.0} for each in by_name
+        ]
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "One or more of the test scores are non-finite")
             results: dict[str, Any] = self._format_results(list(grid), 1, out)
         del results["split0_test_score"]
-        results["std_test_score"] = np.array([each.rates.std() if each.known else np.nan for each in rated])
+        results["std_test_score"] = np.array([each.rates.std() if each.known else np.nan for each in by_name])
         return results
 
     @property

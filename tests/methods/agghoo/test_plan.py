@@ -21,15 +21,15 @@ X = np.arange(40.0).reshape(20, 2)
 DATA = Data(X, X[:, 0], task="regression")
 
 
-def terms(metric):
+def config(metric):
     candidates = [Candidate("ridge", {"alpha": alpha}, Ridge(alpha)) for alpha in (1.0, 2.0, 3.0)]
     return AgghooConfig(candidates, "regression", get_metric(metric, "regression"), "mean")
 
 
 def test_the_best_is_the_first_of_equals_and_never_one_that_failed():
-    assert terms("mse").best(np.array([np.nan, 2.0, 2.0])) == 1
-    assert terms("mse").best(np.array([3.0, 1.0, 2.0])) == 1
-    assert terms("r2").best(np.array([0.3, 0.1, 0.3])) == 0
+    assert config("mse").best(np.array([np.nan, 2.0, 2.0])) == 1
+    assert config("mse").best(np.array([3.0, 1.0, 2.0])) == 1
+    assert config("r2").best(np.array([0.3, 0.1, 0.3])) == 0
 
 
 def test_a_candidate_says_what_it_is():

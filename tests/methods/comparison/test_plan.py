@@ -122,8 +122,8 @@ def test_a_picture_goes_from_the_best_on_and_sets_off_what_is_told_apart():
     assert drawn == estimates[drawn].sort_values().index.tolist()
     assert drawn[-1] == "dummy"
     markers = [line.get_marker() for line in ax.lines if line.get_marker() in ("o", "D")]
-    told_apart = {pair.candidate: result.verdict_on(pair) == "worse" for pair in result.pairs}
-    assert markers == ["D" if told_apart[name] else "o" for name in drawn]
+    significantly_different = {pair.candidate: result.verdict_on(pair) == "worse" for pair in result.pairs}
+    assert markers == ["D" if significantly_different[name] else "o" for name in drawn]
     assert set(markers) == {"o", "D"}
 
 

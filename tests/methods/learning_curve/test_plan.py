@@ -267,7 +267,7 @@ def test_sizes_with_failed_fits_are_left_out_and_said() -> None:
 def test_a_deadline_leaves_what_was_measured() -> None:
     data = Data(*MANY, task="classification")
     sampled = sampled_table(data)
-    terms = learning_curve_config(
+    config = learning_curve_config(
         sampled,
         get_metric("error", "classification"),
         schedule=[100, 200, 400],
@@ -281,7 +281,7 @@ def test_a_deadline_leaves_what_was_measured() -> None:
         train=False,
         random_state=None,
     )
-    plan = learning_curve_plan("bayes", GaussianNB(), sampled, terms)
+    plan = learning_curve_plan("bayes", GaussianNB(), sampled, config)
     tasks = next(plan)
     assert len(tasks) == 9
     done = Engine().run(asked(tasks[:3]), data)

@@ -259,15 +259,15 @@ def test_features_of_other_rows():
 
 def test_what_not_to_memorise_would_be_is_read_off_the_predictions_where_there_is_no_formula():
     result = perturb(GaussianNB(), XI, yi, perturbation="feature", levels=[0.5], repeats=2, cv=None)
-    terms = terms_for(
+    config = terms_for(
         Candidates(GaussianNB(), yi), Data(XI, yi, task="classification"),
         levels=[0.5], repeats=2, perturbation="feature",
     )  # fmt: skip
     before = GaussianNB().fit(XI, yi)
     kept = []
     for repeat in range(2):
-        noisy = terms.noise.at(repeat, 0.5)
-        kept.append(np.mean(before.predict(terms.data.X[noisy.rows.index]) == noisy.truth))
+        noisy = config.noise.at(repeat, 0.5)
+        kept.append(np.mean(before.predict(config.data.X[noisy.rows.index]) == noisy.truth))
     ideal = np.mean([(result.training - value) / 0.5 for value in kept])
     assert result.table["ideal_rate"].iloc[0] == pytest.approx(ideal, rel=1e-12)
 
@@ -439,16 +439,16 @@ def answered(plan, data, count):
 
 def test_a_spent_budget_gives_what_the_finished_repeats_say():
     data, candidates = Data(XI, yi, task="classification"), Candidates(GaussianNB(), yi)
-    terms = terms_for(candidates, data, repeats=4, cv=5)
-    part = answered(perturb_plan(candidates, terms), data, 3 * 2 + 1)  # two repeats, and a bit of the third
+    config = terms_for(candidates, data, repeats=4, cv=5)
+    part = answered(perturb_plan(candidates, config), data, 3 * 2 + 1)  # two repeats, and a bit of the third
     whole = perturb(GaussianNB(), XI, yi, levels=[0.25, 0.5], repeats=2, cv=None)
     assert part.rates.tolist() == whole.rates.tolist()
     assert any("before 5 of the fits" in note for note in part.notes)
     assert part.errors is None
-    nothing = answered(perturb_plan(candidates, terms), data, 1)
+    nothing = answered(perturb_plan(candidates, config), data, 1)
     assert np.isnan(nothing.rate)
     assert "too few" in nothing.reasons
-    plan = perturb_plan(candidates, terms)
+    plan = perturb_plan(candidates, config)
     tasks = next(plan)
     with pytest.raises(BudgetSpent):
         plan.throw(BudgetSpent("late", [None] * len(tasks)))

@@ -74,8 +74,8 @@ def test_a_candidate_that_memorises_as_much_proves_nothing():
 
 def test_of_several_the_best_is_named():
     errors = folds(greedy=[0.3, 0.32], clean=[0.2, 0.21], better=[0.1, 0.12])
-    rated = {"greedy": GREEDY, "clean": CLEAN, "better": learner([0.80, 0.81, 0.79])}
-    words = diagnose(rated, errors, classes=2)["greedy"].words
+    by_name = {"greedy": GREEDY, "clean": CLEAN, "better": learner([0.80, 0.81, 0.79])}
+    words = diagnose(by_name, errors, classes=2)["greedy"].words
     assert "better, which follows 11%, is not worse on rows left out: error 0.11 against 0.31" in words
 
 

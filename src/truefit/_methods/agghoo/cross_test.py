@@ -92,53 +92,53 @@ class Fold:
     best_validation: float = float("nan")
 
 
-def cross_test_plan(terms: CrossTestConfig, data: Data) -> Plan[CrossTest]:
+def cross_test_plan(config: CrossTestConfig, data: Data) -> Plan[CrossTest]:
     """Fit every candidate on every inner training set, and ask it about the validation rows and the test rows."""
-    outcomes = yield list(_tasks(terms))
-    width, place = len(terms.agghoo.candidates), 0
+    outcomes = yield list(_tasks(config))
+    width, place = len(config.agghoo.candidates), 0
     folds: list[Fold] = []
     failures: list[Failure] = []
-    singles_start = width * sum(len(group) for group in terms.inner)
-    for a, (split, group) in enumerate(zip(terms.splits, terms.inner, strict=True)):
+    singles_start = width * sum(len(group) for group in config.inner)
+    for a, (split, group) in enumerate(zip(config.splits, config.inner, strict=True)):
         found = [outcomes[place + b * width : place + (b + 1) * width] for b in range(len(group))]
         place += width * len(group)
         failures += checked_failures(found)
         singles = None
-        if terms.baseline:
+        if config.baseline:
             singles = outcomes[singles_start + a * width : singles_start + (a + 1) * width]
             failures += checked_failures([singles])
-        folds.append(_fold(terms, data, split, group, found, singles))
-    return CrossTest(terms, data, folds, tuple(failures))
+        folds.append(_fold(config, data, split, group, found, singles))
+    return CrossTest(config, data, folds, tuple(failures))
 
 
-def _tasks(terms: CrossTestConfig) -> Iterator[FitTask]:
-    agghoo, metric = terms.agghoo, terms.metric
+def _tasks(config: CrossTestConfig) -> Iterator[FitTask]:
+    agghoo, metric = config.agghoo, config.metric
     said: Response = "predict_proba" if agghoo.aggregate == "soft" else "predict"
     judged, tested = [], []
     for candidate in agghoo.candidates:
         by = (*agghoo.metric.responses(candidate.estimator), *metric.responses(candidate.estimator))
         judged.append(tuple(dict.fromkeys(by)))
         tested.append(tuple(dict.fromkeys((said, *metric.responses(candidate.estimator)))))
-    for split, group in zip(terms.splits, terms.inner, strict=True):
+    for split, group in zip(config.splits, config.inner, strict=True):
         for inner in group:
             for candidate, on_validation, on_test in zip(agghoo.candidates, judged, tested, strict=True):
                 asks = [Ask(inner.test, each) for each in on_validation] + [Ask(split.test, each) for each in on_test]
                 yield FitTask(candidate.estimator, inner.train, tuple(asks))
-    if terms.baseline:
-        for split in terms.splits:
+    if config.baseline:
+        for split in config.splits:
             for candidate, asked in zip(agghoo.candidates, judged, strict=True):
                 yield FitTask(candidate.estimator, split.train, tuple(Ask(split.test, each) for each in asked))
 
 
 def _fold(
-    terms: CrossTestConfig,
+    config: CrossTestConfig,
     data: Data,
     split: Split,
     group: Sequence[Split],
     found: Sequence[Sequence[Outcome]],
     singles: Sequence[Outcome] | None,
 ) -> Fold:
-    agghoo, metric = terms.agghoo, terms.metric
+    agghoo, metric = config.agghoo, config.metric
     validation = np.array(
         [scores_of(line, agghoo.metric, data, inner) for line, inner in zip(found, group, strict=True)]
     )
@@ -203,16 +203,16 @@ class CrossTest(Result):
     title = "Cross-tested Agghoo"
 
     def __init__(
-        self, terms: CrossTestConfig, data: Data, folds: Sequence[Fold], failures: tuple[Failure, ...] = ()
+        self, config: CrossTestConfig, data: Data, folds: Sequence[Fold], failures: tuple[Failure, ...] = ()
     ) -> None:
-        self.metric = terms.metric.name
-        self.level = terms.level
+        self.metric = config.metric.name
+        self.level = config.level
         self.rows = data.n
-        self.candidates = [candidate.label for candidate in terms.agghoo.candidates]
-        self.aggregate = terms.agghoo.aggregate
-        self.design = terms.splits.description
-        self.triangle = terms.triangle
-        self.correction = terms.correction
+        self.candidates = [candidate.label for candidate in config.agghoo.candidates]
+        self.aggregate = config.agghoo.aggregate
+        self.design = config.splits.description
+        self.triangle = config.triangle
+        self.correction = config.correction
         self.failures = failures
         self.fold_risks = np.array([fold.risk for fold in folds])
         self.member_risks = [fold.member_risks for fold in folds]
@@ -220,18 +220,18 @@ class CrossTest(Result):
         self.refit_risks = np.array([fold.refit_risk for fold in folds])
         self.validation_risks = np.array([fold.best_validation for fold in folds])
         self.chosen = [[self.candidates[place] for place in fold.chosen] for fold in folds]
-        self.train_rows = terms.splits.mean_train_rows
-        self.validation_rows = float(np.mean([len(inner.test) for group in terms.inner for inner in group]))
-        self._sign = -1.0 if terms.metric.greater_is_better else 1.0
+        self.train_rows = config.splits.mean_train_rows
+        self.validation_rows = float(np.mean([len(inner.test) for group in config.inner for inner in group]))
+        self._sign = -1.0 if config.metric.greater_is_better else 1.0
         self._data = data.without_table()
-        self._splits = terms.splits
+        self._splits = config.splits
         self._outcomes = [fold.outcome for fold in folds]
-        design = Design("splits", terms.splits, "auto")
+        design = Design("splits", config.splits, "auto")
         evidence = Evidence(
-            self._outcomes, (), self._data, design, terms.metric, pooled_rates=False, scores=self.fold_risks.copy()
+            self._outcomes, (), self._data, design, config.metric, pooled_rates=False, scores=self.fold_risks.copy()
         )
         # Like the winner of a selection: one partition varies more than its losses show.
-        self._estimate = estimate(evidence, level=terms.level, factor=WINNER)
+        self._estimate = estimate(evidence, level=config.level, factor=WINNER)
         if failures:
             text = f"{len(failures)} fits failed, and their candidates were left out of the choice on those splits."
             warnings.warn(f"{text}\n\n{grouped_failures(failures)}", stacklevel=2)

@@ -149,12 +149,12 @@ class ValidationLoss:
         return -value if self._metric.greater_is_better else value
 
 
-def agghoo_plan(terms: AgghooConfig, data: Data, splits: Splits) -> Plan[Agghoo]:
+def agghoo_plan(config: AgghooConfig, data: Data, splits: Splits) -> Plan[Agghoo]:
     """Train every candidate on every split, choose on its validation rows, and return the chosen models.
 
     A model is held only while it is the best of its split, so that there are never many more than there are splits.
     """
-    candidates, metric = terms.candidates, terms.metric
+    candidates, metric = config.candidates, config.metric
     largest = _largest_of_runs(candidates)
     responses = [metric.responses(candidate.estimator) for candidate in candidates]
     tasks = []
@@ -171,7 +171,7 @@ def agghoo_plan(terms: AgghooConfig, data: Data, splits: Splits) -> Plan[Agghoo]
     found = [outcomes[start : start + width] for start in range(0, len(tasks), width)]
     scores = np.array([scores_of(line, metric, data, split) for line, split in zip(found, splits, strict=True)])
     failures = checked_failures(found)
-    chosen = [terms.best(line) for line in scores]
+    chosen = [config.best(line) for line in scores]
     members = [_member(candidates, line, place) for line, place in zip(found, chosen, strict=True)]
     lacking = [place for place, member in enumerate(members) if member is None]
     if lacking:

@@ -182,18 +182,18 @@ def estimate(evidence: Evidence, *, level: float, factor: float = ONE_PARTITION)
     if evidence.one_row_tests and design.interval == "auto":
         return _leave_one_out(evidence)
     if not by_rows:
-        by_ranks = is_auc(metric, evidence.data) and _told_by_ranks(evidence)
+        by_ranks = is_auc(metric, evidence.data) and _is_auc_by_rows(evidence)
         return _ranked(evidence, level, factor) if by_ranks else _corrected_t(evidence, level)
-    if not _told_by_rows(evidence):
+    if not _is_row_mean(evidence):
         return _corrected_t(evidence, level)
     return _pooled(evidence, level, factor)
 
 
-def _told_by_rows(evidence: Evidence) -> bool:
+def _is_row_mean(evidence: Evidence) -> bool:
     return evidence.splits.partition or len(evidence.splits) == 1
 
 
-def _told_by_ranks(evidence: Evidence) -> bool:
+def _is_auc_by_rows(evidence: Evidence) -> bool:
     return len(evidence.splits) == 1 or (evidence.splits.partition and evidence.data.n >= RANKED_ROWS)
 
 

@@ -20,7 +20,7 @@ from truefit._methods.assessment.estimate import ONE_PARTITION, REPEATED
 from truefit._methods.assessment.plan import assess_plan
 from truefit._methods.assessment.result import Assessment
 from truefit._methods.candidates import Candidates
-from truefit._methods.comparison.config import CompareConfig, told_by_rows
+from truefit._methods.comparison.config import CompareConfig, compared_by_rows
 from truefit._methods.result import Result
 from truefit._methods.splitting.designs import Design
 from truefit._metrics.metric import Metric
@@ -40,14 +40,14 @@ _FEW_DEGREES = 10
 
 
 def compare_plan(
-    candidates: Candidates, data: Data, design: Design, metric: Metric, terms: CompareConfig
+    candidates: Candidates, data: Data, design: Design, metric: Metric, config: CompareConfig
 ) -> Plan[Comparison]:
     """Assess all candidates on the same splits, and set them side by side."""
-    terms.check(candidates, data, design, metric)
-    assessment = yield from assess_plan(candidates, data, design, metric, level=terms.level)
+    config.check(candidates, data, design, metric)
+    assessment = yield from assess_plan(candidates, data, design, metric, level=config.level)
     chosen_apart = design.kind == "threeway"
-    by_rows = told_by_rows(data, design, metric)
-    return Comparison(assessment, metric, terms, by_rows=by_rows, chosen_apart=chosen_apart)
+    by_rows = compared_by_rows(data, design, metric)
+    return Comparison(assessment, metric, config, by_rows=by_rows, chosen_apart=chosen_apart)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +87,21 @@ class Comparison(Result):
     title = "Comparison"
 
     def __init__(
-        self, assessment: Assessment, metric: Metric, terms: CompareConfig, *, by_rows: bool, chosen_apart: bool = False
+        self,
+        assessment: Assessment,
+        metric: Metric,
+        config: CompareConfig,
+        *,
+        by_rows: bool,
+        chosen_apart: bool = False,
     ) -> None:
         self.assessment = assessment
         self.names = assessment.names
         self.metric = assessment.metric
-        self.level = terms.level
-        self.rope = terms.rope
+        self.level = config.level
+        self.rope = config.rope
         self.greater_is_better = metric.greater_is_better
-        self._terms = terms
+        self._terms = config
         self._row_metric = metric.row_loss is not None
         self._by_rows = by_rows
         self._chosen_apart = chosen_apart

@@ -43,7 +43,7 @@ class CompareConfig:
         if self.test not in get_args(TestChoice):
             offered = " or ".join(map(repr, get_args(TestChoice)))
             raise InvalidInput(f"The 'test' parameter must be {offered}. Got {self.test!r} instead.")
-        if self.test == "pooled" and not told_by_rows(data, design, metric):
+        if self.test == "pooled" and not compared_by_rows(data, design, metric):
             raise InvalidInput(
                 f"test='pooled' needs a metric that is a mean over independent rows, each tested once. Got "
                 f"{metric.name} by {design.splits.description}. Use test='corrected_t'."
@@ -73,7 +73,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
-def told_by_rows(data: Data, design: Design, metric: Metric) -> bool:
+def compared_by_rows(data: Data, design: Design, metric: Metric) -> bool:
     """Whether the losses of single rows can be set side by side: independent ones, each tested once per run."""
     once = design.splits.partition or len(design.splits) == 1
     return metric.row_loss is not None and data.groups is None and data.weight is None and once

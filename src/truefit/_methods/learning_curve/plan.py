@@ -158,7 +158,7 @@ class CurveRun:
     name: str
     estimator: Any
     sampled: SampledRows
-    terms: LearningCurveConfig
+    config: LearningCurveConfig
     points: list[SamplePoint] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     fits: int = 0
@@ -166,15 +166,15 @@ class CurveRun:
 
     def measure(self, sizes: Sequence[int]) -> Plan[bool]:
         """Measure at sizes; say whether time ran out."""
-        terms, data, sequence = self.terms, self.sampled.data, self.sampled.sequence
+        config, data, sequence = self.config, self.sampled.data, self.sampled.sequence
         responses = tuple(
-            dict.fromkeys((*default_responses(self.estimator, data.task), *terms.metric.responses(self.estimator)))
+            dict.fromkeys((*default_responses(self.estimator, data.task), *config.metric.responses(self.estimator)))
         )
         splits = {
-            size: sample_splits(data, sequence, size, k=terms.k, random_state=terms.random_state) for size in sizes
+            size: sample_splits(data, sequence, size, k=config.k, random_state=config.random_state) for size in sizes
         }
         tasks = (
-            task for size in sizes for task in sample_tasks(self.estimator, splits[size], responses, train=terms.train)
+            task for size in sizes for task in sample_tasks(self.estimator, splits[size], responses, train=config.train)
         )
         outcomes, late = Outcomes(), False
         for portion in portions(tasks):
@@ -209,8 +209,8 @@ class CurveRun:
                     self.sampled.sequence,
                     splits,
                     outcomes,
-                    self.terms.metric,
-                    train=self.terms.train,
+                    self.config.metric,
+                    train=self.config.train,
                 )
             )
 
@@ -223,18 +223,23 @@ class CurveRun:
         """Return what was measured, what follows from it, and the size that this is asked for."""
         if not self.points:
             raise FitError(f"All fits of {self.name} failed. {reasons(self.failures)}", self.failures)
-        terms = self.terms
+        config = self.config
         covariance = covariance_of(self.points, self._clusters)
         measured = MeasuredCurve.of(
             [point.size for point in self.points],
             [point.error for point in self.points],
             np.sqrt(np.diag(covariance)),
-            largest=float(terms.metric.bounds[1]),
+            largest=float(config.metric.bounds[1]),
         )
         measured = replace(measured, covariance=covariance)
         horizon = max(self._horizon(measured.last), measured.last)
         forecast = forecast_of(
-            measured, level=terms.level, mode=terms.mode, tolerance=terms.tolerance, horizon=horizon, single_runs=True
+            measured,
+            level=config.level,
+            mode=config.mode,
+            tolerance=config.tolerance,
+            horizon=horizon,
+            single_runs=True,
         )
         return measured, forecast, horizon
 
@@ -246,32 +251,32 @@ class CurveRun:
         return np.unique(data.groups[sequence], return_inverse=True)[1]
 
     def _horizon(self, last: float) -> float:
-        if self.terms.horizon is not None:
-            return self.terms.horizon
-        if self.terms.mode == "paper":
+        if self.config.horizon is not None:
+            return self.config.horizon
+        if self.config.mode == "paper":
             return LARGE
         total = self.sampled.total
         return float(total) if total is not None and total > last else MULTIPLES[-1] * last
 
     def verdict(self) -> Verdict:
         """Say whether to go on, and where."""
-        terms = self.terms
+        config = self.config
         measured, forecast, horizon = self.forecast()
         wanted = self._wanted(measured, forecast)
-        if not terms.schedule.goes_on:
+        if not config.schedule.goes_on:
             by_target = self._target(measured, forecast, horizon)
             if by_target is not None:
                 return by_target
             if forecast.stop.rule is not None:
                 return Verdict(forecast.stop.rule, forecast.stop.reason, None)
-        following = terms.schedule.after(self.last, wanted)
+        following = config.schedule.after(self.last, wanted)
         if following is None:
             rule, words = self._end()
             return Verdict(rule, f"{words} {forecast.stop.reason}", int(np.ceil(wanted)))
         expected = self.seconds + self.points[-1].seconds * following / self.last
-        if terms.budget.too_long(expected):
+        if config.budget.too_long(expected):
             words = (
-                f"The budget of {terms.budget.seconds:.3g} s in fits does not reach for {following:,} rows: "
+                f"The budget of {config.budget.seconds:.3g} s in fits does not reach for {following:,} rows: "
                 f"{self.seconds:.3g} s are spent, and it would be some {expected:.3g} s."
             )
             return Verdict("budget", f"{words} {forecast.stop.reason}", following)
@@ -292,7 +297,7 @@ class CurveRun:
         return wanted if enough is None else min(wanted, enough)
 
     def _target(self, measured: MeasuredCurve, forecast: Forecast, horizon: float) -> Verdict | None:
-        target, now = self.terms.target, measured.errors[-1]
+        target, now = self.config.target, measured.errors[-1]
         if target is None:
             return None
         if forecast.refused is None:
@@ -310,7 +315,7 @@ class CurveRun:
         return None
 
     def _end(self) -> tuple[Rule, str]:
-        total, budget = self.sampled.total, self.terms.budget
+        total, budget = self.sampled.total, self.config.budget
         if total is not None and self.last >= total:
             return "rows", f"All {total:,} rows are used."
         if self.last >= budget.most_rows:
@@ -332,36 +337,36 @@ _MORE = "More rows have to be read."
 
 
 def learning_curve_plan(
-    name: str, estimator: Any, sampled: SampledRows, terms: LearningCurveConfig
+    name: str, estimator: Any, sampled: SampledRows, config: LearningCurveConfig
 ) -> Plan[LearningCurve]:
     """Measure at one size after the other until a rule says that it is enough, or the rows that were read end."""
     if sampled.data.weight is not None:
         check_takes_weights(estimator)
-    course = CurveRun(name, estimator, sampled, terms)
-    wanted = terms.schedule.opening(PAPER_POINTS if terms.mode == "paper" else LEAST_POINTS)
+    curve_run = CurveRun(name, estimator, sampled, config)
+    wanted = config.schedule.opening(PAPER_POINTS if config.mode == "paper" else LEAST_POINTS)
     while True:
         sizes = [size for size in wanted if size <= sampled.data.n]
-        late = yield from course.measure(sizes)
+        late = yield from curve_run.measure(sizes)
         if late:
-            return _result(course, Verdict("time", "The time for the call is spent.", None))
+            return _result(curve_run, Verdict("time", "The time for the call is spent.", None))
         if len(sizes) < len(wanted):
-            return _result(course, Verdict(None, _MORE, wanted[len(sizes)]))
-        verdict = course.verdict()
+            return _result(curve_run, Verdict(None, _MORE, wanted[len(sizes)]))
+        verdict = curve_run.verdict()
         if verdict.rule is not None:
-            return _result(course, verdict)
+            return _result(curve_run, verdict)
         assert verdict.next_size is not None
         wanted = [verdict.next_size]
         if wanted[0] > sampled.data.n:
-            return _result(course, verdict)
+            return _result(curve_run, verdict)
 
 
-def _result(course: CurveRun, verdict: Verdict) -> LearningCurve:
+def _result(curve_run: CurveRun, verdict: Verdict) -> LearningCurve:
     """Return what there is."""
-    if course.failures and course.points:
+    if curve_run.failures and curve_run.points:
         warnings.warn(
-            f"{len(course.failures)} of {course.fits} fits failed; their sizes are left out.\n\n"
-            f"{grouped_failures(course.failures)}",
+            f"{len(curve_run.failures)} of {curve_run.fits} fits failed; their sizes are left out.\n\n"
+            f"{grouped_failures(curve_run.failures)}",
             stacklevel=2,
         )
-    measured, forecast, horizon = course.forecast()
-    return LearningCurve(course, measured, forecast, horizon, verdict)
+    measured, forecast, horizon = curve_run.forecast()
+    return LearningCurve(curve_run, measured, forecast, horizon, verdict)

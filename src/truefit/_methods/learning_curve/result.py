@@ -49,22 +49,22 @@ class LearningCurve(Extrapolation):
     title = "Learning curve"
 
     def __init__(
-        self, course: CurveRun, measured: MeasuredCurve, forecast: Forecast, horizon: float, verdict: Verdict
+        self, curve_run: CurveRun, measured: MeasuredCurve, forecast: Forecast, horizon: float, verdict: Verdict
     ) -> None:
-        terms, points = course.terms, course.points
-        super().__init__(measured, forecast, mode=terms.mode, horizon=horizon, metric=terms.metric.name)
-        self.name = course.name
-        self.k = terms.k
-        self.target = terms.target
+        config, points = curve_run.config, curve_run.points
+        super().__init__(measured, forecast, mode=config.mode, horizon=horizon, metric=config.metric.name)
+        self.name = curve_run.name
+        self.k = config.k
+        self.target = config.target
         self.rule = verdict.rule
         self.next_size = verdict.next_size
-        self.fits = course.fits
-        self.seconds = course.seconds
+        self.fits = curve_run.fits
+        self.seconds = curve_run.seconds
         self.train = (
-            np.array([point.train.mean() for point in points if point.train is not None]) if terms.train else None
+            np.array([point.train.mean() for point in points if point.train is not None]) if config.train else None
         )
         self.train_sd = (
-            np.array([point.train.std(ddof=1) for point in points if point.train is not None]) if terms.train else None
+            np.array([point.train.std(ddof=1) for point in points if point.train is not None]) if config.train else None
         )
         self._reason = verdict.reason
         self._seconds = [point.seconds for point in points]

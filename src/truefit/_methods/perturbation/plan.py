@@ -78,7 +78,7 @@ class RatePair:
     found: PairedDifference | None
     p_adjusted: float
 
-    def told_apart(self, level: float) -> bool:
+    def significantly_different(self, level: float) -> bool:
         """Whether the candidate's rate is lower than the leader's beyond chance."""
         return self.found is not None and self.p_adjusted <= 1 - level
 
@@ -154,38 +154,38 @@ _PORTION_BYTES = 64 << 20
 _SIGNS = 20
 
 
-def perturb_plan(candidates: Candidates, terms: PerturbationConfig) -> Plan[Perturbation]:
+def perturb_plan(candidates: Candidates, config: PerturbationConfig) -> Plan[Perturbation]:
     """Fit every candidate on the table with each noise, stage by stage; those that were told apart stay behind."""
-    noise = terms.noise
+    noise = config.noise
     if noise is None:
-        noise = yield from _near_boundary(candidates, terms)
-    measuring = _Measuring(candidates, terms, noise, AgreementTable(candidates.names, absolute=terms.mode == "paper"))
-    ledger, looks = measuring.ledger, len(terms.stages)
+        noise = yield from _near_boundary(candidates, config)
+    measuring = _Measuring(candidates, config, noise, AgreementTable(candidates.names, absolute=config.mode == "paper"))
+    agreements, looks = measuring.agreements, len(config.stages)
     contenders, apart, late = list(candidates.names), dict[str, tuple[NoiseGrid, RatePair]](), False
-    for grid in terms.stages:
+    for grid in config.stages:
         late = yield from measuring.at(grid, contenders)
-        contenders = [name for name in contenders if name not in ledger.failures]
-        if late or not contenders or grid is terms.stages[-1]:
+        contenders = [name for name in contenders if name not in agreements.failures]
+        if late or not contenders or grid is config.stages[-1]:
             break
-        for pair in ledger.compare(contenders, grid, looks):
-            if pair.told_apart(terms.level):
+        for pair in agreements.compare(contenders, grid, looks):
+            if pair.significantly_different(config.level):
                 apart[pair.candidate] = (grid, pair)
         contenders = [name for name in contenders if name not in apart]
     measuring.report_failures()
-    last = _common_grid(ledger, contenders, terms.stages)
-    final = [name for name in contenders if ledger.usable(name, last)]
-    pairs = ledger.compare(final, last, looks) if final else []
+    last = _common_grid(agreements, contenders, config.stages)
+    final = [name for name in contenders if agreements.usable(name, last)]
+    pairs = agreements.compare(final, last, looks) if final else []
     grids = {name: apart[name][0] if name in apart else last for name in candidates.names}
-    errors = None if late else (yield from _test_errors(candidates, terms))
+    errors = None if late else (yield from _test_errors(candidates, config))
     complexity = None
-    if terms.bounds and not late:
-        signs = random_signs(terms.data.X, _SIGNS, terms.random_state)
-        complexity = yield from rademacher_plan(candidates, terms.data, signs, level=terms.level, labelled=False)
+    if config.bounds and not late:
+        signs = random_signs(config.data.X, _SIGNS, config.random_state)
+        complexity = yield from rademacher_plan(candidates, config.data, signs, level=config.level, labelled=False)
     return Perturbation(
-        terms,
-        {name: measuring.rated(name, grids[name]) for name in candidates.names},
+        config,
+        {name: measuring.by_name(name, grids[name]) for name in candidates.names},
         pairs=[*pairs, *(pair for _, pair in apart.values())],
-        best=ledger.leader(final, last) if final else None,
+        best=agreements.leader(final, last) if final else None,
         errors=errors,
         complexity=complexity,
         varied=varied_parameter(candidates.estimators),
@@ -193,32 +193,32 @@ def perturb_plan(candidates: Candidates, terms: PerturbationConfig) -> Plan[Pert
     )
 
 
-def _near_boundary(candidates: Candidates, terms: PerturbationConfig) -> Plan[Noise]:
+def _near_boundary(candidates: Candidates, config: PerturbationConfig) -> Plan[Noise]:
     name, estimator = next(iter(candidates))
-    splits = terms.splits()
+    splits = config.splits()
     assert splits is not None
-    gaps = yield from boundary_plan(estimator, ranking_response(name, estimator), terms.data, splits)
-    return FlippedLabels(terms.data, gaps=gaps, random_state=terms.random_state)
+    gaps = yield from boundary_plan(estimator, ranking_response(name, estimator), config.data, splits)
+    return FlippedLabels(config.data, gaps=gaps, random_state=config.random_state)
 
 
-def _common_grid(ledger: AgreementTable, names: Sequence[str], stages: Sequence[NoiseGrid]) -> NoiseGrid:
+def _common_grid(agreements: AgreementTable, names: Sequence[str], stages: Sequence[NoiseGrid]) -> NoiseGrid:
     """Return the last stage at which all that are still in the race can be rated, or any of them."""
     for enough in (all, any):
         for grid in reversed(stages):
-            if names and enough(ledger.usable(name, grid) for name in names):
+            if names and enough(agreements.usable(name, grid) for name in names):
                 return grid
     return stages[-1]
 
 
-def _test_errors(candidates: Candidates, terms: PerturbationConfig) -> Plan[FoldErrors | None]:
+def _test_errors(candidates: Candidates, config: PerturbationConfig) -> Plan[FoldErrors | None]:
     """Cross-validate the candidates on the folds that other methods share."""
-    splits = terms.splits()
+    splits = config.splits()
     if splits is None:
         return None
-    metric = get_metric(None, terms.data.task)
+    metric = get_metric(None, config.data.task)
     try:
         found = yield from assess_plan(
-            candidates, terms.data, Design("splits", splits, "auto"), metric, level=terms.level
+            candidates, config.data, Design("splits", splits, "auto"), metric, level=config.level
         )
     except BudgetSpent:
         return None
@@ -230,28 +230,30 @@ def _test_errors(candidates: Candidates, terms: PerturbationConfig) -> Plan[Fold
 class _Measuring:
     """Asks for fits on the disturbed table, and writes down how far they agree with what they were trained on."""
 
-    def __init__(self, candidates: Candidates, terms: PerturbationConfig, noise: Noise, ledger: AgreementTable) -> None:
+    def __init__(
+        self, candidates: Candidates, config: PerturbationConfig, noise: Noise, agreements: AgreementTable
+    ) -> None:
         self.candidates = candidates
-        self.terms = terms
+        self.config = config
         self.noise = noise
-        self.ledger = ledger
+        self.agreements = agreements
         #: With random numbers of its own a learner draws them anew in each repeat; without, one fit serves them all.
         self._random = {name: bool(open_seeds(estimator)) for name, estimator in candidates}
         #: Fits on the undisturbed table, where only their predictions can tell what not to memorise would be.
         self._undisturbed: dict[tuple[str, int], Outcome] = {}
         self._by_predictions = noise.ideal(1.0) is None
-        self._all = Rows.all(terms.data.n)
+        self._all = Rows.all(config.data.n)
 
     def at(self, grid: NoiseGrid, names: Sequence[str]) -> Plan[bool]:
         """Measure the cells of a grid that are not known yet; say whether time ran out."""
         cells = [
             cell
             for cell in ((repeat, level) for repeat in range(grid.repeats) for level in grid.levels)
-            if any(cell not in self.ledger.values[name] for name in names)
+            if any(cell not in self.agreements.values[name] for name in names)
         ]
         for portion in self._portions(cells):
             disturbed = {cell: self.noise.at(*cell) for cell in portion}
-            seats = [(cell, name) for cell in portion for name in names if cell not in self.ledger.values[name]]
+            seats = [(cell, name) for cell in portion for name in names if cell not in self.agreements.values[name]]
             late = False
             try:
                 outcomes: Sequence[Outcome | None] = yield [
@@ -259,7 +261,7 @@ class _Measuring:
                 ]
             except BudgetSpent as spent:
                 outcomes, late = spent.outcomes, True
-                if not any(self.ledger.values.values()) and all(outcome is None for outcome in outcomes):
+                if not any(self.agreements.values.values()) and all(outcome is None for outcome in outcomes):
                     raise
             for (cell, name), outcome in zip(seats, outcomes, strict=True):
                 self._take(name, cell, disturbed[cell], outcome)
@@ -268,7 +270,7 @@ class _Measuring:
         return False
 
     def _portions(self, cells: Sequence[Cell]) -> Iterator[Sequence[Cell]]:
-        step = max(1, _PORTION_BYTES // max(self.terms.data.y.nbytes, 1))
+        step = max(1, _PORTION_BYTES // max(self.config.data.y.nbytes, 1))
         for start in range(0, len(cells), step):
             yield cells[start : start + step]
 
@@ -279,16 +281,16 @@ class _Measuring:
         return FitTask(self.candidates.estimators[name], disturbed.rows, (Ask(asked),), y=disturbed.y, repeat=numbers)
 
     def _take(self, name: str, cell: Cell, disturbed: NoisyData, outcome: Outcome | None) -> None:
-        ledger, data = self.ledger, self.terms.data
-        ledger.note(cell, disturbed)
-        ledger.asked[name] += 1
+        agreements, data = self.agreements, self.config.data
+        agreements.note(cell, disturbed)
+        agreements.asked[name] += 1
         if outcome is None:
             return
         if outcome.error is not None:
-            ledger.failures[name].append(outcome.error)
+            agreements.failures[name].append(outcome.error)
             return
-        ledger.values[name][cell] = disturbed.agreement(_predicted(outcome, data, disturbed.rows))
-        ledger.seconds[name] += outcome.fit_seconds
+        agreements.values[name][cell] = disturbed.agreement(_predicted(outcome, data, disturbed.rows))
+        agreements.seconds[name] += outcome.fit_seconds
         if not self._by_predictions:
             return
         repeat, level = cell
@@ -296,38 +298,39 @@ class _Measuring:
             self._undisturbed[name, repeat] = outcome
         before = self._undisturbed.get((name, repeat))
         if before is not None:
-            ledger.ideals[name][cell] = disturbed.agreement(_predicted(before, data, disturbed.rows))
+            agreements.ideals[name][cell] = disturbed.agreement(_predicted(before, data, disturbed.rows))
 
     def report_failures(self) -> None:
         """Say which fits failed; all of them is an error."""
-        failures = [failure for each in self.ledger.failures.values() for failure in each]
-        total = sum(self.ledger.asked.values())
+        failures = [failure for each in self.agreements.failures.values() for failure in each]
+        total = sum(self.agreements.asked.values())
         if not failures:
             return
         if len(failures) == total:
             raise FitError(f"All {total} fits failed. {reasons(failures)}", failures)
         warnings.warn(f"{len(failures)} of {total} fits failed.\n\n{grouped_failures(failures)}", stacklevel=2)
 
-    def rated(self, name: str, grid: NoiseGrid) -> NoiseResponse:
+    def by_name(self, name: str, grid: NoiseGrid) -> NoiseResponse:
         """Return what was found for a candidate on a grid."""
-        ledger = self.ledger
-        done = ledger.finished(name, grid) if ledger.usable(name, grid) else np.empty(0, dtype=np.intp)
+        agreements = self.agreements
+        done = agreements.finished(name, grid) if agreements.usable(name, grid) else np.empty(0, dtype=np.intp)
         shares, values, dummies = (
-            ledger.table(entries, grid)[done] for entries in (ledger.shares, ledger.values[name], ledger.dummies)
+            agreements.table(entries, grid)[done]
+            for entries in (agreements.shares, agreements.values[name], agreements.dummies)
         )
         ideal = float("nan")
         if len(done):
             told = self.noise.ideal(float(values[:, 0].mean()))
             if told is None:
-                told = float(decrease_rates(shares, ledger.table(ledger.ideals[name], grid)[done]).mean())
+                told = float(decrease_rates(shares, agreements.table(agreements.ideals[name], grid)[done]).mean())
             ideal = told
-        failed = len(ledger.failures.get(name, ()))
+        failed = len(agreements.failures.get(name, ()))
         return NoiseResponse(
-            grid.levels, shares, values, dummies, ideal, self.terms.level,
-            absolute=ledger.absolute,
+            grid.levels, shares, values, dummies, ideal, self.config.level,
+            absolute=agreements.absolute,
             failed=failed,
-            missing=ledger.asked[name] - failed - len(ledger.values[name]),
-            fit_seconds=ledger.seconds[name],
+            missing=agreements.asked[name] - failed - len(agreements.values[name]),
+            fit_seconds=agreements.seconds[name],
         )  # fmt: skip
 
 

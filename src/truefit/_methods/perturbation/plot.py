@@ -36,9 +36,9 @@ def draw(result: Perturbation, kind: str | None, *, ax: Axes | None) -> Axes:
 
 def _agreement(result: Perturbation, ax: Axes | None) -> Axes:
     """Agreement against the share of noise, at the levels that all candidates have."""
-    known = [each for each in result.rated.values() if each.known]
+    known = [each for each in result.by_name.values() if each.known]
     levels = [level for level in result.levels if all(level in each.levels for each in known)]
-    series: dict[str, Series] = {name: _band(each, levels) for name, each in result.rated.items()}
+    series: dict[str, Series] = {name: _band(each, levels) for name, each in result.by_name.items()}
     if result.single and known:
         (each,) = known
         series["without memorising"] = ([each.training - each.ideal * level for level in levels], None, None)
@@ -72,7 +72,7 @@ def _places(result: Perturbation) -> tuple[str, list[Any]]:
 
 
 def _found(result: Perturbation) -> tuple[list[float], list[float], list[float]]:
-    each = [result.rated[name] for name in result.names]
+    each = [result.by_name[name] for name in result.names]
     ends = [one.interval or (_NAN, _NAN) for one in each]
     return [one.rate for one in each], [low for low, _ in ends], [high for _, high in ends]
 
@@ -102,7 +102,7 @@ def _errors(result: Perturbation, ax: Axes | None) -> Axes:
     return rate_and_errors(
         places,
         _found(result),
-        train=None if regression else [1 - result.rated[name].training for name in result.names],
+        train=None if regression else [1 - result.by_name[name].training for name in result.names],
         test=(value, low, high),
         xlabel=label,
         metric=errors.metric,

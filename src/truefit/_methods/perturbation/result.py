@@ -45,7 +45,7 @@ class Perturbation(Result):
     ----------
     best : str or None
         Name of the estimator with the largest rate.
-    rated : dict of NoiseResponse
+    by_name : dict of NoiseResponse
         All that was measured, by name.
     errors : FoldErrors or None
         Errors of the estimators on the same folds.
@@ -62,8 +62,8 @@ class Perturbation(Result):
 
     def __init__(
         self,
-        terms: PerturbationConfig,
-        rated: Mapping[str, NoiseResponse],
+        config: PerturbationConfig,
+        by_name: Mapping[str, NoiseResponse],
         *,
         pairs: Sequence[RatePair],
         best: str | None,
@@ -72,33 +72,33 @@ class Perturbation(Result):
         varied: tuple[str, list[Any]] | None,
         single: bool,
     ) -> None:
-        self.names = list(rated)
-        self.rows = terms.rows
-        self.task = terms.data.task
-        self.perturbation = terms.kind
-        self.mode = terms.mode
-        self.level = terms.level
-        self.levels = terms.stages[-1].levels
-        self.repeats = terms.stages[-1].repeats
-        self.adaptive = len(terms.stages) > 1
+        self.names = list(by_name)
+        self.rows = config.rows
+        self.task = config.data.task
+        self.perturbation = config.kind
+        self.mode = config.mode
+        self.level = config.level
+        self.levels = config.stages[-1].levels
+        self.repeats = config.stages[-1].repeats
+        self.adaptive = len(config.stages) > 1
         self.best = best
         self.errors = errors
         self.parameter = varied
-        self.rated = dict(rated)
+        self.by_name = dict(by_name)
         self._pairs = list(pairs)
         self.single = single
-        self._classes = None if terms.data.classes is None else len(terms.data.classes)
+        self._classes = None if config.data.classes is None else len(config.data.classes)
         self._complexity: dict[str, float] | None = None
         if complexity is not None:
             self._complexity = {self.names[0]: complexity.value} if single else complexity.value
-        learnable = terms.kind in ("boundary", "feature")
-        self._diagnoses = diagnose(self.rated, errors, classes=self._classes, learnable=learnable)
+        learnable = config.kind in ("boundary", "feature")
+        self._diagnoses = diagnose(self.by_name, errors, classes=self._classes, learnable=learnable)
 
     def _one_or_all(self, by_name: dict[str, Any]) -> Any:
         return by_name[self.names[0]] if self.single else by_name
 
     def _each(self, name: str) -> Any:
-        return self._one_or_all({each: getattr(self.rated[each], name) for each in self.names})
+        return self._one_or_all({each: getattr(self.by_name[each], name) for each in self.names})
 
     @property
     def rate(self) -> Any:
@@ -160,7 +160,11 @@ class Perturbation(Result):
 
         With a single repeat nothing can be told apart by chance or otherwise, and only the largest is named.
         """
-        alike = {pair.candidate for pair in self._pairs if pair.found is not None and not pair.told_apart(self.level)}
+        alike = {
+            pair.candidate
+            for pair in self._pairs
+            if pair.found is not None and not pair.significantly_different(self.level)
+        }
         return [name for name in self.names if name == self.best or name in alike]
 
     @property
@@ -171,7 +175,7 @@ class Perturbation(Result):
     def _risk(self, name: str) -> float | None:
         if self._classes is None or self.perturbation == "feature":
             return None
-        return srm_risk(self.rated[name].rate, self.rows, _DELTA)
+        return srm_risk(self.by_name[name].rate, self.rows, _DELTA)
 
     @property
     def srm_bound(self) -> Any:
@@ -181,7 +185,7 @@ class Perturbation(Result):
     def _bound(self, name: str) -> float | None:
         if self._complexity is None:
             return None
-        return 1 - self.rated[name].training + self._complexity[name] + rademacher_slack(self.rows, _DELTA)
+        return 1 - self.by_name[name].training + self._complexity[name] + rademacher_slack(self.rows, _DELTA)
 
     @cached_property
     def differences(self) -> pd.DataFrame:
@@ -207,7 +211,7 @@ class Perturbation(Result):
         return pd.DataFrame([{"estimator": name, **self._line(name)} for name in self.names]).set_index("estimator")
 
     def _line(self, name: str) -> dict[str, Any]:
-        each = self.rated[name]
+        each = self.by_name[name]
         low, high = each.interval or (_NAN, _NAN)
         memory_low, memory_high = each.memorisation_interval or (_NAN, _NAN)
         line: dict[str, Any] = {"estimate": each.rate, "low": low, "high": high, "skill": each.skill}
@@ -234,7 +238,7 @@ class Perturbation(Result):
 
         frames = []
         for name in self.names:
-            each = self.rated[name]
+            each = self.by_name[name]
             repeat, level = np.indices(each.values.shape).reshape(2, -1)
             frames.append(
                 pd.DataFrame(
@@ -268,7 +272,7 @@ class Perturbation(Result):
         return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
 
     def _text(self, name: str) -> str:
-        each = self.rated[name]
+        each = self.by_name[name]
         if not each.known:
             return "rate not known"
         ends = "no interval: one repeat"
@@ -292,7 +296,7 @@ class Perturbation(Result):
     @property
     def notes(self) -> list[str]:
         """What a reader should know about these numbers."""
-        known = [each for each in self.rated.values() if each.known]
+        known = [each for each in self.by_name.values() if each.known]
         notes = []
         if self.repeats > 1:
             notes.append("intervals are over repeats of the noise; the rows themselves are taken as they are.")
@@ -312,7 +316,7 @@ class Perturbation(Result):
                 f"memorisation is not defined where the rate of a learner that does not follow noise is below "
                 f"{NEAR_CHANCE:g}: near chance there is nothing to lose."
             )
-        missing = sum(each.missing for each in self.rated.values())
+        missing = sum(each.missing for each in self.by_name.values())
         if missing:
             notes.append(f"the time budget was spent before {missing} of the fits were run.")
         if any(each.flag == "no flag" for each in self._diagnoses.values()):
@@ -351,9 +355,9 @@ class Perturbation(Result):
                     "name": name,
                     **{key: _plain(value) for key, value in self._line(name).items()},
                     "reason": self._diagnoses[name].words,
-                    "rates": self.rated[name].rates.tolist(),
-                    "noise_levels": list(self.rated[name].levels),
-                    "values": self.rated[name].values.tolist(),
+                    "rates": self.by_name[name].rates.tolist(),
+                    "noise_levels": list(self.by_name[name].levels),
+                    "values": self.by_name[name].values.tolist(),
                 }
                 for name in self.names
             ],

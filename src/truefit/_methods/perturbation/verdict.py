@@ -170,13 +170,13 @@ class Diagnosis:
 
 
 def diagnose(
-    rated: Mapping[str, NoiseResponse], errors: FoldErrors | None, *, classes: int | None, learnable: bool = False
+    by_name: Mapping[str, NoiseResponse], errors: FoldErrors | None, *, classes: int | None, learnable: bool = False
 ) -> dict[str, Diagnosis]:
     """Say of each learner whether it memorises, overfits or underfits.
 
     Parameters
     ----------
-    rated : dict of NoiseResponse
+    by_name : dict of NoiseResponse
     errors : FoldErrors or None
         None where no cross-validation was made: nothing is called overfitted then.
     classes : int or None
@@ -185,13 +185,13 @@ def diagnose(
         Whether the noise is partly a concept of its own, so that following some of it is no memorising.
     """
     most = MEMORISES_LEARNABLE if learnable else MEMORISES
-    return {name: _diagnosis(name, rated, errors, classes, most) for name in rated}
+    return {name: _diagnosis(name, by_name, errors, classes, most) for name in by_name}
 
 
 def _diagnosis(
-    name: str, rated: Mapping[str, NoiseResponse], errors: FoldErrors | None, classes: int | None, most: float
+    name: str, by_name: Mapping[str, NoiseResponse], errors: FoldErrors | None, classes: int | None, most: float
 ) -> Diagnosis:
-    found = rated[name]
+    found = by_name[name]
     if not found.known:
         why = f"{found.failed} of its fits failed" if found.failed else "too few of its fits were run"
         return Diagnosis("no flag", f"not known: {why}.")
@@ -199,9 +199,9 @@ def _diagnosis(
     ends = found.memorisation_ends
     if ends is not None and ends[0] > most:
         words = f"it follows {_share(found)} of the noise, more than {most:.0%}"
-        better = _less_memorising(name, rated, errors)
+        better = _less_memorising(name, by_name, errors)
         if better is None:
-            return Diagnosis("memorises", f"{words}.{_why_not_overfitted(name, rated, errors)}")
+            return Diagnosis("memorises", f"{words}.{_why_not_overfitted(name, by_name, errors)}")
         return Diagnosis("overfitted", f"{words}, and {better}.")
     above = found.training - found.dummy_training
     base = f"that of the largest class ({found.dummy_training:.3f})" if classes is not None else "0"
@@ -236,13 +236,13 @@ def _share(found: NoiseResponse) -> str:
     return f"{found.memorisation:.0%} ({found.level:.0%} interval {interval[0]:.0%} to {interval[1]:.0%})"
 
 
-def _less_memorising(name: str, rated: Mapping[str, NoiseResponse], errors: FoldErrors | None) -> str | None:
+def _less_memorising(name: str, by_name: Mapping[str, NoiseResponse], errors: FoldErrors | None) -> str | None:
     """Return in words the candidate that memorises less and is not worse, if there is one."""
-    own = rated[name].memorisation_ends
+    own = by_name[name].memorisation_ends
     if errors is None or own is None:
         return None
     found: dict[str, PairedDifference] = {}
-    for other, each in rated.items():
+    for other, each in by_name.items():
         ends = each.memorisation_ends
         if other == name or ends is None or ends[1] >= own[0]:
             continue
@@ -253,7 +253,7 @@ def _less_memorising(name: str, rated: Mapping[str, NoiseResponse], errors: Fold
     if not found:
         return None
     best = min(found, key=lambda other: found[other].mean)
-    memorisation = rated[best].memorisation
+    memorisation = by_name[best].memorisation
     assert memorisation is not None
     mine, its = errors.estimates[name][0], errors.estimates[best][0]
     return (
@@ -263,8 +263,8 @@ def _less_memorising(name: str, rated: Mapping[str, NoiseResponse], errors: Fold
     )
 
 
-def _why_not_overfitted(name: str, rated: Mapping[str, NoiseResponse], errors: FoldErrors | None) -> str:
-    if len(rated) < 2:
+def _why_not_overfitted(name: str, by_name: Mapping[str, NoiseResponse], errors: FoldErrors | None) -> str:
+    if len(by_name) < 2:
         return " Whether that harms it is told by a candidate that memorises less; give one."
     if errors is None:
         return " Whether that harms it is told by cross-validation, which was not made."

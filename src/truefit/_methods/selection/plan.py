@@ -112,33 +112,33 @@ def search_plan(
     at those rows, may win there and is then fitted on that outer training set; who leads in the search may be dropped
     there. No decision of one race is seen by another: they only share fits.
     """
-    heats = _heats(data, splits, inner, len(estimators), race, metric)
-    entrants = _Entrants(estimators, responses, judge, data, {} if race is None else _tested(data, heats))
+    races = _races(data, splits, inner, len(estimators), race, metric)
+    raced = _RacedCandidates(estimators, responses, judge, data, {} if race is None else _tested(data, races))
     without_nesting = None
-    while not all(heat.finished for heat in heats):
+    while not all(race_run.finished for race_run in races):
         try:
-            outcomes = yield entrants.tasks(heats)
+            outcomes = yield raced.tasks(races)
         except FitError as error:
-            if any(heat.on_rungs for heat in heats):  # what fails on few rows may do with more
-                for heat in heats:
-                    heat.skip_rung()
-            elif len(heats) > 1:
+            if any(race_run.on_rungs for race_run in races):  # what fails on few rows may do with more
+                for race_run in races:
+                    race_run.skip_rung()
+            elif len(races) > 1:
                 # The assessment is an extra: where only its smaller training sets fail, the search itself goes on.
-                heats, without_nesting = heats[:1], str(error)
+                races, without_nesting = races[:1], str(error)
             else:
                 raise
             continue
-        entrants.hand_out(heats, outcomes)
-    main = heats[0]
-    failures = _failures_short_of_all(heats)
-    names = list(dict.fromkeys(name for heat in heats for name in heat.names))
+        raced.hand_out(races, outcomes)
+    main = races[0]
+    failures = _failures_short_of_all(races)
+    names = list(dict.fromkeys(name for race_run in races for name in race_run.names))
     best = choose(main.table(names))
     nested = None
-    if len(heats) > 1:
-        chosen = [choose(heat.table(names)) for heat in heats[1:]]
+    if len(races) > 1:
+        chosen = [choose(race_run.table(names)) for race_run in races[1:]]
         try:
-            outer = yield from entrants.fitted(main, chosen)
-            nested = _nested(chosen, outer, splits, judge, heats[1:], names)
+            outer = yield from raced.fitted(main, chosen)
+            nested = _nested(chosen, outer, splits, judge, races[1:], names)
         except FitError as error:
             without_nesting = str(error)
     model, refit_seconds = None, float("nan")
@@ -151,7 +151,7 @@ def search_plan(
     return Search(
         scores=main.table(names),
         fit_seconds=main.fit_seconds(),
-        outcomes=[[each for heat in heats for each in heat.outcomes(i)] for i in range(len(estimators))],
+        outcomes=[[each for race_run in races for each in race_run.outcomes(i)] for i in range(len(estimators))],
         best=best,
         nested=nested,
         failures=failures,
@@ -162,7 +162,7 @@ def search_plan(
     )
 
 
-def _heats(
+def _races(
     data: Data,
     splits: Splits,
     inner: Sequence[Sequence[Split]] | None,
@@ -183,11 +183,11 @@ def _heats(
     ]
 
 
-def _tested(data: Data, heats: Sequence[RaceRun]) -> dict[tuple[int, int], list[Rows]]:
+def _tested(data: Data, races: Sequence[RaceRun]) -> dict[tuple[int, int], list[Rows]]:
     """For each training set the rows that any of the races judges its fits on."""
     found: dict[tuple[int, int], list[Rows]] = {}
-    for heat in heats:
-        for split in heat.splits:
+    for race_run in races:
+        for split in race_run.splits:
             rows = found.setdefault(data.digest(split.train), [])
             if split.test not in rows:
                 rows.append(split.test)
@@ -195,7 +195,7 @@ def _tested(data: Data, heats: Sequence[RaceRun]) -> dict[tuple[int, int], list[
 
 
 @dataclass(frozen=True, slots=True)
-class _Entrants:
+class _RacedCandidates:
     """The candidates with what they are asked for, and who judges the answers.
 
     ``tested`` are the rows to ask a fit about, by its training rows, where those of its own split are not all: one race
@@ -213,34 +213,34 @@ class _Entrants:
         asks = tuple(Ask(rows, response) for rows in tested for response in self.responses[candidate])
         return FitTask(self.estimators[candidate], split.train, asks)
 
-    def tasks(self, heats: Sequence[RaceRun]) -> list[FitTask]:
-        return [self.task(candidate, split) for heat in heats for candidate, split in heat.wanted()]
+    def tasks(self, races: Sequence[RaceRun]) -> list[FitTask]:
+        return [self.task(candidate, split) for race_run in races for candidate, split in race_run.wanted()]
 
-    def hand_out(self, heats: Sequence[RaceRun], outcomes: Sequence[Outcome]) -> None:
+    def hand_out(self, races: Sequence[RaceRun], outcomes: Sequence[Outcome]) -> None:
         start = 0
-        for heat in heats:
-            wanted = heat.wanted()
+        for race_run in races:
+            wanted = race_run.wanted()
             own = outcomes[start : start + len(wanted)]
             start += len(wanted)
             scores = [
                 None if outcome.error is not None else self.judge(outcome, split.test)
                 for outcome, (_, split) in zip(own, wanted, strict=True)
             ]
-            heat.take(own, scores)
+            race_run.take(own, scores)
 
-    def fitted(self, heat: RaceRun, chosen: Sequence[int]) -> Plan[list[Outcome]]:
+    def fitted(self, race_run: RaceRun, chosen: Sequence[int]) -> Plan[list[Outcome]]:
         """One candidate's outcome on each split of a heat; who was dropped there before is fitted now."""
-        found = [heat.outcomes(each)[place] for place, each in enumerate(chosen)]
+        found = [race_run.outcomes(each)[place] for place, each in enumerate(chosen)]
         lacking = [place for place, outcome in enumerate(found) if outcome is NOT_FITTED]
         if lacking:
-            outcomes = yield [self.task(chosen[place], heat.splits[place]) for place in lacking]
+            outcomes = yield [self.task(chosen[place], race_run.splits[place]) for place in lacking]
             for place, outcome in zip(lacking, outcomes, strict=True):
                 found[place] = outcome
         return found
 
 
-def _failures_short_of_all(heats: Sequence[RaceRun]) -> tuple[Failure, ...]:
-    fitted = [outcome for heat in heats for outcome in heat.fitted()]
+def _failures_short_of_all(races: Sequence[RaceRun]) -> tuple[Failure, ...]:
+    fitted = [outcome for race_run in races for outcome in race_run.fitted()]
     failures = tuple(outcome.error for outcome in fitted if outcome.error is not None)
     if failures and len(failures) == len(fitted):
         raise FitError(f"All the {len(failures)} fits failed. {reasons(failures)}", failures)
@@ -252,7 +252,7 @@ def _nested(
     outer: list[Outcome],
     splits: Splits,
     judge: Judge,
-    heats: Sequence[RaceRun],
+    races: Sequence[RaceRun],
     names: Sequence[str],
 ) -> Nested:
     scores: dict[str, list[float]] = {}
@@ -262,11 +262,11 @@ def _nested(
             scores.setdefault(name, []).append(value)
     complete = {name: np.array(values) for name, values in scores.items() if len(values) == len(splits)}
     triangle = has_triangle(splits)
-    return Nested(chosen, complete, outer, triangle, _fewer(chosen, splits, heats, names) if triangle else {})
+    return Nested(chosen, complete, outer, triangle, _fewer(chosen, splits, races, names) if triangle else {})
 
 
-def _fewer(chosen: list[int], splits: Splits, heats: Sequence[RaceRun], names: Sequence[str]) -> dict[str, Scores]:
-    tables = [heat.table(names) for heat in heats]
+def _fewer(chosen: list[int], splits: Splits, races: Sequence[RaceRun], names: Sequence[str]) -> dict[str, Scores]:
+    tables = [race_run.table(names) for race_run in races]
     sides = seen_from_the_other(splits)
     found = {}
     for name in names:

@@ -94,7 +94,7 @@ class RaceRun:
         Which splits, by their places, are fitted in each round.
     candidates : int
         How many start.
-    umpire : RaceStandings, optional
+    standings : RaceStandings, optional
         Who says how far behind is too far; without one nobody is dropped.
 
     Attributes
@@ -107,15 +107,15 @@ class RaceRun:
     """
 
     def __init__(
-        self, splits: Sequence[Split], rounds: Rounds, candidates: int, umpire: RaceStandings | None = None
+        self, splits: Sequence[Split], rounds: Rounds, candidates: int, standings: RaceStandings | None = None
     ) -> None:
         self.running = list(range(candidates))
         self.dropped: list[DroppedCandidate] = []
         self._folds = len(splits)
         self._first = next(place for places in rounds for place in places)
-        rungs = [] if umpire is None else umpire.rungs(splits[self._first])
+        rungs = [] if standings is None else standings.rungs(splits[self._first])
         self.splits = [*splits, *rungs]
-        self._umpire = umpire
+        self._umpire = standings
         self._turns = [*([self._folds + rung] for rung in range(len(rungs))), *rounds]
         self._turn = 0
         self._seen: list[int] = []
@@ -138,9 +138,9 @@ class RaceRun:
 
     def wanted(self) -> list[tuple[int, Split]]:
         """Candidates and splits that are to be fitted in the next round."""
-        return [(candidate, self.splits[place]) for candidate, place in self._seats()]
+        return [(candidate, self.splits[place]) for candidate, place in self._tasks_of()]
 
-    def _seats(self) -> list[tuple[int, int]]:
+    def _tasks_of(self) -> list[tuple[int, int]]:
         places = [] if self.finished else self._turns[self._turn]
         return [(candidate, place) for candidate in self.running for place in places]
 
@@ -148,7 +148,7 @@ class RaceRun:
         """Take what was wanted, with scores by name, None for a fit that failed; drop who is too far behind."""
         if self.finished:
             return
-        for (candidate, place), outcome, scored in zip(self._seats(), outcomes, scores, strict=True):
+        for (candidate, place), outcome, scored in zip(self._tasks_of(), outcomes, scores, strict=True):
             self._outcomes[candidate][place] = outcome
             for name, value in (scored or {}).items():
                 self._all_scores(name)[candidate, place] = value
@@ -192,35 +192,35 @@ class RaceRun:
         lines = [self.outcomes(candidate) for candidate in range(len(self._outcomes))]
         return np.array([[np.nan if each is NOT_FITTED else each.fit_seconds for each in line] for line in lines])
 
-    def _drop_by_folds(self, umpire: RaceStandings) -> None:
-        scores = self._all_scores(umpire.metric.name)[:, self._seen]
-        leader = self._leader(scores.mean(axis=1), umpire)
+    def _drop_by_folds(self, standings: RaceStandings) -> None:
+        scores = self._all_scores(standings.metric.name)[:, self._seen]
+        leader = self._leader(scores.mean(axis=1), standings)
         if leader is None:
             return  # all go on, and the search says in the end what failed
         splits = [self.splits[place] for place in self._seen]
-        leaders_rows = self._told(leader, self._seen, umpire)
+        leaders_rows = self._told(leader, self._seen, standings)
         open_share = 1 - len(self._seen) / self._folds
-        spoken = MetricText.of(umpire.metric)
+        spoken = MetricText.of(standings.metric)
         gone = {}
         for candidate in self.running:
             if np.isnan(scores[candidate]).any():
                 gone[candidate] = "a fit failed, or has no score"
                 continue
-            own = None if leaders_rows is None else self._told(candidate, self._seen, umpire)
+            own = None if leaders_rows is None else self._told(candidate, self._seen, standings)
             if own is not None and leaders_rows is not None:
-                behind = umpire.by_rows(own, leaders_rows, open_share=open_share)
+                behind = standings.by_rows(own, leaders_rows, open_share=open_share)
             else:
-                behind = umpire.by_scores(scores[candidate], scores[leader], splits, open_share=open_share)
-            if candidate != leader and behind is not None and umpire.race.drops(behind):
+                behind = standings.by_scores(scores[candidate], scores[leader], splits, open_share=open_share)
+            if candidate != leader and behind is not None and standings.race.drops(behind):
                 gone[candidate] = (
                     f"worse than the leader by {spoken.change(behind.mean)}, {_chance(behind)} to overtake it"
                 )
         self._let_go(gone)
 
-    def _drop_by_sizes(self, rung: int, umpire: RaceStandings) -> None:
+    def _drop_by_sizes(self, rung: int, standings: RaceStandings) -> None:
         """Curves are convex: from here on one falls no faster than it did since the rung before."""
-        leader = self._leader(self._all_scores(umpire.metric.name)[:, rung], umpire)
-        leaders_rows = None if leader is None else self._told(leader, [rung], umpire)
+        leader = self._leader(self._all_scores(standings.metric.name)[:, rung], standings)
+        leaders_rows = None if leader is None else self._told(leader, [rung], standings)
         if leaders_rows is None:
             return
         before, now, whole = (len(self.splits[place].train) for place in (rung - 1, rung, self._first))
@@ -228,25 +228,25 @@ class RaceRun:
         for candidate in self.running:
             if candidate == leader or any(self._outcomes[candidate][each].error for each in (rung - 1, rung)):
                 continue  # who cannot be fitted on so few rows may still be on more
-            earlier, own = (self._told(candidate, [place], umpire) for place in (rung - 1, rung))
+            earlier, own = (self._told(candidate, [place], standings) for place in (rung - 1, rung))
             if earlier is None or own is None:
                 continue
             end = own - (earlier - own) * (whole - now) / (now - before)
-            behind = umpire.by_rows(end, leaders_rows)
-            if behind is not None and umpire.race.drops(behind):
+            behind = standings.by_rows(end, leaders_rows)
+            if behind is not None and standings.race.drops(behind):
                 gone[candidate] = f"its learning curve has {_chance(behind)} to reach the leader"
         self._let_go(gone)
 
-    def _leader(self, means: Floats, umpire: RaceStandings) -> int | None:
-        signed = means * (1 if umpire.metric.greater_is_better else -1)
+    def _leader(self, means: Floats, standings: RaceStandings) -> int | None:
+        signed = means * (1 if standings.metric.greater_is_better else -1)
         scored = [candidate for candidate in self.running if not np.isnan(signed[candidate])]
         return max(scored, key=lambda candidate: signed[candidate]) if scored else None
 
-    def _told(self, candidate: int, places: Sequence[int], umpire: RaceStandings) -> Floats | None:
-        if not umpire.rows_tell:
+    def _told(self, candidate: int, places: Sequence[int], standings: RaceStandings) -> Floats | None:
+        if not standings.rows_tell:
             return None
         line = self._outcomes[candidate]
-        return umpire.told([line[place] for place in places], [self.splits[place] for place in places])
+        return standings.told([line[place] for place in places], [self.splits[place] for place in places])
 
     def _let_go(self, gone: Mapping[int, str]) -> None:
         self.dropped += [DroppedCandidate(candidate, len(self._seen), reason) for candidate, reason in gone.items()]

@@ -163,8 +163,8 @@ class RaceStandings:
     @property
     def rows_tell(self) -> bool:
         """Whether losses of single rows can be set side by side."""
-        made_of_rows = self.metric.row_loss is not None or self.metric.smooth is not None
-        return made_of_rows and self.rows_once and self.data.groups is None and self.data.weight is None
+        is_mean_over_rows = self.metric.row_loss is not None or self.metric.smooth is not None
+        return is_mean_over_rows and self.rows_once and self.data.groups is None and self.data.weight is None
 
     def rungs(self, split: Split) -> list[Split]:
         """Smaller training sets to start on, where the race is over sizes and single rows can tell who is behind."""

@@ -183,7 +183,7 @@ class Design:
         return by_rows or self.interval not in ("triangle", "nested_cv", "pooled", "bayle")
 
 
-def made_of_rows(metric: Metric, data: Data) -> bool:
+def is_mean_over_rows(metric: Metric, data: Data) -> bool:
     """Whether a metric is made of values of single rows, and the rows count alike and are independent."""
     return (metric.row_loss is not None or metric.smooth is not None) and data.groups is None and data.weight is None
 
@@ -215,7 +215,7 @@ def make_design(
     splits = make_splits(
         data, "kfold" if nested else design, k=k, repeats=1 if repeats is None else repeats, random_state=random_state
     )
-    by_rows = made_of_rows(metric, data)
+    by_rows = is_mean_over_rows(metric, data)
     if nested and interval == "auto" and by_rows:
         interval = "nested_cv" if splits.repeats >= NESTED_REPEATS else "triangle"
     if interval in ("triangle", "nested_cv"):
