@@ -2,7 +2,7 @@ import numpy as np
 
 from truefit._core.data import Data
 from truefit._core.rows import Rows
-from truefit._study.config import part_of, sample_rows
+from truefit._study.budget import sample_rows
 
 
 def table(n=1000):
@@ -35,7 +35,7 @@ def test_a_sample_follows_from_the_rows_and_the_seed_not_from_their_order():
 def test_a_part_knows_its_rows_by_the_tokens_of_the_whole():
     X = np.zeros((6, 1))  # rows alike: only their tokens tell them apart
     data = Data(X, list("aabbab"), task="classification")
-    part = part_of(data, np.array([1, 3, 4, 5]))
+    part = data.subset(np.array([1, 3, 4, 5]))
     assert (part.tokens == data.tokens[[1, 3, 4, 5]]).all()
     assert part.digest(Rows.all(4)) == data.digest(Rows.of([1, 3, 4, 5]))
     assert part.classes.tolist() == ["a", "b"]

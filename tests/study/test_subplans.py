@@ -15,7 +15,7 @@ from truefit._methods.bias_variance import bias_variance_config, bias_variance_p
 from truefit._methods.candidates import Candidates
 from truefit._methods.perturbation.config import perturbation_config
 from truefit._methods.perturbation.plan import perturb_plan
-from truefit._study.config import part_of, sample_rows
+from truefit._study.budget import sample_rows
 from truefit._study.subplans import FitMeter, on_rows, run_subplan
 
 X, y = load_breast_cancer(return_X_y=True)
@@ -25,7 +25,7 @@ ROWS = sample_rows(DATA, 150, least=5, random_state=None)
 
 def test_a_plan_on_some_rows_finds_what_it_would_on_a_table_of_these_alone():
     models = {"tree": DecisionTreeClassifier(), "bayes": GaussianNB()}
-    candidates, part = Candidates(models, y), part_of(DATA, ROWS)
+    candidates, part = Candidates(models, y), DATA.subset(ROWS)
     config = perturbation_config(
         candidates, part, levels=[0.25, 0.5], repeats=2, perturbation="auto", mode="default", cv=5, bounds=False,
         level=0.95, random_state=None,
@@ -37,7 +37,7 @@ def test_a_plan_on_some_rows_finds_what_it_would_on_a_table_of_these_alone():
 
 
 def test_bootstrap_samples_of_some_rows_too():
-    candidates, part = Candidates({"bayes": GaussianNB()}, y), part_of(DATA, ROWS)
+    candidates, part = Candidates({"bayes": GaussianNB()}, y), DATA.subset(ROWS)
     setup = bias_variance_config(candidates, part, trained=part.n, rounds=10, loss="auto", noise=None, random_state=1)
     found = Engine().run(on_rows(bias_variance_plan(candidates, setup), DATA, ROWS), DATA)
     alone = bias_variance({"bayes": GaussianNB()}, X[ROWS], y[ROWS], rounds=10, random_state=1)

@@ -10,8 +10,8 @@ from truefit._api.seed import seed_of
 from truefit._core.data import Data
 from truefit._methods.assessment.estimate import check_interval_choice
 from truefit._methods.candidates import Candidates
-from truefit._methods.comparison.compare import Comparison, compare_plan
-from truefit._methods.comparison.config import CompareConfig, TestChoice
+from truefit._methods.comparison.plan import CompareConfig, TestChoice, compare_plan
+from truefit._methods.comparison.result import Comparison
 from truefit._methods.splitting.designs import make_design
 
 

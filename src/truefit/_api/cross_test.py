@@ -11,13 +11,13 @@ from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
 from truefit._methods.agghoo.cross_test import (
     Correction,
-    CrossTest,
     CrossTestConfig,
     check_correction,
     cross_test_plan,
     is_triangle,
     nested_splits,
 )
+from truefit._methods.agghoo.cross_test_result import CrossTest
 from truefit._methods.agghoo.plan import splits_for
 from truefit._methods.assessment.estimate import check_interval_choice
 

@@ -31,8 +31,8 @@ from truefit._cli.outputs import check_picture, write_picture
 from truefit._cli.stored_reports import keep_result, provenance
 
 if TYPE_CHECKING:
-    from truefit._methods.comparison.compare import Comparison
-    from truefit._methods.comparison.config import TestChoice
+    from truefit._methods.comparison.plan import TestChoice
+    from truefit._methods.comparison.result import Comparison
 
 
 @app.command()

@@ -158,6 +158,23 @@ class Data:
         rest.X = None
         return rest
 
+    def subset(self, rows: npt.NDArray[np.intp]) -> Data:
+        """Return some rows as a table of their own, each with the token that it has in the whole.
+
+        It has no X: plans that are made for it are driven on the whole table.
+        """
+        part = self.without_table()
+        for name in ("_by_token", "rowset"):
+            part.__dict__.pop(name, None)
+        part.n, part.y = len(rows), self.y[rows]
+        part.tokens = self.tokens[rows]
+        part.total = add_tokens(part.tokens)
+        part.groups = None if self.groups is None else self.groups[rows]
+        part.weight = None if self.weight is None else self.weight[rows]
+        if self.task == "classification":
+            part.classes, part.codes = np.unique(part.y, return_inverse=True)
+        return part
+
     @property
     def row_bytes(self) -> int:
         """About what one row of X takes in memory."""

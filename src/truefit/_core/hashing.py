@@ -138,6 +138,12 @@ def mix(tokens: Tokens, other: Tokens) -> Tokens:
     return mixed
 
 
+def salted(tokens: Tokens, salt: str) -> Tokens:
+    """Combine every token with one text: random numbers that follow from the rows' content and a seed."""
+    digest = blake2b(salt.encode(), digest_size=16).digest()
+    return mix(tokens, np.frombuffer(digest, dtype="<u8").reshape(1, 2))
+
+
 def _scramble(x: Tokens) -> Tokens:
     # the finaliser of splitmix64
     x = x ^ (x >> np.uint64(30))

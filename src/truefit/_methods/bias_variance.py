@@ -21,10 +21,10 @@ from truefit._core.protocols import Plan
 from truefit._core.rows import Rows
 from truefit._core.task import Ask, FitTask
 from truefit._methods.candidates import Candidates, default_responses
-from truefit._methods.result import Result
+from truefit._methods.result import Result, plain
 from truefit._methods.splitting.designs import draw_samples
 from truefit._methods.splitting.pairs import portions
-from truefit._methods.splitting.splits import RowSubset, Split, Splittable, is_whole
+from truefit._methods.splitting.splits import Split, Splittable, is_whole, row_subset
 from truefit._metrics.scorers import StoredPredictor
 from truefit._plots.bias_variance import bias_variance as draw
 from truefit._stats.decomposition import (
@@ -75,7 +75,7 @@ class BiasVarianceConfig:
 
     def splits(self) -> Iterator[Split]:
         """Rows to train on and rows to judge, round by round."""
-        table: Splittable = self.data if self.out_of_bag else RowSubset(self.data, np.arange(self.trained))
+        table: Splittable = self.data if self.out_of_bag else row_subset(self.data, np.arange(self.trained))
         below = Rows.of(np.arange(self.judged_from, self.data.n))
         for sample in draw_samples(table, self.rounds, self.random_state):
             yield sample if self.out_of_bag else Split(sample.train, below)
@@ -391,11 +391,7 @@ class BiasVariance(Result):
             "out_of_bag": self.out_of_bag,
             "noise_known": self.noise_known,
             "estimators": [
-                {"name": name, **{key: _plain(value) for key, value in self._line(name).items()}} for name in self.names
+                {"name": name, **{key: plain(value) for key, value in self._line(name).items()}} for name in self.names
             ],
             "notes": self.notes,
         }
-
-
-def _plain(value: float | None) -> float | None:
-    return None if value is None or np.isnan(value) else value

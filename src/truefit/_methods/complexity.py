@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy.typing as npt
 
 from truefit._core.data import Data
 from truefit._core.errors import FitError, InvalidInput
-from truefit._core.hashing import mix, row_tokens, table_blocks
+from truefit._core.hashing import row_tokens, salted, table_blocks
 from truefit._core.outcome import Outcome, reasons
 from truefit._core.protocols import Plan
 from truefit._core.rows import Rows
@@ -49,8 +48,7 @@ def random_signs(X: Any, rounds: int, random_state: int | None) -> list[Signs]:
     found: list[Signs] = []
     number = 0
     while len(found) < rounds:
-        salt = np.frombuffer(blake2b(f"signs {random_state} {number}".encode(), digest_size=16).digest(), dtype="<u8")
-        bits = mix(tokens, np.broadcast_to(salt, tokens.shape))[:, 0] & np.uint64(1)
+        bits = salted(tokens, f"signs {random_state} {number}")[:, 0] & np.uint64(1)
         number += 1
         if bits.any() and not bits.all():  # a classifier has to be shown two classes
             found.append(2 * bits.astype(np.int64) - 1)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from truefit._plots.svg import to_svg
 from truefit._report.html import render_fragment
@@ -43,3 +46,10 @@ class Result:
 
     def __repr__(self) -> str:
         return self.summary()
+
+
+def plain(value: Any) -> Any:
+    """Return a number as JSON has it: Python's type, and None for what is not finite."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import Parameter, signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn import config_context
@@ -21,7 +21,43 @@ from truefit._core.outcome import Outcome
 from truefit._core.rows import Rows
 from truefit._core.task import RESPONSES, Response
 from truefit._core.typing import Array
-from truefit._metrics.metric import Metric, positive_label
+
+if TYPE_CHECKING:
+    from truefit._metrics.metric import Metric
+
+
+def positive_label(data: Data, pos_label: Any = None) -> Any:
+    """Return the class that counts as positive: the one named, or 1 where that is a class.
+
+    Raises
+    ------
+    InvalidInput
+        Where no class is named and none is 1, the one named is no class, or there are more than two.
+
+    Examples
+    --------
+    >>> positive_label(Data([[0], [1]], [0, 1], task="classification"))
+    1
+    >>> positive_label(Data([[0], [1]], ["no", "yes"], task="classification"), "yes")
+    'yes'
+    >>> positive_label(Data([[0], [1]], ["no", "yes"], task="classification"))
+    Traceback (most recent call last):
+    ...
+    truefit._core.errors.InvalidInput: The positive class must be said. The classes are 'no', 'yes'; pass one ...
+    """
+    classes = [] if data.classes is None else data.classes.tolist()
+    if len(classes) > 2:
+        raise InvalidInput(
+            f"A metric of a positive class is for 2 classes. The target has {len(classes)}. Use an average over the "
+            "classes, such as 'f1_macro' or 'balanced_accuracy'."
+        )
+    listed = ", ".join(map(repr, classes))
+    if pos_label is None and 1 not in classes:
+        raise InvalidInput(f"The positive class must be said. The classes are {listed}; pass one of them as pos_label.")
+    wanted = 1 if pos_label is None else pos_label
+    if wanted not in classes:
+        raise InvalidInput(f"The 'pos_label' parameter must be a class of y. Got {wanted!r}; the classes are {listed}.")
+    return classes[classes.index(wanted)]
 
 
 class StoredPredictor:

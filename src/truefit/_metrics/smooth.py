@@ -13,7 +13,7 @@ from truefit._core.data import Data
 from truefit._core.outcome import Outcome
 from truefit._core.rows import Rows
 from truefit._core.typing import Array, Floats
-from truefit._metrics.metric import positive_label
+from truefit._metrics.scorers import positive_label
 
 #: What an interval is made symmetric on; ``truefit._stats.delta`` says what each means.
 Scale = Literal["plain", "log", "logit", "log_gap"]

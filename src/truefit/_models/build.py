@@ -20,9 +20,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from truefit._models import build as settings
-from truefit._models import compiled
 from truefit._models.archive import Archive, BrokenModel, array_of, sparse_of
+from truefit._models.compiled import (
+    check_fitted,
+    check_tree,
+    checked_generator,
+    checked_random_state,
+    checked_state,
+)
 from truefit._models.types import is_allowed, name_of
 
 #: Keys that are no text can be chosen so that a dictionary becomes slow.
@@ -112,7 +117,7 @@ class Builder:
         kind = self._class_of(node, name)
         state = None if node.get("content") is None else self.build(node["content"])
         if name not in self._trust:
-            state = compiled.checked_state(name, settings.checked(kind, name, state))
+            state = checked_state(name, checked(kind, name, state))
         made = kind.__new__(kind)
         if state is not None:
             if hasattr(made, "__setstate__"):
@@ -120,12 +125,12 @@ class Builder:
             else:
                 made.__dict__.update(state)
         if name not in self._trust:
-            compiled.check_fitted(name, made)
+            check_fitted(name, made)
         return made
 
     def _tree(self, node: Node, name: str) -> Any:
         arguments, state = self.build(_in(node, "__reduce__", "args")), self.build(_in(node, "content"))
-        compiled.check_tree(arguments, state)
+        check_tree(arguments, state)
         tree = self._class_of(node, name)(*arguments)
         tree.__setstate__(state)
         return tree
@@ -265,13 +270,13 @@ class Builder:
         return sparse_of(self._archive.read_inner(_entry(node, ".npz")), name)
 
     def _random_state(self, node: Node, name: str) -> Any:
-        state = compiled.checked_random_state(self.build(_in(node, "content")))
+        state = checked_random_state(self.build(_in(node, "content")))
         made = np.random.RandomState(0)
         made.set_state(state)
         return made
 
     def _generator(self, node: Node, name: str) -> Any:
-        state: Any = compiled.checked_generator(self.build(_in(node, "content", "bit_generator")))
+        state: Any = checked_generator(self.build(_in(node, "content", "bit_generator")))
         numbers = np.random.PCG64(0)
         numbers.state = state
         return np.random.Generator(numbers)

@@ -1,4 +1,4 @@
-"""Allowance: what a study may take, and how much of each question it can afford.
+"""Time budget of a study: how much of each question it can afford, and on how many of the rows.
 
 Everything is reckoned in seconds of fitting as they are stored with the fits, never by the clock: a study that is run
 again decides alike. The clock is the engine's, which ends a study that is late nevertheless.
@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
-from truefit._study.config import round_rows
+from truefit._core.hashing import salted
+from truefit._core.typing import Positions
 
 #: Of the seconds of all workers so many go into fitting; the rest into predictions, scores and waiting.
 BUSY = 0.5
@@ -169,3 +171,41 @@ def _affordable(efforts: list[Effort], seconds: float, each: float, *, sure: boo
             return None
         rows = min(FEWEST_ROWS, least.rows)
     return Effort(least.levels, least.repeats, rows)
+
+
+#: Rounded to so many digits, a number of rows is still read easily.
+_DIGITS = 2
+
+
+def round_rows(rows: float) -> int:
+    """Return a number of rows that is read easily, no larger than the one given.
+
+    Examples
+    --------
+    >>> round_rows(4_871.3), round_rows(87)
+    (4800, 87)
+    """
+    unit: int = 10 ** max(len(str(int(rows))) - _DIGITS, 0)
+    return int(rows // unit) * unit
+
+
+def sample_rows(data: Data, size: int, *, least: int, random_state: int | None) -> Positions:
+    """Return the positions of about so many rows, drawn class by class from their content and the seed.
+
+    A class of which there would be fewer than ``least`` is left out, if two others are left: it can be neither split
+    nor disturbed.
+
+    Examples
+    --------
+    >>> data = Data(np.arange(12.0).reshape(-1, 1), list("aaaaaaaabbbc"), task="classification")
+    >>> data.y[sample_rows(data, 6, least=1, random_state=None)].tolist()
+    ['a', 'a', 'a', 'a', 'b', 'b']
+    """
+    tokens = salted(data.tokens, f"study {random_state}")
+    keys = (tokens[:, 1], tokens[:, 0])
+    order = np.lexsort(keys if data.codes is None else (*keys, data.codes))
+    rows = order[np.floor(np.arange(size) * (data.n / size)).astype(np.intp)]
+    if data.codes is not None:
+        enough = np.bincount(data.codes[rows])[data.codes[rows]] >= least
+        rows = rows[enough] if len(np.unique(data.codes[rows[enough]])) > 1 else rows
+    return np.sort(rows)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from truefit._core.data import Data
-from truefit._methods.agghoo.cross_test import CrossTest
+from truefit._methods.agghoo.cross_test_result import CrossTest
 from truefit._methods.assessment.estimate import Estimate
 from truefit._methods.assessment.result import Assessment
 from truefit._methods.bias_variance import BiasVariance
-from truefit._methods.comparison.compare import Comparison, Pair
+from truefit._methods.comparison.result import Comparison, Pair
 from truefit._methods.learning_curve.result import LearningCurve, LearningCurves
 from truefit._methods.perturbation.result import Perturbation
 from truefit._methods.selection.result import NestedAssessment

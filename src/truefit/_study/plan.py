@@ -18,8 +18,8 @@ from truefit._methods.assessment.estimate import Estimate
 from truefit._methods.assessment.result import Assessment
 from truefit._methods.bias_variance import bias_variance_config, bias_variance_plan
 from truefit._methods.candidates import fewest_training_rows
-from truefit._methods.comparison.compare import Comparison
-from truefit._methods.comparison.config import CompareConfig, TestChoice, compared_by_rows
+from truefit._methods.comparison.plan import CompareConfig, TestChoice, compared_by_rows
+from truefit._methods.comparison.result import Comparison
 from truefit._methods.learning_curve.config import learning_curve_config, least_size
 from truefit._methods.learning_curve.plan import learning_curve_plan
 from truefit._methods.learning_curve.result import LearningCurve, LearningCurves
@@ -31,8 +31,8 @@ from truefit._methods.selection.result import NestedAssessment
 from truefit._methods.splitting.designs import Design
 from truefit._methods.text import seconds
 from truefit._metrics.metric import Metric, get_metric
-from truefit._study.budget import FEWEST_ROWS, Effort, bootstrap_effort, curve_sizes, perturbation_effort
-from truefit._study.config import StudyConfig, looks_at_no_feature, part_of, sample_rows
+from truefit._study.budget import FEWEST_ROWS, Effort, bootstrap_effort, curve_sizes, perturbation_effort, sample_rows
+from truefit._study.config import StudyConfig, looks_at_no_feature
 from truefit._study.evidence import StudyEvidence
 from truefit._study.result import Study
 from truefit._study.selection import CandidateSelection, SelectionOutcome
@@ -227,7 +227,7 @@ class _StudyRun:
         if effort.rows >= config.data.n:
             return config.data, lambda plan: plan
         rows = sample_rows(config.data, effort.rows, least=config.folds, random_state=config.random_state)
-        return part_of(config.data, rows), lambda plan: on_rows(plan, config.data, rows)
+        return config.data.subset(rows), lambda plan: on_rows(plan, config.data, rows)
 
     def _note_sample(self, found: StudyEvidence, what: str, rows: int) -> None:
         if rows < self.config.data.n:

@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from truefit._core.errors import InvalidInput
-from truefit._methods.agghoo.cross_test import CrossTest
+from truefit._methods.agghoo.cross_test_result import CrossTest
 from truefit._methods.assessment.result import Assessment
 from truefit._methods.bias_variance import BiasVariance
-from truefit._methods.comparison.compare import Comparison
+from truefit._methods.comparison.result import Comparison
 from truefit._methods.learning_curve.result import LearningCurves
 from truefit._methods.perturbation.result import Perturbation
 from truefit._methods.result import Result

@@ -18,7 +18,8 @@ from truefit._methods.selection.race_run import NOT_FITTED
 from truefit._methods.selection.racing import Race
 from truefit._methods.text import MetricText
 from truefit._methods.text import seconds as spoken_seconds
-from truefit._study.config import StudyConfig, looks_at_no_feature, sample_rows
+from truefit._study.budget import sample_rows
+from truefit._study.config import StudyConfig, looks_at_no_feature
 from truefit._study.evidence import SkippedCandidate
 
 #: Where the search would take more seconds of fitting than this candidates race; else all numbers are worth more.

@@ -19,7 +19,7 @@ from truefit._core.protocols import Plan
 from truefit._core.rows import Rows
 from truefit._core.task import Ask, FitTask, Keep
 from truefit._core.typing import Array
-from truefit._methods.splitting.splits import RowSubset, Split, Splits, Splittable, is_whole, make_splits
+from truefit._methods.splitting.splits import Split, Splits, Splittable, is_whole, make_splits, row_subset
 from truefit._metrics.metric import Metric
 
 Aggregate = Literal["mean", "soft", "vote"]
@@ -233,7 +233,7 @@ def _with_rare_classes(data: Data, k: int) -> Splittable:
     """Return the table as one whose folds may lack a class: to a model that has not seen it its probability is 0."""
     if data.codes is None or data.groups is not None or np.bincount(data.codes).min() >= k:
         return data
-    return RowSubset(data, np.arange(data.n), rare_classes=True)
+    return row_subset(data, np.arange(data.n), rare_classes=True)
 
 
 def splits_for(data: Data, cv: Any, seed: int | None, *, parameter: str = "cv") -> Splits:

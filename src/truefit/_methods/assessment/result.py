@@ -19,7 +19,7 @@ from truefit._methods.assessment.estimate import Estimate, estimate, winner_esti
 from truefit._methods.assessment.evidence import Evidence
 from truefit._methods.assessment.plot import draw
 from truefit._methods.candidates import Candidates
-from truefit._methods.result import Result
+from truefit._methods.result import Result, plain
 from truefit._methods.splitting.designs import Design
 from truefit._methods.splitting.splits import Split
 from truefit._metrics.metric import Metric, get_metric, metric_names
@@ -404,12 +404,8 @@ class Assessment(Result):
             "level": self.level,
             "estimand": self.estimand,
             "estimators": [
-                {"name": name, **self.estimates[name].to_dict(), "scores": [_plain(v) for v in scores[name]]}
+                {"name": name, **self.estimates[name].to_dict(), "scores": [plain(v) for v in scores[name]]}
                 for name in self.names
             ],
             "notes": self.notes,
         }
-
-
-def _plain(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)

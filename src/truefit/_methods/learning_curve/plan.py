@@ -24,7 +24,7 @@ from truefit._methods.learning_curve.forecast import MULTIPLES, Forecast
 from truefit._methods.learning_curve.result import LearningCurve
 from truefit._methods.learning_curve.samples import MeasuredCurve, SampledRows
 from truefit._methods.splitting.pairs import portions
-from truefit._methods.splitting.splits import RowSubset, Split, shared_partition
+from truefit._methods.splitting.splits import Split, row_subset, shared_partition
 from truefit._metrics.metric import Metric
 from truefit._stats.curve_forecast import LEAST_POINTS
 from truefit._stats.curve_paper import LARGE
@@ -62,7 +62,7 @@ class SamplePoint:
 def sample_splits(data: Data, sequence: Positions, size: int, *, k: int, random_state: int | None) -> list[Split]:
     """Return k folds of the first rows of a sequence; of all rows those that other methods use too."""
     rows = np.sort(sequence[:size])
-    folds = shared_partition(RowSubset(data, rows), k, random_state=random_state, rare=True)
+    folds = shared_partition(row_subset(data, rows), k, random_state=random_state, rare=True)
     return [
         Split(Rows.train_of(data.n, rows[folds != fold]), Rows.of(rows[folds == fold]))
         for fold in range(k)

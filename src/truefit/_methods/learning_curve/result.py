@@ -11,7 +11,6 @@ import numpy as np
 
 from truefit._methods.learning_curve.extrapolation import Extrapolation, RowsNeeded
 from truefit._methods.learning_curve.forecast import MULTIPLES, Forecast
-from truefit._methods.learning_curve.plan import CurveRun, Verdict
 from truefit._methods.learning_curve.samples import MeasuredCurve
 from truefit._methods.result import Result
 from truefit._plots.curve import bands
@@ -20,6 +19,8 @@ from truefit._plots.learning_curve import learning_curve
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+    from truefit._methods.learning_curve.plan import CurveRun, Verdict
 
 
 class LearningCurve(Extrapolation):

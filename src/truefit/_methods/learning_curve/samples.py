@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import pairwise
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy.typing as npt
 
 from truefit._core.data import Data, RowSource
 from truefit._core.errors import InvalidInput
-from truefit._core.hashing import Tokens, mix, value_tokens
+from truefit._core.hashing import Tokens, salted, value_tokens
 from truefit._core.typing import Floats, Positions
 from truefit._methods.splitting.splits import is_whole
 from truefit._stats.curve_points import Points
@@ -47,8 +46,7 @@ def row_sequence(data: Data, *, batches: Any = None, random_state: int | None = 
 
 def _salted(tokens: Tokens, random_state: int | None) -> list[npt.NDArray[np.uint64]]:
     """Return the two lanes of tokens, the second last, which a sort looks at first."""
-    salt = blake2b(f"sequence {random_state}".encode(), digest_size=16).digest()
-    mixed = mix(tokens, np.broadcast_to(np.frombuffer(salt, dtype="<u8"), tokens.shape))
+    mixed = salted(tokens, f"sequence {random_state}")
     return [mixed[:, 1], mixed[:, 0]]
 
 

@@ -25,7 +25,7 @@ from truefit._methods.perturbation.noise import (
     count,
     with_noisy_rows,
 )
-from truefit._methods.splitting.splits import RowSubset, Split, Splits, is_whole, make_splits
+from truefit._methods.splitting.splits import Split, Splits, is_whole, make_splits, row_subset
 from truefit._metrics.scorers import aligned_answer
 
 
@@ -124,7 +124,7 @@ class PerturbationConfig:
             return None
         if self.rows == self.data.n:
             return make_splits(self.data, "kfold", k=self.folds, random_state=self.random_state)
-        part = RowSubset(self.data, np.arange(self.rows))
+        part = row_subset(self.data, np.arange(self.rows))
         folds = make_splits(part, "kfold", k=self.folds, random_state=self.random_state)
         return Splits.of((Split(Rows.of(s.train.index), s.test) for s in folds), folds.description)
 

@@ -19,7 +19,7 @@ from scipy import sparse
 
 from truefit._core.concatenation import stacked
 from truefit._core.data import Data
-from truefit._core.hashing import Tokens, mix
+from truefit._core.hashing import Tokens, salted
 from truefit._core.rows import Rows
 from truefit._core.typing import Array, Floats, Positions
 from truefit._stats.bounds import correlation, unmemorised_rate
@@ -72,8 +72,7 @@ class Noise(Protocol):
 
 
 def _hashed(tokens: Tokens, kind: str, random_state: int | None, repeat: int, level: float) -> Tokens:
-    salt = blake2b(f"{kind} {random_state} {repeat} {level:.12g}".encode(), digest_size=16).digest()
-    return mix(tokens, np.frombuffer(salt, dtype="<u8").reshape(1, 2))
+    return salted(tokens, f"{kind} {random_state} {repeat} {level:.12g}")
 
 
 def uniform(lane: npt.NDArray[np.uint64]) -> Floats:

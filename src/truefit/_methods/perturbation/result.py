@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,15 +10,16 @@ import numpy as np
 
 from truefit._methods.complexity import RademacherComplexity
 from truefit._methods.perturbation.config import PerturbationConfig
-from truefit._methods.perturbation.plan import RatePair
 from truefit._methods.perturbation.plot import draw
 from truefit._methods.perturbation.verdict import NEAR_CHANCE, FoldErrors, NoiseResponse, diagnose
-from truefit._methods.result import Result
+from truefit._methods.result import Result, plain
 from truefit._stats.bounds import rademacher_slack, srm_risk
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+    from truefit._methods.perturbation.plan import RatePair
 
 _NAN = float("nan")
 #: Chance that a bound does not hold.
@@ -353,7 +353,7 @@ class Perturbation(Result):
             "estimators": [
                 {
                     "name": name,
-                    **{key: _plain(value) for key, value in self._line(name).items()},
+                    **{key: plain(value) for key, value in self._line(name).items()},
                     "reason": self._diagnoses[name].words,
                     "rates": self.by_name[name].rates.tolist(),
                     "noise_levels": list(self.by_name[name].levels),
@@ -362,13 +362,7 @@ class Perturbation(Result):
                 for name in self.names
             ],
             "differences": [
-                {key: _plain(value) for key, value in line.items()} for line in self.differences.to_dict("records")
+                {key: plain(value) for key, value in line.items()} for line in self.differences.to_dict("records")
             ],
             "notes": self.notes,
         }
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value

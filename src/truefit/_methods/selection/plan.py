@@ -23,7 +23,7 @@ from truefit._core.task import Ask, FitTask, Keep, Response
 from truefit._methods.selection.race_run import NOT_FITTED, RaceRun, inner_rounds, one_round, rounds_of
 from truefit._methods.selection.racing import DroppedCandidate, Race, RaceStandings, tested_once
 from truefit._methods.splitting.designs import has_triangle, pair_splits, seen_from_the_other
-from truefit._methods.splitting.splits import RowSubset, Split, Splits, is_whole, shared_partition, splits_of
+from truefit._methods.splitting.splits import Split, Splits, is_whole, row_subset, shared_partition, splits_of
 from truefit._metrics.metric import Metric
 
 Scores = npt.NDArray[np.float64]
@@ -298,7 +298,7 @@ def inner_splits(
 
 def _split_within(data: Data, split: Split, design: Any, random_state: int | None, rare_classes: bool) -> list[Split]:
     rows = split.train.index
-    part = RowSubset(data, rows, rare_classes=rare_classes)
+    part = row_subset(data, rows, rare_classes=rare_classes)
     if hasattr(design, "split") and not isinstance(design, PredefinedSplit):  # that one knows the whole table only
         within = splits_of(part, design)
     else:

@@ -16,7 +16,7 @@ from truefit._core.outcome import Outcome
 from truefit._core.rows import Rows
 from truefit._core.typing import Floats
 from truefit._methods.assessment.estimate import ONE_PARTITION
-from truefit._methods.splitting.splits import RowSubset, Split, Splits, is_whole, shared_partition
+from truefit._methods.splitting.splits import Split, Splits, is_whole, row_subset, shared_partition
 from truefit._metrics.metric import Metric
 from truefit._stats.delta import Linearised
 from truefit._stats.paired import PairedDifference, corrected_paired_t
@@ -132,7 +132,7 @@ def rungs_of(data: Data, split: Split) -> list[Split]:
     """
     rows = split.train.index
     try:
-        parts = shared_partition(RowSubset(data, rows, rare_classes=True), _PARTS, rare=True)
+        parts = shared_partition(row_subset(data, rows, rare_classes=True), _PARTS, rare=True)
     except InvalidInput:  # fewer rows, or groups, than parts; or a single class
         return []
     trained = [rows[parts < rung] for rung in _RUNGS]

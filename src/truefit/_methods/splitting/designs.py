@@ -19,12 +19,12 @@ from truefit._core.errors import InvalidInput
 from truefit._core.rows import Rows, add_tokens
 from truefit._methods.splitting.splits import DESIGNS as SPLIT_DESIGNS
 from truefit._methods.splitting.splits import (
-    RowSubset,
     Split,
     Splits,
     Splittable,
     is_whole,
     make_splits,
+    row_subset,
     shared_partition,
 )
 from truefit._metrics.metric import Metric
@@ -292,7 +292,7 @@ def _halves(data: Data, k: int, holdouts: int, random_state: int | None) -> tupl
         side = shared_partition(data, 2, repeat=holdouts + halving, random_state=random_state)
         for half in (0, 1):
             rows = np.flatnonzero(side == half)
-            part = RowSubset(data, rows)
+            part = row_subset(data, rows)
             for repeat in range(holdouts):
                 folds = shared_partition(part, max(k // 2, 2), repeat=repeat, random_state=random_state)
                 test = rows[folds == 0]

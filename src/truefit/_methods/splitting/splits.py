@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any, Protocol, overload
 
 import numpy as np
@@ -13,9 +12,9 @@ from sklearn.model_selection import GroupKFold, LeaveOneOut, StratifiedGroupKFol
 
 from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
-from truefit._core.hashing import Tokens, mix
+from truefit._core.hashing import Tokens, salted
 from truefit._core.rows import Rows
-from truefit._core.typing import Array
+from truefit._core.typing import Array, Positions
 from truefit._methods.splitting.pairs import LeaveOneOutPairs, PackedPairs
 
 
@@ -181,8 +180,7 @@ def shared_partition(
     _check_k(data, k, rare=rare)
     tokens = data.tokens
     if random_state is not None or repeat:
-        salt = blake2b(f"{random_state} {repeat}".encode(), digest_size=16).digest()
-        tokens = mix(tokens, np.broadcast_to(np.frombuffer(salt, dtype="<u8"), tokens.shape))
+        tokens = salted(tokens, f"{random_state} {repeat}")
     if data.groups is not None:
         return _grouped_partition(data, k, int(tokens[:, 0].sum(dtype=np.uint64)) % 2**31)
     keys = (tokens[:, 1], tokens[:, 0])
@@ -327,24 +325,16 @@ class _Runs:
         return self._count if self.partition else 1
 
 
-class RowSubset:
-    """Some rows of a table as a table of their own to be split.
+def row_subset(data: Data, rows: Positions, *, rare_classes: bool = False) -> Data:
+    """Return some rows as a table of their own to be split, refused where they are all of one class.
 
     With ``rare_classes`` rows are still dealt out class by class, but folds that lack a class are not refused.
     """
-
-    def __init__(self, data: Data, rows: npt.NDArray[np.intp], *, rare_classes: bool = False) -> None:
-        self.n = len(rows)
-        self.y = data.y[rows]
-        self.tokens = data.tokens[rows]
-        self.groups = None if data.groups is None else data.groups[rows]
-        self.classes: npt.NDArray[Any] | None = None
-        self.codes: npt.NDArray[Any] | None = None
-        if data.task == "classification":
-            self.classes, self.codes = np.unique(self.y, return_inverse=True)
-            if len(self.classes) < 2:
-                raise InvalidInput(
-                    f"A training part of the splits has only rows of class {self.classes[0]!r}. Stratify the splits."
-                )
-            if rare_classes:
-                self.classes = None
+    part = data.subset(rows)
+    if part.classes is not None and len(part.classes) < 2:
+        raise InvalidInput(
+            f"A training part of the splits has only rows of class {part.classes[0]!r}. Stratify the splits."
+        )
+    if rare_classes:
+        part.classes = None
+    return part

@@ -1,4 +1,4 @@
-"""Terms of a comparison: what candidates are compared with, by which test, and what counts as no difference."""
+"""Plan of a comparison, and its config: the reference, the test, and what counts as no difference."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ import numpy as np
 
 from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
+from truefit._core.protocols import Plan
+from truefit._methods.assessment.plan import assess_plan
 from truefit._methods.candidates import Candidates
+from truefit._methods.comparison.result import Comparison
 from truefit._methods.splitting.designs import BOOTSTRAPS, Design
 from truefit._metrics.metric import Metric
 
@@ -77,3 +80,14 @@ def compared_by_rows(data: Data, design: Design, metric: Metric) -> bool:
     """Whether the losses of single rows can be set side by side: independent ones, each tested once per run."""
     once = design.splits.partition or len(design.splits) == 1
     return metric.row_loss is not None and data.groups is None and data.weight is None and once
+
+
+def compare_plan(
+    candidates: Candidates, data: Data, design: Design, metric: Metric, config: CompareConfig
+) -> Plan[Comparison]:
+    """Assess all candidates on the same splits, and set them side by side."""
+    config.check(candidates, data, design, metric)
+    assessment = yield from assess_plan(candidates, data, design, metric, level=config.level)
+    chosen_apart = design.kind == "threeway"
+    by_rows = compared_by_rows(data, design, metric)
+    return Comparison(assessment, metric, config, by_rows=by_rows, chosen_apart=chosen_apart)

@@ -12,17 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
-from truefit._core.protocols import Plan
 from truefit._core.typing import Floats
 from truefit._methods.assessment.estimate import ONE_PARTITION, REPEATED
-from truefit._methods.assessment.plan import assess_plan
 from truefit._methods.assessment.result import Assessment
-from truefit._methods.candidates import Candidates
-from truefit._methods.comparison.config import CompareConfig, compared_by_rows
-from truefit._methods.result import Result
-from truefit._methods.splitting.designs import Design
+from truefit._methods.result import Result, plain
 from truefit._metrics.metric import Metric
 from truefit._plots.forest import differences
 from truefit._stats.paired import PairedDifference, corrected_paired_t, holm, one_standard_error, pooled_paired_t
@@ -31,23 +25,14 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from truefit._methods.comparison.plan import CompareConfig
+
 Verdict = Literal["better", "worse", "equivalent", "tie", "no comparison"]
 
 #: Values this close, relative to their mean size, differ by rounding alone.
 _ROUNDING = 1e-8
 #: With fewer degrees of freedom the quantile of t is so large that only great differences show.
 _FEW_DEGREES = 10
-
-
-def compare_plan(
-    candidates: Candidates, data: Data, design: Design, metric: Metric, config: CompareConfig
-) -> Plan[Comparison]:
-    """Assess all candidates on the same splits, and set them side by side."""
-    config.check(candidates, data, design, metric)
-    assessment = yield from assess_plan(candidates, data, design, metric, level=config.level)
-    chosen_apart = design.kind == "threeway"
-    by_rows = compared_by_rows(data, design, metric)
-    return Comparison(assessment, metric, config, by_rows=by_rows, chosen_apart=chosen_apart)
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,7 +377,7 @@ class Comparison(Result):
             "ties": self.ties,
             "verdict": self.verdict,
             "differences": [
-                {key: _plain(value) for key, value in self._line(pair).items()}
+                {key: plain(value) for key, value in self._line(pair).items()}
                 | {"test": pair.test, "reason": pair.reason}
                 for pair in self.pairs
             ],
@@ -406,12 +391,6 @@ def _apart(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> Floats:
     difference = one.astype(np.float64) - other
     small = np.abs(difference) <= _ROUNDING * np.mean(np.abs(one) + np.abs(other))
     return np.where(small, 0.0, difference)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, str):
-        return value
-    return float(value) if math.isfinite(value) else None
 
 
 def _signed(*values: float) -> str:
