@@ -8,14 +8,13 @@ import pytest
 from sklearn.model_selection import KFold, cross_validate
 from sklearn.naive_bayes import GaussianNB
 
-from truefit._api.engine import Engine
-from truefit.reproduce import pmv_fig4, pmv_table1
-from truefit.reproduce.experiment import Setting
-from truefit.reproduce.folds import accuracies
-from truefit.reproduce.pmv_paper import paper_table
-from truefit.reproduce.pmv_unlimited_tree import unlimited_tree
-from truefit.reproduce.registry import find_experiment
-from truefit.reproduce.tables_of_papers import adult, breast_cancer, connect4
+from papers import find_experiment
+from papers.data import adult, breast_cancer, connect4
+from papers.experiment import Setting
+from papers.pmv.accuracy import accuracies
+from papers.pmv.table1 import paper_table
+from papers.pmv.unlimited_tree import unlimited_tree
+from truefit import Engine
 
 FOLDER = Path(os.environ.get("TRUEFIT_DATA", "/nowhere"))
 needs_data = pytest.mark.skipif(not FOLDER.is_dir(), reason="TRUEFIT_DATA names no folder")
@@ -49,7 +48,7 @@ def test_the_quick_experiment_says_what_it_left_out_and_tells_what_it_does():
 
 @pytest.mark.slow
 def test_table_1_selects_the_same_models_in_all_columns():
-    page = find_experiment(pmv_table1.EXPERIMENT.name).run(Setting())
+    page = find_experiment("pmv-table1").run(Setting())
     chosen = page.claims[0]
     assert chosen.here == "the same in 9 of 9 columns"
     assert chosen.holds
@@ -74,6 +73,6 @@ def test_an_unlimited_tree_on_the_large_tables():
 @pytest.mark.slow
 @needs_data
 def test_a_quick_figure_4_judges_nothing():
-    page = pmv_fig4.EXPERIMENT.run(Setting(folder=FOLDER, quick=True))
+    page = find_experiment("pmv-fig4").run(Setting(folder=FOLDER, quick=True))
     assert [claim.holds for claim in page.claims] == [None]
     assert [line[0] for line in page.tables[0].lines] == ["10", "40", "100"]

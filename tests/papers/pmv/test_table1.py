@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold, cross_validate
 
-from truefit import Engine, perturb
-from truefit.reproduce.pmv_paper import (
+from papers.pmv.table1 import (
     MODELS,
     NOISES,
     PUBLISHED,
@@ -15,6 +14,7 @@ from truefit.reproduce.pmv_paper import (
     paper_table,
     published_rates,
 )
+from truefit import Engine, perturb
 
 QUICK = ("Decision Tree", "Naive Bayes", "Linear SVM", "RBF SVM")
 COLUMNS = [(shape, noise) for shape in SHAPES for noise in NOISES]

@@ -5,8 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from papers.data import adult, as_ordinal, connect4, mnist01
 from truefit._core.errors import InvalidInput
-from truefit.reproduce.tables_of_papers import adult, as_ordinal, connect4, mnist01
 
 FOLDER = Path(os.environ.get("TRUEFIT_DATA", "/nowhere"))
 needs_data = pytest.mark.skipif(not FOLDER.is_dir(), reason="TRUEFIT_DATA names no folder")

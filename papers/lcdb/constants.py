@@ -1,4 +1,4 @@
-"""The constants of the intervals, learnt from how far extrapolations of the reference curves were off."""
+"""The constants of the intervals and of the bound of the gain, learnt from the reference curves."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
+import numpy.typing as npt
 from scipy.optimize import minimize
 
-from truefit._core.typing import Array, Floats
-from truefit._stats.curve_forecast import FEATURES
-from truefit.reproduce.lcdb.curves import Curve
-from truefit.reproduce.lcdb.observed import Observed, View
+from papers.lcdb.curves import NESTED, Curve, Observed, View, observe
+from truefit._stats.curve_forecast import FEATURES, GAIN_FEATURES, gain_features
 
+Floats = npt.NDArray[np.float64]
+Array = npt.NDArray[Any]
 Chosen = Callable[[Curve], bool]
 
 #: What the constants are learnt from: near and far, dense and sparse points, little noise and much.
@@ -32,7 +33,7 @@ EXEMPT = ("QDA", "TabNet", "dummy")
 NEAR = 0.2
 #: Parts of the families of data sets: how far an extrapolation is off is seen with constants from the other parts.
 FOLDS = 6
-#: Errors are not told apart below this.
+#: Smaller differences of errors, and smaller gains, count as this.
 _LEAST = 5e-4
 
 
@@ -100,3 +101,45 @@ def _smoothed_loss(
     return float(loss.mean() + shrinking * (shrunk**2).sum()), -(features.T @ slope) / len(
         left
     ) + 2 * shrinking * shrunk
+
+
+#: Points of one cross-validation each, near and far, dense and sparse: what somebody has who measures a curve.
+GAIN_VIEWS = [View(share, every, NESTED) for share in (0.8, 0.5, 0.25, 0.164, 0.1, 0.05, 0.02) for every in (2, 4, 8)]
+#: The scale is made to be right for this probability of a larger gain.
+_GAIN_TAIL = 0.05
+
+
+def learn_gain(curves: Sequence[Curve], chosen: Chosen | None = None) -> dict[str, Any]:
+    """Return the constants; ``chosen`` says from which curves, all by default."""
+    parts = [_gain_part(observe(curves, view), chosen) for view in GAIN_VIEWS]
+    features, gains, families = (np.concatenate(column) for column in zip(*parts, strict=True))
+    target = np.log(np.maximum(gains, _LEAST))
+    left_out = np.array([crc32(family.encode()) % FOLDS for family in families])
+    ratio = np.empty_like(gains)
+    for fold in range(FOLDS):
+        others, own = left_out != fold, left_out == fold
+        weights = quantile_regression(features[others], target[others], 1 - _GAIN_TAIL)
+        ratio[own] = gains[own] / np.exp(features[own] @ weights)
+    quantiles = [np.quantile(ratio, 1 - tail) for tail in TAILS]
+    return {
+        "features": [*FEATURES, *GAIN_FEATURES],
+        "tails": list(TAILS),
+        "weights": quantile_regression(features, target, 1 - _GAIN_TAIL).tolist(),
+        "quantiles": np.maximum.accumulate(np.maximum(quantiles, 0.0)).tolist(),
+    }
+
+
+def _gain_part(seen: Observed, chosen: Chosen | None) -> tuple[Floats, Floats, Array]:
+    which = ~seen.refused
+    if chosen is not None:
+        which &= np.array([chosen(curve) for curve in seen.curves], dtype=bool)
+    last = seen.points.last
+    features = gain_features(seen.outlook, last[:, None], seen.at[:, None])[:, 0]
+    gains = np.array([level_at(curve, size) for curve, size in zip(seen.curves, last, strict=True)]) - seen.truth
+    return features[which], gains[which], seen.families[which]
+
+
+def level_at(curve: Curve, size: float) -> float:
+    """Return the error of a curve around a size, without the noise that a view puts on it."""
+    at = int(np.argmin(np.abs(curve.sizes - size)))
+    return float(curve.errors[max(at - 1, 0) : at + 2].mean())

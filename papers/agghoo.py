@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from truefit._api.cross_test import cross_test
-from truefit._core.typing import Floats
-from truefit.reproduce.experiment import Experiment, Setting
-from truefit.reproduce.page import Claim, Page, Table
-from truefit.reproduce.tables_of_papers import retina
+from papers.data import retina
+from papers.experiment import Claim, Experiment, Page, Setting, Table
+from truefit import cross_test
+
+Floats = npt.NDArray[np.float64]
 
 SIZES = (8, 14, 28)
 _EPOCHS, _TRAINING_ROWS, _K = 100, 320, 5
@@ -92,7 +93,7 @@ def network(epochs: int) -> Any:
 
 def one_row(images: Floats, grades: Floats, size: int, epochs: int, setting: Setting) -> Row:
     """Run Agghoo and its cross-tests on a small training part, and measure the true error on the large rest."""
-    from truefit.estimators.agghoo import AgghooRegressor
+    from truefit import AgghooRegressor
 
     X = shrunk(images, size).reshape(len(images), -1)
     order = np.random.default_rng(0).permutation(len(X))

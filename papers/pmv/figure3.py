@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from truefit._api.perturb import perturb
-from truefit._core.typing import Array
-from truefit._methods.perturbation.result import Perturbation
-from truefit.reproduce.experiment import Experiment, Setting
-from truefit.reproduce.folds import accuracies
-from truefit.reproduce.page import Claim, Page, Table
-from truefit.reproduce.tables_of_papers import adult, breast_cancer, connect4
+from papers.data import adult, breast_cancer, connect4
+from papers.experiment import Claim, Experiment, Page, Setting, Table
+from papers.pmv.accuracy import accuracies
+from truefit import perturb
+
+Array = npt.NDArray[Any]
 
 DEPTHS = tuple(range(1, 21))
 _TWO_LEVELS = (0.25, 0.5)
@@ -58,7 +58,7 @@ class _Found:
 
     case: _Case
     rows: int
-    result: Perturbation
+    result: Any  # of perturb
     ties: list[int]
     two_levels: int
     grid: int

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from truefit._api.engine import Engine
+from truefit import Engine
 from truefit._core.data import Data
 from truefit._core.protocols import Plan
 from truefit._core.rows import Rows
 from truefit._core.task import Ask, FitTask
-from truefit._core.typing import Floats
+
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

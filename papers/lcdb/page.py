@@ -4,24 +4,94 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from truefit._api.extrapolate import extrapolate
+from papers.experiment import Claim, Experiment, Page, Setting, Table
+from papers.lcdb.constants import VIEWS, learn, learn_gain
+from papers.lcdb.curves import GROUPS, LEAST_POINTS, LEAST_ROWS, Curve, Observed, observe, read_curves
+from papers.lcdb.stopping import follow
+from truefit import extrapolate
 from truefit._core.errors import InvalidInput
-from truefit._core.typing import Mask
+from truefit._stats.curve_fit import FAMILIES, Family, fit, power_law
 from truefit._stats.curve_forecast import Calibration, GainBound
-from truefit.reproduce.experiment import Experiment, Setting
-from truefit.reproduce.lcdb.calibrate import VIEWS, learn
-from truefit.reproduce.lcdb.curves import GROUPS, LEAST_ROWS, Curve, read_curves
-from truefit.reproduce.lcdb.gain import learn_gain
-from truefit.reproduce.lcdb.observed import LEAST_POINTS, Observed, observe
-from truefit.reproduce.lcdb.stopping import follow
-from truefit.reproduce.lcdb.trial import OURS, YARDSTICK, Trial
-from truefit.reproduce.page import Claim, Page, Table
 
-Half = Callable[[Trial], Mask]
+Floats = npt.NDArray[np.float64]
+Marks = npt.NDArray[np.bool_]
+
+OURS, YARDSTICK = "truefit", "pow3, least squares"
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Curves in one view.
+
+    Attributes
+    ----------
+    observed : Observed
+    for_judged, for_others : Calibration
+        The constants for the half that is judged, learnt on the other, and the other way round.
+    """
+
+    observed: Observed
+    for_judged: Calibration
+    for_others: Calibration
+
+    @cached_property
+    def guesses(self) -> dict[str, Floats]:
+        """What each method expects, by its name."""
+        points, at = self.observed.points, self.observed.at[:, None]
+        equal = points.used.astype(np.float64)
+
+        def fitted(family: Family) -> Floats:
+            return fit(family, points.sizes, points.errors, equal).predict(at)[:, 0]
+
+        return {
+            "last value": points.errors[:, -1],
+            "the paper's fit (0.01 ≤ c ≤ 0.5)": fitted(power_law(0.01, 0.5)),
+            YARDSTICK: fitted(FAMILIES["pow3"]),
+            OURS: self.observed.outlook.curve.predict(at)[:, 0],
+        }
+
+    @cache  # noqa: B019 (a trial lives as long as the page is made)
+    def ends(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Low and high ends of the intervals, each curve's with constants that its half had no part in."""
+        at, outlook = self.observed.at[:, None], self.observed.outlook
+        calibrations = (self.for_judged, self.for_others)
+        (_, *judged), (_, *others) = (outlook.predict(at, level, calibration=each) for each in calibrations)
+        low, high = (
+            np.where(self.observed.judged, mine[:, 0], theirs[:, 0])
+            for mine, theirs in zip(judged, others, strict=True)
+        )
+        return low, high
+
+    def holds(self, level: float = 0.95) -> Marks:
+        """Whether the intervals hold."""
+        low, high = self.ends(level)
+        return (low - 1e-9 <= self.observed.truth) & (self.observed.truth <= high + 1e-9)
+
+    @property
+    def widths(self) -> Floats:
+        """Widths of the 95% intervals, in points."""
+        low, high = self.ends()
+        return np.asarray(100 * (high - low))
+
+    @property
+    def given(self) -> Marks:
+        """Curves that are extrapolated."""
+        return ~self.observed.refused
+
+    def off(self, name: str, which: Marks) -> tuple[float, float]:
+        """Median and 90th percentile of a method's distance from the truth, in points."""
+        distance = 100 * np.abs(self.guesses[name] - self.observed.truth)[which]
+        return float(np.median(distance)), float(np.percentile(distance, 90))
+
+
+Half = Callable[[Trial], Marks]
 
 #: What the targets are about: curves as they are, seen up to these shares.
 SHARES = (0.164, 0.05)
@@ -168,7 +238,7 @@ def _verdicts(trials: Mapping[float, Trial], half: Half, seconds: float) -> list
     return found
 
 
-def _by_group(trial: Trial, which: Mask) -> list[tuple[str, Mask]]:
+def _by_group(trial: Trial, which: Marks) -> list[tuple[str, Marks]]:
     found = ((group, which & (trial.observed.groups == group)) for group in GROUPS)
     return [(group, mine) for group, mine in found if mine.any()]
 

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from truefit._api.perturb import perturb
-from truefit.reproduce.experiment import Experiment, Setting
-from truefit.reproduce.folds import Accuracies, accuracies
-from truefit.reproduce.page import Claim, Page, Table
-from truefit.reproduce.tables_of_papers import adult, breast_cancer, connect4
+from papers.data import adult, breast_cancer, connect4
+from papers.experiment import Claim, Experiment, Page, Setting, Table
+from papers.pmv.accuracy import Accuracies, accuracies
+from truefit import perturb
 
 #: Train minus test accuracy of 10 folds. The paper lists .068, .188, .242 without saying which table is which.
 _GAPS = {"breast cancer": 0.068, "Connect-4": 0.242, "Adult": 0.188}

@@ -9,13 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from papers.lcdb.constants import learn
+from papers.lcdb.curves import GROUP_OF, NESTED, Curve, View, family_of, observe, read_curves
+from papers.lcdb.page import OURS, YARDSTICK, Trial, written_up
+from papers.lcdb.stopping import follow
 from truefit._stats.curve_forecast import Calibration, shipped, shipped_gain
-from truefit.reproduce.lcdb.calibrate import learn
-from truefit.reproduce.lcdb.curves import GROUP_OF, Curve, family_of, read_curves
-from truefit.reproduce.lcdb.observed import NESTED, View, observe
-from truefit.reproduce.lcdb.page import written_up
-from truefit.reproduce.lcdb.stopping import follow
-from truefit.reproduce.lcdb.trial import OURS, YARDSTICK, Trial
 
 DATA = os.environ.get("TRUEFIT_DATA")
 

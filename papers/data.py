@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from truefit._core.errors import InvalidInput
-from truefit._core.typing import Array
 
 if TYPE_CHECKING:
     import pandas as pd
 
+Array = npt.NDArray[Any]
 
 #: What each table is at OpenML: name, version and target column.
 _OPENML: Final = {

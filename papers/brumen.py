@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import numpy as np
+import json
+from pathlib import Path
+from typing import Any
 
-from truefit._api.learning_curve import learning_curve
-from truefit._core.typing import Floats
-from truefit._methods.learning_curve.result import LearningCurve
-from truefit._stats.curve_paper import Procedure, published
-from truefit.reproduce.experiment import Experiment, Setting
-from truefit.reproduce.page import Claim, Page, Table, signed
-from truefit.reproduce.pruned_tree import PrunedTree
-from truefit.reproduce.tables_of_papers import as_ordinal, frame_of
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.tree import DecisionTreeClassifier
+
+from papers.data import as_ordinal, frame_of
+from papers.experiment import Claim, Experiment, Page, Setting, Table, signed
+from truefit import learning_curve
+from truefit._stats.curve_paper import Procedure
+
+Floats = npt.NDArray[np.float64]
 
 #: The paper stops where its three errors, in percent, differ by less than this; rows count from 1.
 _EPSILON, _STOP = 2.0, 19
@@ -22,6 +27,49 @@ _OFF = (1.1067, 1.2436, 0.0512, 6.2058)
 #: How near a printed number of so many decimals is when it is the same, and how near a fit is called near.
 _SAME, _SAME_R_SIGMA, _SAME_END = 6e-5, 6e-4, 6e-3
 _NEAR_NEXT, _NEAR_LARGE = 0.35, 0.5
+
+
+class PrunedTree(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A CART whose cost of a leaf is a number over the rows, in the place of the paper's pruned C4.5.
+
+    Parameters
+    ----------
+    pruning : float, default=8.0
+        ``ccp_alpha`` times the number of training rows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> PrunedTree().fit(*load_iris(return_X_y=True)).tree_.ccp_alpha == 8 / 150
+    True
+    """
+
+    def __init__(self, pruning: float = 8.0) -> None:
+        self.pruning = pruning
+
+    def fit(self, X: Any, y: Any) -> PrunedTree:
+        """Fit the tree."""
+        self.tree_ = DecisionTreeClassifier(ccp_alpha=self.pruning / len(y), random_state=0).fit(X, y)
+        self.classes_ = self.tree_.classes_
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Return the classes of rows."""
+        return self.tree_.predict(X)
+
+
+def published() -> dict[str, Floats]:
+    """Return the columns of the paper's Table 1 (percent), NaN where it has none.
+
+    Examples
+    --------
+    >>> table = published()
+    >>> len(table["size"]), table["error"][-1]
+    (25, np.float64(13.87))
+    """
+    kept = json.loads(Path(__file__).with_name("brumen_table1.json").read_text("utf-8"))
+    columns = np.array(kept["rows"], dtype=np.float64).T
+    return dict(zip(kept["columns"], columns, strict=True))
 
 
 def _run(setting: Setting) -> Page:
@@ -39,7 +87,6 @@ def _run(setting: Setting) -> Page:
         X = as_ordinal(frame)
         sizes = [int(size) for size in table["size"]]
         curve = learning_curve(PrunedTree(), X, target, mode="paper", schedule=sizes, engine=setting.engine)
-        assert isinstance(curve, LearningCurve)
         tables.append(_own_table(table, curve))
         off = 100 * curve.errors[-1] - table["error"][-1]
         claims.append(
@@ -142,7 +189,7 @@ def _fits_table(table: dict[str, Floats], fitted: Procedure) -> Table:
     return Table("a + b·l^c fitted to its own errors (percent)", heads, lines)
 
 
-def _own_table(table: dict[str, Floats], curve: LearningCurve) -> Table:
+def _own_table(table: dict[str, Floats], curve: Any) -> Table:
     own, lines = curve.table, []
     for i, size in enumerate(table["size"]):
         row = own.iloc[i]

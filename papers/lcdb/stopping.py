@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from truefit._core.typing import Floats, Mask
+from papers.lcdb.constants import level_at
+from papers.lcdb.curves import Curve, nested_correlation
 from truefit._stats.curve_forecast import LEAST_POINTS, GainBound, Outlook
 from truefit._stats.curve_points import Points
-from truefit.reproduce.lcdb.curves import Curve
-from truefit.reproduce.lcdb.gain import level_at
-from truefit.reproduce.lcdb.observed import nested_correlation
+
+Floats = npt.NDArray[np.float64]
+Marks = npt.NDArray[np.bool_]
 
 #: Curves that reach so many rows are followed, from this size on, up to this share of their largest.
 _LEAST_ROWS, _START, _UP_TO = 2000, 60, 0.75
@@ -29,11 +30,11 @@ class Followed:
     gain: Floats
 
     @property
-    def stopped(self) -> Mask:
+    def stopped(self) -> Marks:
         """Which curves ended before all rows were used."""
         return np.isfinite(self.share)
 
-    def wrong(self, tolerance: float) -> Mask:
+    def wrong(self, tolerance: float) -> Marks:
         """Whether more than the tolerance was given up."""
         return self.stopped & (self.gain > tolerance)
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from truefit._api.cross_test import cross_test
+from papers.data import retina
+from papers.experiment import Claim, Experiment, Page, Setting, Table, signed
+from truefit import AgghooRegressor, cross_test
 from truefit._core.errors import MissingDependency
-from truefit._core.typing import Array
-from truefit.estimators.agghoo import AgghooRegressor
-from truefit.reproduce.experiment import Experiment, Setting
-from truefit.reproduce.page import Claim, Page, Table, signed
-from truefit.reproduce.tables_of_papers import retina
+
+Array = npt.NDArray[Any]
 
 RESOLUTIONS = (28, 14, 7)
 #: Resolutions, repetitions, images at hand and epochs.

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from truefit._api.engine import Engine
+from papers import find_experiment
+from papers.agghoo import PUBLISHED, Row, claims, shrunk
+from papers.data import retina
+from papers.experiment import Setting
+from truefit import Engine
 from truefit._core.errors import InvalidInput
-from truefit.reproduce.agghoo import PUBLISHED, Row, claims, shrunk
-from truefit.reproduce.experiment import Setting
-from truefit.reproduce.registry import find_experiment
-from truefit.reproduce.tables_of_papers import retina
 
 FOLDER = Path(os.environ.get("TRUEFIT_DATA", "/nowhere"))
 needs_data = pytest.mark.skipif(not (FOLDER / "retinamnist.npz").is_file(), reason="TRUEFIT_DATA has no images")

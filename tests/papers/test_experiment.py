@@ -1,4 +1,4 @@
-from truefit.reproduce.page import Claim, Page, Table, with_section
+from papers.experiment import Claim, Page, Table, with_section
 
 MADE = "`truefit reproduce it`"
 

@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from truefit._api.perturb import perturb
-from truefit.reproduce.experiment import Experiment, Setting
-from truefit.reproduce.folds import Accuracies, accuracies
-from truefit.reproduce.page import Claim, Page, Table
-from truefit.reproduce.tables_of_papers import mnist01
+from papers.data import mnist01
+from papers.experiment import Claim, Experiment, Page, Setting, Table
+from papers.pmv.accuracy import Accuracies, accuracies
+from truefit import perturb
 
 WIDTHS = (*range(10, 101, 10), *range(200, 801, 100))
 _QUICK_WIDTHS, _QUICK_ROWS, _QUICK_EPOCHS = (10, 40, 100), 1000, 30

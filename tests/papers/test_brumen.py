@@ -1,7 +1,7 @@
 """Table 1 of Brumen et al.: its columns come out of its own numbers."""
 
-from truefit.reproduce.brumen_table1 import EXPERIMENT
-from truefit.reproduce.experiment import Setting
+from papers.brumen import EXPERIMENT
+from papers.experiment import Setting
 
 
 def test_its_columns_come_out_of_its_own_numbers() -> None:
