@@ -10,7 +10,7 @@ import pytest
 
 from truefit._core.errors import StoreDamaged, StoreError, StoreTooNew, StoreUnusable
 from truefit._stores.sqlite import SqliteStore
-from truefit._stores.storefile import APPLICATION_ID
+from truefit._stores.sqlite_file import APPLICATION_ID
 from truefit.testing.store_contract import assert_same_outcome, some_outcome
 
 
@@ -111,13 +111,13 @@ def test_a_file_that_the_system_will_not_open_is_refused(made, monkeypatch):
     def denied(*args):
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr("truefit._stores.storefile.StoreFile._check_header", denied)
+    monkeypatch.setattr("truefit._stores.sqlite_file.StoreFile._check_header", denied)
     assert_refused(made, StoreUnusable, "Got when opening .*Permission denied")
 
 
 def test_a_later_version_is_refused(made):
-    change(made, "UPDATE meta SET value = '3' WHERE name = 'schema_version'")
-    assert_refused(made, StoreTooNew, "must have schema version 2.*has version 3.*update truefit")
+    change(made, "UPDATE meta SET value = '4' WHERE name = 'schema_version'")
+    assert_refused(made, StoreTooNew, "must have schema version 3.*has version 4.*update truefit")
 
 
 def test_a_later_version_is_refused_whatever_else_it_holds(path):
@@ -133,7 +133,7 @@ def test_a_later_version_is_refused_whatever_else_it_holds(path):
 
 def test_an_earlier_version_is_refused(made):
     change(made, "UPDATE meta SET value = '0' WHERE name = 'schema_version'")
-    assert_refused(made, StoreUnusable, "has version 0.*no longer reads")
+    assert_refused(made, StoreUnusable, "has version 0, that of truefit 0.2 or earlier")
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_a_later_version_with_a_live_log_is_refused(made):
     """The version may stand in the log only; neither the file nor the log may change."""
     writer = sqlite3.connect(made, isolation_level=None)
     writer.execute("PRAGMA wal_autocheckpoint = 0")
-    writer.execute("UPDATE meta SET value = '3' WHERE name = 'schema_version'")
+    writer.execute("UPDATE meta SET value = '4' WHERE name = 'schema_version'")
     log = made.with_name("fits.db-wal")
     before = made.read_bytes(), log.read_bytes()
     assert before[1]
@@ -189,7 +189,7 @@ def test_a_file_cut_short_is_damage(made, share):
 
 
 def test_damage_that_opening_did_not_see_is_noticed_later(made, monkeypatch):
-    monkeypatch.setattr("truefit._stores.storefile.QUICK_CHECK_BYTES", 0)
+    monkeypatch.setattr("truefit._stores.sqlite_file.QUICK_CHECK_BYTES", 0)
     size = made.stat().st_size
     garbage(made, 5 * 4096, size - 5 * 4096)
     with contextlib.closing(SqliteStore(made)) as store, pytest.raises(StoreDamaged, match=r"fits\.db"):
@@ -291,7 +291,7 @@ def test_wrong_use_is_not_called_damage(path):
 
 
 def test_a_store_that_is_held_is_waited_for_and_then_said(made, monkeypatch):
-    monkeypatch.setattr("truefit._stores.storefile.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("truefit._stores.sqlite_file.BUSY_SECONDS", 0.05)
     writer = sqlite3.connect(made, isolation_level=None)
     store = SqliteStore(made)
     store.get(["0"])

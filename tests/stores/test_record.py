@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from truefit._core.outcome import Predictions
-from truefit._stores.answer import StoredAnswer
-from truefit._stores.recent import Recent
+from truefit._stores.record import StoredAnswer
 from truefit.testing.store_contract import assert_same_bits, some_tokens
 
 TOKENS, VALUES = some_tokens(3), np.array([1.0, 2.0, 3.0])
@@ -67,16 +66,3 @@ def test_it_can_be_replaced_in_part(source):
     answer = dataclasses.replace(StoredAnswer.of(source, "a fit", "predict", b"rows", True), values=VALUES * 2)
     assert_same_bits(answer.values, VALUES * 2)
     assert_same_bits(answer.tokens, TOKENS)
-
-
-def test_recent_lets_the_least_recent_go_first():
-    recent = Recent(limit_bytes=1_100)
-    for name in "abc":
-        recent.add(name, np.zeros(1))
-    recent.get("a")
-    recent.add("d", np.zeros(1))
-    assert [name for name in "abcd" if recent.get(name) is not None] == ["a", "c", "d"]
-    recent.add("large", np.zeros(100))
-    assert [name for name in ("a", "c", "d", "large") if recent.get(name) is not None] == ["large"]
-    recent.clear()
-    assert recent.get("large") is None

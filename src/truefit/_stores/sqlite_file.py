@@ -21,11 +21,9 @@ from urllib.parse import quote
 from truefit._core.credentials import redacted
 from truefit._core.errors import StoreDamaged, StoreError, StoreTooNew, StoreUnusable
 
-SCHEMA_VERSION = 2
-#: The oldest version that is brought up to date when a store is opened.
-OLDEST_VERSION = 1
-#: The first version that has reports.
-REPORTS_SINCE = 2
+#: The file's format. Raised with IDENTITY_VERSION too: fits of other identities are never found, and would only take
+#: space. Versions 1 and 2 were of truefit 0.1 and 0.2.
+SCHEMA_VERSION = 3
 #: Stands in the file's header, so that somebody else's database is told apart without opening it.
 APPLICATION_ID = int.from_bytes(b"tfit", "big")
 BUSY_SECONDS = 60.0
@@ -33,9 +31,6 @@ BUSY_SECONDS = 60.0
 QUICK_CHECK_BYTES = 256 << 20
 
 _MAGIC = b"SQLite format 3\x00"
-_REPORTS = """CREATE TABLE reports (
-        id TEXT PRIMARY KEY, made_at TEXT NOT NULL, made TEXT NOT NULL, content BLOB NOT NULL
-    )"""
 _SCHEMA = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE rowsets (id BLOB PRIMARY KEY, tokens BLOB NOT NULL)",
@@ -47,7 +42,9 @@ _SCHEMA = (
         key TEXT NOT NULL, response TEXT NOT NULL, rowset BLOB NOT NULL, coded INTEGER NOT NULL,
         "values" BLOB NOT NULL, PRIMARY KEY (key, response, rowset)
     )""",
-    _REPORTS,
+    """CREATE TABLE reports (
+        id TEXT PRIMARY KEY, made_at TEXT NOT NULL, made TEXT NOT NULL, content BLOB NOT NULL
+    )""",
     "INSERT INTO meta VALUES ('application', 'truefit')",
     f"INSERT INTO meta VALUES ('schema_version', '{SCHEMA_VERSION}')",
 )
@@ -86,7 +83,6 @@ class StoreFile:
         shown = redacted(os.fspath(path))
         if shown != os.fspath(path) and not self.path.parent.is_dir():
             raise StoreUnusable(f"A store must be a file. Got the address {shown!r}. Name a file, such as fits.db.")
-        self.version = SCHEMA_VERSION
         self._read_only = read_only
         self._writable = True
         self._copy: tuple[Path, weakref.finalize[..., Any]] | None = None
@@ -115,10 +111,7 @@ class StoreFile:
                     self._make(connection)
                 else:
                     connection.execute("PRAGMA query_only = 1")  # what went into a copy would be lost
-                self.version = self._check_version(connection)
-                if self.version < SCHEMA_VERSION and self._writable:
-                    self._update(connection)
-                    self.version = SCHEMA_VERSION
+                self._check_version(connection)
             except BaseException:
                 connection.close()
                 raise
@@ -206,6 +199,8 @@ class StoreFile:
             identity = (found.st_dev, found.st_ino)
             if identity != self._checked and not _open_here[identity]:
                 self._check_header()
+                if self._size_of("-wal"):
+                    self._check_age()
                 self._check_content(found)
             self._checked = identity
 
@@ -255,6 +250,14 @@ class StoreFile:
                 f"A store must be a file that truefit made, or a new one. Got {self.path}, which is a SQLite "
                 "database of something else. It was left as it is; name another path."
             )
+
+    def _check_age(self) -> None:
+        """Refuse an old store by its file alone: reading the log beside it may leave an index of the log there."""
+        # Without its log the file may be incomplete, so whatever else is wrong is judged together with the log.
+        judged_later = contextlib.suppress(sqlite3.Error, UnicodeDecodeError, StoreDamaged, StoreTooNew)
+        with judged_later, contextlib.closing(self._open(self.path, "immutable=1")) as connection:
+            if _has_tables(connection):
+                self._check_version(connection)
 
     def _check_content(self, found: os.stat_result) -> None:
         way = self._way_to_look()
@@ -317,7 +320,7 @@ class StoreFile:
                 if verdict != "ok":
                     raise self.damaged(verdict)
 
-    def _check_version(self, connection: sqlite3.Connection) -> int:
+    def _check_version(self, connection: sqlite3.Connection) -> None:
         row = connection.execute("SELECT value FROM meta WHERE name = 'schema_version'").fetchone()
         text = None if row is None else str(row[0])
         if text is None or not text.isdecimal() or len(text) > 9:
@@ -328,20 +331,12 @@ class StoreFile:
                 f"A store must have schema version {SCHEMA_VERSION}. {self.path} has version {version}: a "
                 "later truefit made it. It was left as it is; update truefit, or name another path."
             )
-        if version < OLDEST_VERSION:
+        if version < SCHEMA_VERSION:
             raise StoreUnusable(
-                f"A store must have schema version {SCHEMA_VERSION}. {self.path} has version {version}, "
-                "which this truefit no longer reads. It was left as it is; name another path."
+                f"A store must have schema version {SCHEMA_VERSION}, but {self.path} has version {version}, that of "
+                "truefit 0.2 or earlier, whose fits this one cannot use: the file was left as it is, so name another "
+                "one, which the next run fills, or read this one with truefit 0.2."
             )
-        return version
-
-    def _update(self, connection: sqlite3.Connection) -> None:
-        """Bring a store of an earlier version up to date; what is in it stays as it is."""
-        with transaction(connection):
-            if self._check_version(connection) < SCHEMA_VERSION:  # another process may have been first
-                # Version 1 had no reports.
-                connection.execute(_REPORTS)
-                connection.execute("UPDATE meta SET value = ? WHERE name = 'schema_version'", (str(SCHEMA_VERSION),))
 
     def _make_file(self) -> None:
         """Make an empty file that its owner only may read and write; the log beside it gets the same mode."""
