@@ -10,7 +10,7 @@ import pytest
 
 from truefit._core.errors import StoreDamaged, StoreError, StoreTooNew, StoreUnusable
 from truefit._stores.sqlite import SqliteStore
-from truefit._stores.sqlite_file import APPLICATION_ID
+from truefit._stores.sqlite_file import APPLICATION_ID, _open_here
 from truefit.testing.store_contract import assert_same_outcome, some_outcome
 
 
@@ -324,3 +324,15 @@ def test_an_interrupt_in_the_middle_of_a_put_keeps_nothing_of_it(made, monkeypat
     store.put([some_outcome("new 0")])
     assert list(store.get([f"new {i}" for i in range(4)])) == ["new 0"]
     store.close()
+
+
+def test_files_that_are_closed_are_not_remembered(tmp_path):
+    before = dict(_open_here)
+    for name in "abc":
+        stores = [SqliteStore(tmp_path / f"{name}.db") for _ in range(2)]
+        for store in stores:
+            store.put([some_outcome()])
+        assert len(_open_here) == len(before) + 1
+        for store in stores:
+            store.close()
+    assert dict(_open_here) == before

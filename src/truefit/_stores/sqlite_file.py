@@ -129,6 +129,8 @@ class StoreFile:
                 self._copy = None
             if self._identity is not None:
                 _open_here[self._identity] -= 1
+                if not _open_here[self._identity]:
+                    del _open_here[self._identity]
                 self._identity = None
 
     def check_same(self) -> None:
