@@ -1,7 +1,7 @@
 """The experiment of Cross-tested Aggregated Hold-out (Rynkiewicz): grades of retinopathy, by three sizes of the images.
 
 The paper's images are not to be had here. RetinaMNIST has the same five grades on images of 28 by 28 pixels, and a
-network of scikit-learn stands in for its ConvNeXt, so the numbers do not compare; what is said about them does.
+network of scikit-learn stands in for its ConvNeXt, so the numbers do not compare; the claims about them do.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ def _downloaded(name: str, folder: Path | None) -> tuple[Any, Any]:
     openml, version, target = _OPENML[name]
     try:
         with warnings.catch_warnings():
-            # What a second try does not help is said below.
+            # A download that fails twice is reported below.
             warnings.filterwarnings("ignore", "A network error occurred", UserWarning)
             bunch = fetch_openml(openml, version=version, target_column=target, as_frame=True, n_retries=1)
     except (OSError, ValueError) as error:

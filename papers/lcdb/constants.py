@@ -27,7 +27,7 @@ VIEWS = [
 TAILS = (0.4, 0.3, 0.25, 0.2, 0.15, 0.1, 0.075, 0.05, 0.035, 0.025, 0.015, 0.01, 0.005)
 #: The scale is made to be right for the intervals of 95%.
 _TAIL = 0.025
-#: Groups of learners in which the intervals need not hold: their curves turn up where nothing foretells it.
+#: Groups of learners in which the intervals need not hold: their curves rise without a sign of it before.
 EXEMPT = ("QDA", "TabNet", "dummy")
 #: Extrapolations from more than this share of the target size are near, others far; intervals hold for both.
 NEAR = 0.2

@@ -1,4 +1,4 @@
-"""LCDB: how well real learning curves are extrapolated, and how well it is told when to stop."""
+"""LCDB: how well real learning curves are extrapolated, and how well the stopping rule does."""
 
 from __future__ import annotations
 

@@ -93,8 +93,9 @@ def _run(setting: Setting) -> Page:
         notes.append(f"Gaps of the five cross-validations of Adult: {', '.join(f'{gap:.4f}' for gap in spread)}.")
     return Page(
         f"Trees of depth {DEPTHS[0]} to {DEPTHS[-1]}, categories as whole numbers, ten noise levels and the table "
-        "itself. The chosen depth has the largest mean rate over the draws; the tie set holds the depths that cannot "
-        f"be told apart from the best by paired differences over the first {_TIE_REPEATS} draws, or all if fewer.",
+        "itself. The chosen depth has the largest mean rate over the draws; the tie set holds the depths that do "
+        f"not differ significantly from the best by paired differences over the first {_TIE_REPEATS} draws, or all if "
+        "fewer.",
         claims,
         [_choices(found), _runs(found), _rates(found)],
         notes,

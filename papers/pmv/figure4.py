@@ -131,7 +131,7 @@ def _tied(result: Any, scale: _Scale) -> list[str]:
     if scale.repeats == 1:
         return []
     others = [name for name in result.ties if name != result.best]
-    return [f"Widths that cannot be told apart from the best over the draws: {', '.join(others) or 'none'}."]
+    return [f"Widths that do not differ significantly from the best over the draws: {', '.join(others) or 'none'}."]
 
 
 EXPERIMENT = Experiment(

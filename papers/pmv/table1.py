@@ -247,7 +247,13 @@ def _selections(columns: list[_Column]) -> Table:
         best = [model for model in MODELS if tests[model] > max(tests.values()) - 1e-9]
         selected = (SELECTED[column.shape], column.selected, ", ".join(others) or "none", ", ".join(best))
         lines.append((column.words, *selected))
-    heads = ("table and noise", "paper selects", "selected here", "cannot be told apart", "largest 10-fold accuracy")
+    heads = (
+        "table and noise",
+        "paper selects",
+        "selected here",
+        "no significant difference",
+        "largest 10-fold accuracy",
+    )
     return Table("Selected models", heads, lines)
 
 

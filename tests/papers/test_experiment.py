@@ -31,7 +31,7 @@ def test_a_section_replaces_its_own_and_leaves_the_others():
     assert with_section(again, "a", "second") == again
 
 
-def test_a_section_that_was_cut_off_is_written_anew():
+def test_a_section_that_was_cut_off_is_written_again():
     document = with_section("# Title\n", "a", "first")
     cut = document[: document.index("first")]
     assert with_section(cut, "a", "first") == document

@@ -157,7 +157,7 @@ def test_a_table_of_sqlite_is_read_whole_in_the_order_of_its_key(tmp_path: Path)
     assert table.y.tolist() == [0, 1, 1]
     assert table.y.dtype == np.int64
     assert table.name == "people"
-    assert table.notes == ("The column 'id' tells the rows apart; it is not among the inputs.",)
+    assert table.notes == ("The column 'id' identifies the rows; it is not among the inputs.",)
     assert load(f"{path}#people", "bought").X.equals(table.X)
     with pytest.raises(InvalidInput, match=r"Say which table of the database is meant. Tables: people, pets"):
         load(str(path), "bought")

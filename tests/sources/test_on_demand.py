@@ -181,7 +181,7 @@ def test_sqlite(folder):
     assert np.array_equal(X["height"].to_numpy(), np.where(keys // 3 % 9 == 0, np.nan, keys / 21), equal_nan=True)
     by_path = open_rows(folder / "rows.db", "income", table="people")
     pd.testing.assert_frame_equal(by_path.take(3000)[0].iloc[:800], X)
-    assert "'id' tells the rows apart" in rows.table(10).notes[0]
+    assert "'id' identifies the rows" in rows.table(10).notes[0]
 
 
 def test_sqlite_by_text_and_by_a_named_key(folder):
@@ -261,7 +261,7 @@ def test_what_is_wrong_is_said_in_a_sentence(folder, case, monkeypatch):
 
 
 def test_a_key_that_does_not_tell_rows_apart(folder):
-    with pytest.raises(InvalidInput, match="must tell rows apart"):
+    with pytest.raises(InvalidInput, match="must identify rows"):
         open_rows(folder / "rows.db", "income", table="people", key="city").take(10)
 
 

@@ -62,7 +62,7 @@ def reproduce(
     with command_engine(store, workers, cluster, memory=memory) as engine:
         page = experiment.run(experiments.Setting(engine, data, quick, lambda line: echo(f"{line} ...", err=True)))
         echo(f"{engine.stats}.", err=True)
-    section = page.to_markdown(experiment.name, experiment.title, _made(name, quick))
+    section = page.to_markdown(experiment.name, experiment.title, _command_and_versions(name, quick))
     echo(section)
     if out is not None:
         before = out.read_text("utf-8") if out.exists() else "# The papers' numbers and ours\n"
@@ -92,8 +92,8 @@ def _load_papers(checkout: Path) -> tuple[ModuleType, ModuleType]:
     return importlib.import_module("papers"), importlib.import_module("papers.experiment")
 
 
-def _made(name: str, quick: bool) -> str:
-    """Say by which command and with which versions, on whatever machine and whatever it was called with besides."""
+def _command_and_versions(name: str, quick: bool) -> str:
+    """Return the command and the versions; store, data folder and workers do not change the numbers."""
     import numpy
     import sklearn
 

@@ -24,7 +24,7 @@ from truefit._core.errors import StoreDamaged, StoreError, StoreTooNew, StoreUnu
 #: The file's format. Raised with IDENTITY_VERSION too: fits of other identities are never found, and would only take
 #: space. Versions 1 and 2 were of truefit 0.1 and 0.2.
 SCHEMA_VERSION = 3
-#: Stands in the file's header, so that somebody else's database is told apart without opening it.
+#: Stands in the file's header, so that somebody else's database is recognised without opening it.
 APPLICATION_ID = int.from_bytes(b"tfit", "big")
 BUSY_SECONDS = 60.0
 #: Larger files are not read through when they are opened; what is damaged in them shows when it is read.

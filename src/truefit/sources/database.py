@@ -57,7 +57,7 @@ class Database(Protocol):
         ...
 
     def row_number(self, table: str) -> Column | None:
-        """A column that tells rows apart although nobody declared one; None where there is none that stays."""
+        """A column that identifies rows although nobody declared one; None where there is none that stays."""
         ...
 
     def selected(self, column: Column) -> str:

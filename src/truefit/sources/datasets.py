@@ -86,7 +86,7 @@ def load_openml(address: str, target: str | None = None) -> Table:
 
 
 def _openml_table(address: str) -> dict[str, Any]:
-    """Return how ``fetch_openml`` is told which table.
+    """Return the arguments of ``fetch_openml`` that name the table.
 
     Examples
     --------

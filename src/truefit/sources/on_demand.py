@@ -53,7 +53,7 @@ def open_rows(
     table : str, optional
         Of a database that has several.
     key : str, optional
-        Column of a database's table that tells its rows apart; its primary key by default.
+        Column of a database's table that identifies its rows; its primary key by default.
     seed : int
         Another seed is another sequence of the rows.
     first : sequence of keys
@@ -185,7 +185,7 @@ class RowsOnDemand:
 
     @property
     def kind(self) -> KeyKind:
-        """What a row is told apart by."""
+        """What identifies a row."""
         return self._reader.kind
 
     @property

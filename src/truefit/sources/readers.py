@@ -18,7 +18,7 @@ from truefit.sources.files import DELIMITED, checked_columns, ending_of, file_er
 if TYPE_CHECKING:
     import pandas as pd
 
-#: What a row is told apart by: whole numbers (positions, content, a database's key) or text.
+#: What identifies a row: whole numbers (positions, content, a database's key) or text.
 Keys = npt.NDArray[Any]
 #: What a key is: a row's own content, where it stands in its file, or its key in a database.
 KeyKind = Literal["content", "position", "key"]
@@ -30,7 +30,7 @@ _GAP: Final = "gap"
 
 
 class Reader(Protocol):
-    """A table whose rows are told apart by keys; the types of its columns do not depend on which rows are read."""
+    """A table whose rows have keys; the types of its columns do not depend on which rows are read."""
 
     @property
     def name(self) -> str:

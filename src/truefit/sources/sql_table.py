@@ -57,7 +57,7 @@ def read_table(database: Database, table: str | None, target: str | None) -> tup
         copy=False,
     )
     frame.columns = pd.Index([column.name for column in kept])
-    left_out = f"The column {key.name!r} tells the rows apart; it is not among the inputs." if key else None
+    left_out = f"The column {key.name!r} identifies the rows; it is not among the inputs." if key else None
     return frame, name, () if left_out is None else (left_out,)
 
 
@@ -70,7 +70,7 @@ class SqlReader:
     table : str or None
         None where the database has one table only.
     key : str, optional
-        A column that tells the rows apart; the primary key by default, or what SQLite numbers its rows by. It is
+        A column that identifies the rows; the primary key by default, or what SQLite numbers its rows by. It is
         not among the inputs.
     target : str, optional
         Checked to be there, and to be no key.
@@ -87,8 +87,8 @@ class SqlReader:
         self._columns = [column for column in columns if column != self._key]
         names = [column.name for column in self._columns]
         self._target = find_column(names, target, self.name)
-        apart = f"The column {self._key.name!r} tells the rows apart; it is not among the inputs."
-        self.notes = (apart,) if self._key in columns else ()
+        note = f"The column {self._key.name!r} identifies the rows; it is not among the inputs."
+        self.notes = (note,) if self._key in columns else ()
         (counted,) = self._database.batches(f"SELECT count(*) AS total FROM {quoted(self.name)}")
         self.total = int(counted.column(0)[0].as_py())
 
@@ -129,7 +129,7 @@ class SqlReader:
         found = table.column(0).to_pandas()
         if found.duplicated().any():
             raise InvalidInput(
-                f"The key {self._key.name!r} of {self.name!r} must tell rows apart. Got the same one in several rows. "
+                f"The key {self._key.name!r} of {self.name!r} must identify rows. Got the same one in several rows. "
                 "Name another column as the key."
             )
         frame = pd.DataFrame(
@@ -196,7 +196,7 @@ def _key_column(columns: list[Column], key: str | None, name: str, row_number: C
         if len(chosen) != 1:
             got = "none" if not chosen else f"one of {len(chosen)} columns"
             raise InvalidInput(
-                f"{name!r} must have a primary key of one column. Got {got}. Name a column that tells its rows apart "
+                f"{name!r} must have a primary key of one column. Got {got}. Name a column that identifies its rows "
                 "as the key."
             )
     if not (chosen[0].is_integer or chosen[0].is_text):
