@@ -42,7 +42,8 @@ def find_experiment(name: str) -> Experiment:
     'Perturbed Model Validation, Table 1: which model is selected'
     """
     if name in _MODULES:
-        return import_module(_MODULES[name]).EXPERIMENT
+        experiment: Experiment = import_module(_MODULES[name]).EXPERIMENT
+        return experiment
     near = difflib.get_close_matches(name, _MODULES, n=1)
     raise InvalidInput(
         f"An experiment must be one of {', '.join(_MODULES)}. Got {name!r} instead."

@@ -86,7 +86,7 @@ def _run(setting: Setting) -> Page:
         frame, target = frame_of("adult", setting.folder)
         X = as_ordinal(frame)
         sizes = [int(size) for size in table["size"]]
-        curve = learning_curve(PrunedTree(), X, target, mode="paper", schedule=sizes, engine=setting.engine)
+        curve: Any = learning_curve(PrunedTree(), X, target, mode="paper", schedule=sizes, engine=setting.engine)
         tables.append(_own_table(table, curve))
         off = 100 * curve.errors[-1] - table["error"][-1]
         claims.append(
