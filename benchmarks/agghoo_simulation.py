@@ -29,9 +29,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from benchmarks.coverage.generators import GENERATORS
+from papers.experiment import markdown_table, with_section
 from truefit import AgghooClassifier, AgghooRegressor, Engine, cross_test
 from truefit._core.stages import AtStage
-from truefit.reproduce.page import markdown_table, with_section
 
 REPETITIONS = 25
 TEST_ROWS = 10_000

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
+from papers.brumen import PrunedTree
+from papers.data import as_ordinal, frame_of
 from truefit import Engine, assess, learning_curve
 from truefit._stats.curve_paper import fit_paper
-from truefit.reproduce.pruned_tree import PrunedTree
-from truefit.reproduce.tables_of_papers import as_ordinal, frame_of
 
 SEEDS, TOLERANCE = 12, 0.02
 

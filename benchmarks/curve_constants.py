@@ -13,10 +13,8 @@ import sys
 from pathlib import Path
 
 import truefit
-from truefit.reproduce.lcdb.calibrate import VIEWS, learn
-from truefit.reproduce.lcdb.curves import read_curves
-from truefit.reproduce.lcdb.gain import learn_gain
-from truefit.reproduce.lcdb.observed import observe
+from papers.lcdb.constants import VIEWS, learn, learn_gain
+from papers.lcdb.curves import observe, read_curves
 
 
 def main():

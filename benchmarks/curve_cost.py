@@ -17,9 +17,9 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.model_selection import learning_curve as peer_curve
 
 from benchmarks.curve_adult import table
+from papers.brumen import PrunedTree
 from truefit import Engine, learning_curve
 from truefit._methods.learning_curve.config import paper_schedule
-from truefit.reproduce.pruned_tree import PrunedTree
 
 K, SEEDS = 10, 5
 

@@ -31,7 +31,7 @@ from pathlib import Path
 import numpy as np, pandas as pd, pyarrow.parquet
 from truefit.sources import open_rows
 from truefit.sources.files import read_frame
-from truefit.sources.sequence import first_keys
+from truefit.sources.on_demand import first_keys
 path, way, sizes = sys.argv[1], sys.argv[2], [int(size) for size in sys.argv[3].split(",")]
 def memory(what):
     # Not getrusage, which counts in what the process was before it became this one.

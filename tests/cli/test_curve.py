@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import json
 import re
 import signal
@@ -150,7 +149,7 @@ def test_a_growing_file_that_is_read_in_parts(tmp_path, monkeypatch, ending):
         rows.to_csv(path, index=False) if ending == "csv" else rows.to_parquet(path)
 
     with monkeypatch.context() as small:
-        small.setattr(importlib.import_module("truefit.sources.open_rows"), "WHOLE_BYTES", 1000)
+        small.setattr("truefit.sources.on_demand.WHOLE_BYTES", 1000)
         write(frame[:300])
         run, _ = fits(truefit(*command, cwd=tmp_path))
         assert run > 30

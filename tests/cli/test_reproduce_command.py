@@ -1,5 +1,13 @@
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from tests.cli.command import truefit
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_without_a_name_the_experiments_are_listed():
@@ -40,3 +48,34 @@ def test_bad_input_is_a_sentence_and_exit_code_2(case, tmp_path):
     assert done.returncode == 2, done.stderr
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """The package alone, as a wheel installs it, and a way to run its command in a folder."""
+    site = tmp_path_factory.mktemp("site")
+    shutil.copytree(ROOT / "src" / "truefit", site / "truefit", ignore=shutil.ignore_patterns("__pycache__"))
+
+    def run(*arguments, cwd):
+        command = [sys.executable, "-m", "truefit._cli.__main__", *arguments]
+        environment = {**os.environ, "PYTHONPATH": str(site)}
+        return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=100)
+
+    return run
+
+
+def test_outside_of_a_checkout_it_says_in_a_sentence_where_the_experiments_are(installed, tmp_path):
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "papers" / "__init__.py").write_text("raise SystemExit('not ours')\n")  # somebody's own folder
+    done = installed("reproduce", "pmv-table1", cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("Error: The papers' experiments are in the folder papers/ of truefit's source")
+    assert str(tmp_path) in line
+
+
+def test_inside_of_a_checkout_the_installed_command_finds_them(installed):
+    done = installed("reproduce", cwd=ROOT / "docs")
+    assert done.returncode == 0, done.stderr
+    assert "pmv-table1\n" in done.stdout

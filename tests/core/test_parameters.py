@@ -72,7 +72,12 @@ def test_a_class_that_is_gone_is_forgotten():
         class Passing(Own):
             pass
 
+        class CallsSuper(Own):
+            def __init__(self, a=1):
+                super().__init__(a)
+
         params_of(Passing())
+        params_of(CallsSuper())
 
     before = len(params._names)
     use()

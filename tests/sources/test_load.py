@@ -17,7 +17,7 @@ from sklearn.utils import Bunch
 
 from truefit._core.errors import InvalidInput, MissingDependency
 from truefit.sources import Table, load
-from truefit.sources.builtin import BUILTIN
+from truefit.sources.datasets import BUILTIN
 
 FRAME = pd.DataFrame(
     {"size": [1.5, 2.5, 3.5, 2.0], "origin": ["a", "b", None, "ü"], "kind": ["001", "002", "001", "002"]}
@@ -157,7 +157,7 @@ def test_a_table_of_sqlite_is_read_whole_in_the_order_of_its_key(tmp_path: Path)
     assert table.y.tolist() == [0, 1, 1]
     assert table.y.dtype == np.int64
     assert table.name == "people"
-    assert table.notes == ("The column 'id' tells the rows apart; it is not among the inputs.",)
+    assert table.notes == ("The column 'id' identifies the rows; it is not among the inputs.",)
     assert load(f"{path}#people", "bought").X.equals(table.X)
     with pytest.raises(InvalidInput, match=r"Say which table of the database is meant. Tables: people, pets"):
         load(str(path), "bought")

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
 import sqlite3
 import sys
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import chisquare
 
 from truefit._core.data import RowSource
 from truefit._core.errors import InvalidInput, MissingDependency
 from truefit.sources import RowsOnDemand, open_rows
-from truefit.sources.delimited_reader import DelimitedReader
 from truefit.sources.files import read_frame
-from truefit.sources.on_demand import AHEAD
-from truefit.sources.parquet_reader import ParquetReader
+from truefit.sources.on_demand import AHEAD, first_keys, hash_of
+from truefit.sources.readers import DelimitedReader, ParquetReader
 
 N = 45_000
 
@@ -91,7 +90,7 @@ def test_row_numbers_are_left_out_of_a_sample_too(folder):
 
 def test_a_file_is_read_whole_when_it_is_small_or_was_before(folder, monkeypatch):
     assert open_rows(folder / "rows.csv", "kind").kind == "content"
-    monkeypatch.setattr(importlib.import_module("truefit.sources.open_rows"), "WHOLE_BYTES", 1000)
+    monkeypatch.setattr("truefit.sources.on_demand.WHOLE_BYTES", 1000)
     assert open_rows(folder / "rows.csv", "kind").kind == "position"
     assert open_rows(folder / "rows.csv", "kind", whole=True).kind == "content"
     assert open_rows("iris").total == 150
@@ -182,7 +181,7 @@ def test_sqlite(folder):
     assert np.array_equal(X["height"].to_numpy(), np.where(keys // 3 % 9 == 0, np.nan, keys / 21), equal_nan=True)
     by_path = open_rows(folder / "rows.db", "income", table="people")
     pd.testing.assert_frame_equal(by_path.take(3000)[0].iloc[:800], X)
-    assert "'id' tells the rows apart" in rows.table(10).notes[0]
+    assert "'id' identifies the rows" in rows.table(10).notes[0]
 
 
 def test_sqlite_by_text_and_by_a_named_key(folder):
@@ -262,7 +261,7 @@ def test_what_is_wrong_is_said_in_a_sentence(folder, case, monkeypatch):
 
 
 def test_a_key_that_does_not_tell_rows_apart(folder):
-    with pytest.raises(InvalidInput, match="must tell rows apart"):
+    with pytest.raises(InvalidInput, match="must identify rows"):
         open_rows(folder / "rows.db", "income", table="people", key="city").take(10)
 
 
@@ -284,3 +283,26 @@ def test_a_target_with_gaps_in_a_file_that_is_read_in_parts(tmp_path):
     frame.to_parquet(tmp_path / "gaps.parquet")
     with pytest.raises(InvalidInput, match=r"must have a value in every row. Got .* missing"):
         open_rows(tmp_path / "gaps.parquet", "kind", whole=False).take(10)
+
+
+@pytest.mark.parametrize("keys", [np.arange(1000), np.array([f"row {i}" for i in range(1000)], dtype=object)])
+def test_samples_contain_each_other_and_do_not_depend_on_the_chunks(keys):
+    whole = first_keys([keys], 1000)
+    assert sorted(whole.tolist()) == sorted(keys.tolist())
+    for n in (0, 1, 7, 400, 999, 2000):
+        assert first_keys(np.split(keys, (3, 500, 501)), n).tolist() == whole[:n].tolist()
+    assert first_keys(np.split(keys[::-1], (10,)), 50).tolist() == whole[:50].tolist()
+
+
+def test_another_seed_is_another_sequence_and_none_is_position():
+    first = [first_keys([np.arange(10_000)], 100, seed=seed).tolist() for seed in (0, 1, 2**70)]
+    assert all(len(set(a) & set(b)) < 10 for a, b in ((first[0], first[1]), (first[1], first[2])))
+    # Neighbours must not follow each other, nor any part of the table be preferred.
+    counts = np.histogram(first_keys([np.arange(1_000_000)], 20_000), bins=50, range=(0, 1_000_000))[0]
+    assert chisquare(counts).pvalue > 0.001
+    hashes = hash_of(np.arange(10_000))
+    assert abs(np.corrcoef(hashes[1:].astype(float), hashes[:-1].astype(float))[0, 1]) < 0.05
+
+
+def test_no_keys_make_no_sequence():
+    assert first_keys([], 5).tolist() == []

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from truefit._stats.curve_paper import Procedure, fit_paper, published, r_sigma, well_behaved
+from papers.brumen import published
+from truefit._stats.curve_paper import Procedure, fit_paper, r_sigma, well_behaved
 
 TABLE = published()
 #: The first row, by the paper's count, that has an interval.

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from truefit._core.errors import InvalidInput, StoreDamaged
-from truefit._stores.codec import decode, encodable, encode
+from truefit._stores.codec import ArrayCache, decode, encodable, encode
 from truefit.testing.store_contract import SAMPLES, assert_same_bits
 
 any_dtype = st.one_of(
@@ -112,3 +112,16 @@ def test_what_is_read_is_read_only():
     array = decode(encode(np.arange(3)))
     with pytest.raises(ValueError, match="read-only"):
         array[0] = 1
+
+
+def test_the_cache_removes_the_least_recently_used_first():
+    cache = ArrayCache(limit_bytes=1_100)
+    for name in "abc":
+        cache.add(name, np.zeros(1))
+    cache.get("a")
+    cache.add("d", np.zeros(1))
+    assert [name for name in "abcd" if cache.get(name) is not None] == ["a", "c", "d"]
+    cache.add("large", np.zeros(100))
+    assert [name for name in ("a", "c", "d", "large") if cache.get(name) is not None] == ["large"]
+    cache.clear()
+    assert cache.get("large") is None

@@ -115,13 +115,14 @@ def test_what_was_never_written_in_a_column_is_damage(tmp_path, content, case):
         read_everything(path)
 
 
-def test_answers_without_a_checksum_are_read_as_before(tmp_path, content):
+def test_answers_without_a_checksum_are_damage(tmp_path, content):
     path = tmp_path / "fits.db"
     path.write_bytes(content)
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         connection.execute('UPDATE answers SET "values" = substr("values", 6)')
         connection.execute("UPDATE outcomes SET classes = substr(classes, 6)")
-    read_everything(path)
+    with pytest.raises(StoreDamaged, match="not what their checksum says"):
+        read_everything(path)
 
 
 REPORT = {"kind": "assessment", "title": "t", "headline": "h", "summary": "s", "result": {}}

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from truefit._core.errors import InvalidInput, StoreUnusable
 from truefit._core.outcome import Outcome, Predictions
-from truefit._stores.memory import MemoryStore
+from truefit._core.spill import SpillFile
+from truefit._stores.memory import HashFile, MemoryStore
 from truefit.testing.report_contract import ReportContract
 from truefit.testing.store_contract import (
     SAMPLES,
@@ -165,7 +166,7 @@ def test_a_handle_is_small():
     got = store.get([f"{i}" for i in range(500)])
     for outcome in got.values():
         outcome.answers[0].values
-    store._spilled._recent.clear()
+    store._spilled._cache.clear()
     held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     assert held < 500 * 600
@@ -183,7 +184,7 @@ def test_a_small_slice_does_not_hold_the_whole():
 
 
 def test_no_file_is_made_as_long_as_there_is_room(monkeypatch):
-    monkeypatch.setattr("truefit._stores.memory.SpilledRecords", None)
+    monkeypatch.setattr("truefit._stores.memory.RecordFile", None)
     store = MemoryStore()
     store.put(pairs(100))
     assert len(store.get([f"{i}" for i in range(100)])) == 100
@@ -270,3 +271,40 @@ def test_any_sequence_of_puts(sequence, limit):
     for key, answers in expected.items():
         assert_same_outcome(got[key], Outcome(key, tuple(answers.values())))
     store.close()
+
+
+def test_entries_are_found_by_name_however_many_share_a_chain():
+    for chains in (1, 7, 1 << 12):
+        file = HashFile(SpillFile(), chains=chains)
+        for i in range(200):
+            file.add(b"%d" % (i % 50), b"content %d" % i)
+        for name in range(50):
+            expected = [b"content %d" % i for i in range(name + 150, -1, -50)]
+            assert list(file.entries(b"%d" % name)) == expected
+        assert list(file.entries(b"50")) == []
+
+
+def test_names_that_begin_alike_are_distinguished():
+    file = HashFile(SpillFile(), chains=1)
+    file.add(b"a", b"bc")
+    file.add(b"ab", b"c")
+    assert [list(file.entries(name)) for name in (b"a", b"ab", b"abc")] == [[b"bc"], [b"c"], []]
+
+
+def test_large_entries_are_read_whole():
+    file = HashFile(SpillFile(), chains=1)
+    contents = [bytes([i]) * length for i, length in enumerate((0, 3980, 3985, 3986, 3987, 4000, 90_000))]
+    for i, content in enumerate(contents):
+        file.add(b"%d" % i, content)
+    assert [next(file.entries(b"%d" % i)) for i in range(len(contents))] == contents
+
+
+def test_there_is_no_index_in_memory():
+    file = HashFile(SpillFile())
+    gc.collect()
+    tracemalloc.start()
+    for i in range(5_000):
+        file.add(b"%032d" % i, b"content")
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert held < 5_000 * 2

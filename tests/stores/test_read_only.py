@@ -100,19 +100,7 @@ def test_a_store_on_a_disk_that_is_mounted_read_only(folder, tmp_path, make):
         subprocess.run(["umount", place], check=True)
 
 
-def test_a_store_of_the_first_version_has_no_reports(folder):
-    import sqlite3
-
-    fill(folder / "fits.db")
-    with contextlib.closing(sqlite3.connect(folder / "fits.db")) as connection, connection:
-        connection.execute("DROP TABLE reports")
-        connection.execute("UPDATE meta SET value = '1' WHERE name = 'schema_version'")
-    (folder / "fits.db").chmod(0o444)
-    with contextlib.closing(SqliteStore(folder / "fits.db", read_only=True)) as store:
-        assert (store.reports(), store.count_fits()) == ([], 1)
-
-
-def test_a_store_that_can_be_written_is_read_as_ever(folder):
+def test_a_store_that_can_be_written_is_read_as_before(folder):
     fill(folder / "fits.db")
     with contextlib.closing(SqliteStore(folder / "fits.db", read_only=True)) as store:
         assert store.count_fits() == 1

@@ -67,7 +67,7 @@ def test_the_tables(store, path):
     store.put([some_outcome("one"), some_outcome("two")])
     assert rows(path, "SELECT name, value FROM meta ORDER BY name") == [
         ("application", "truefit"),
-        ("schema_version", "2"),
+        ("schema_version", "3"),
     ]
     assert rows(path, "SELECT count(*) FROM rowsets") == [(1,)]
     assert rows(path, "SELECT key, solver, fit_seconds FROM outcomes ORDER BY key") == [
@@ -215,11 +215,11 @@ def test_a_store_that_is_dropped_closes_its_file(path):
 
 def test_answers_recently_read_are_held_up_to_a_limit(store):
     store.put([some_outcome(f"{i}", n=1_000, seed=i % 2) for i in range(50)])
-    store._recent.limit_bytes = 100_000
+    store._cache.limit_bytes = 100_000
     for outcome in store.get([f"{i}" for i in range(50)]).values():
         for answer in outcome.answers:
             answer.tokens, answer.values
-    assert sum(array.nbytes + 350 for array in store._recent._arrays.values()) == store._recent._bytes <= 100_000
+    assert sum(array.nbytes + 350 for array in store._cache._arrays.values()) == store._cache._bytes <= 100_000
 
 
 def test_a_path_may_be_odd(tmp_path):
@@ -301,21 +301,6 @@ def test_a_note_goes_into_a_store_that_has_outcomes(tmp_path):
     store.write_note("rows", "x")
     assert set(store.get(["a"])) == {"a"}
     store.close()
-
-
-def test_a_store_without_reports_is_brought_up_to_date(store, path):
-    store.put([some_outcome()])
-    store.close()
-    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
-        # Exactly what the first version of the file was.
-        connection.execute("DROP TABLE reports")
-        connection.execute("UPDATE meta SET value = '1' WHERE name = 'schema_version'")
-    assert store.reports() == []
-    assert_same_outcome(store.get(["a fit"])["a fit"], some_outcome())
-    store.put_report(some_report())
-    store.close()
-    assert SqliteStore(path).reports() == [some_report()]
-    assert rows(path, "SELECT value FROM meta WHERE name = 'schema_version'") == [("2",)]
 
 
 def test_a_damaged_report_is_said(store, path):

@@ -90,7 +90,7 @@ def _part_of_python(package: str) -> bool:
     return package in sys.stdlib_module_names or package in sys.builtin_module_names
 
 
-@functools.cache
+@functools.lru_cache(maxsize=10_000)
 def package_version(package: str) -> str:
     """Version of an importable package; truefit's own is the version of its identities."""
     if package == "truefit":
@@ -157,7 +157,7 @@ def _closure(packages: frozenset[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=10_000)
 def _package(name: str) -> Package:
     distributions = _distributions_of(name)
     digest = blake2b(digest_size=16)
@@ -260,7 +260,7 @@ def _required(distribution: metadata.Distribution) -> set[str]:
     return needs
 
 
-@functools.cache
+@functools.lru_cache(maxsize=10_000)
 def _packages_of(distribution_name: str) -> tuple[str, ...]:
     try:
         distribution = metadata.distribution(distribution_name)
@@ -312,7 +312,7 @@ def _imported_by(place: str) -> set[str]:
     return {name for name in names if not _part_of_python(name) and _importable(name)}
 
 
-@functools.cache
+@functools.lru_cache(maxsize=10_000)
 def _importable(package: str) -> bool:
     if package in sys.modules:
         return installed(package)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -13,8 +13,9 @@ from sklearn.base import BaseEstimator, clone
 from truefit._core.errors import InvalidEstimator
 from truefit._core.packages import installed
 
-#: The parameters of each class by name, with the ``__init__`` that they were read from.
-_names: WeakKeyDictionary[type, tuple[Callable[..., Any], list[str]]] = WeakKeyDictionary()
+#: The parameters of each class by name, with a weak reference to the ``__init__`` that they were read from: one that
+#: calls ``super()`` holds its class, and would keep it here for as long as the process lives.
+_names: WeakKeyDictionary[type, tuple[Callable[[], Any], list[str]]] = WeakKeyDictionary()
 
 
 def params_of(estimator: Any, *, deep: bool = False) -> dict[str, Any]:
@@ -45,9 +46,16 @@ def _names_of(kind: Any) -> Iterable[str]:
     if kind._get_param_names.__func__ is not BaseEstimator._get_param_names.__func__:
         return list(kind._get_param_names())
     known = _names.get(kind)
-    if known is None or known[0] is not kind.__init__:
-        known = _names[kind] = kind.__init__, kind._get_param_names()
+    if known is None or known[0]() is not kind.__init__:
+        known = _names[kind] = _reference(kind.__init__), kind._get_param_names()
     return known[1]
+
+
+def _reference(init: Any) -> Callable[[], Any]:
+    try:
+        return ref(init)
+    except TypeError:  # of a class without an __init__ of its own: a part of Python, which stays anyway
+        return lambda: init
 
 
 #: Path of a ``random_state`` parameter left at None, and its owner's class.

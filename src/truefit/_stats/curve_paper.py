@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from importlib.resources import files
 
 import numpy as np
 import numpy.typing as npt
@@ -149,17 +147,3 @@ class Procedure:
         """Return the first point at which the curve is well-behaved and Eq. 40 holds, None if there is none."""
         found = np.flatnonzero(self.well_behaved & (self.disagreement < tolerance))
         return int(found[0]) if found.size else None
-
-
-def published() -> dict[str, Floats]:
-    """Return the columns of the paper's Table 1 (percent), NaN where it has none.
-
-    Examples
-    --------
-    >>> table = published()
-    >>> len(table["size"]), table["error"][-1]
-    (25, np.float64(13.87))
-    """
-    kept = json.loads(files("truefit._stats").joinpath("brumen_table1.json").read_text())
-    columns = np.array(kept["rows"], dtype=np.float64).T
-    return dict(zip(kept["columns"], columns, strict=True))

@@ -1,9 +1,11 @@
-"""Codec: arrays to compressed ``.npy`` bytes and back. Never a pickle, in neither direction."""
+"""Arrays as compressed ``.npy`` bytes and back, never a pickle; and a cache of the arrays that were read last."""
 
 from __future__ import annotations
 
 import math
 import zlib
+from collections import OrderedDict
+from collections.abc import Hashable
 from functools import lru_cache
 from io import BytesIO
 from typing import Any
@@ -99,3 +101,47 @@ def _layout(header: bytes) -> tuple[np.dtype[Any], tuple[int, ...], bool]:
     if dtype.kind not in _KINDS or any(length < 0 for length in shape):
         raise ValueError(f"{dtype} of shape {shape}")
     return dtype, shape, fortran
+
+
+#: Several metrics look at the same answer in turn, and many answers share their rows.
+_CACHE_BYTES = 1 << 20
+
+#: About what Python takes for an array and its place here, beyond the numbers in it.
+_ARRAY_BYTES = 350
+
+
+class ArrayCache:
+    """Arrays by key, the least recently used removed first; at least one is held, whatever its size.
+
+    Examples
+    --------
+    >>> cache = ArrayCache(limit_bytes=800)
+    >>> for name in "abc":
+    ...     cache.add(name, np.zeros(1))
+    >>> cache.get("a") is None, cache.get("c")
+    (True, array([0.]))
+    """
+
+    def __init__(self, limit_bytes: int = _CACHE_BYTES) -> None:
+        self.limit_bytes = limit_bytes
+        self._arrays: OrderedDict[Hashable, Array] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, key: Hashable) -> Array | None:
+        """Return the array, which is now the most recently used, or None."""
+        array = self._arrays.get(key)
+        if array is not None:
+            self._arrays.move_to_end(key)
+        return array
+
+    def add(self, key: Hashable, array: Array) -> None:
+        """Hold an array that is not held yet."""
+        self._arrays[key] = array
+        self._bytes += _ARRAY_BYTES + array.nbytes
+        while self._bytes > self.limit_bytes and len(self._arrays) > 1:
+            self._bytes -= _ARRAY_BYTES + self._arrays.popitem(last=False)[1].nbytes
+
+    def clear(self) -> None:
+        """Let go of everything."""
+        self._arrays.clear()
+        self._bytes = 0

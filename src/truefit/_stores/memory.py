@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import threading
+from array import array
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from struct import Struct
 from typing import Any
 
 import numpy as np
@@ -14,13 +17,19 @@ from truefit._core.errors import InvalidInput, StoreUnusable
 from truefit._core.hashing import Tokens
 from truefit._core.outcome import Outcome
 from truefit._core.protocols import StoredReport
+from truefit._core.spill import SpillFile
 from truefit._core.task import Response
 from truefit._core.typing import Array
-from truefit._stores.answer import StoredAnswer
-from truefit._stores.record import ANSWER_BYTES, RECORD_BYTES, Record, Rowsets, own, record_of
-from truefit._stores.spilled import SpilledRecords
+from truefit._stores.codec import ArrayCache, decode, encode
+from truefit._stores.record import ANSWER_BYTES, RECORD_BYTES, Record, Rowsets, StoredAnswer, own, record_of
 
 _INTERNED_CLASSES = 256
+#: Entry of a key that says: what was written before is void.
+_VOID = b""
+_FIRST_CHAINS = 1 << 16
+_PER_CHAIN = 2  # entries on average before there are more chains
+_READ_AT_ONCE = 4000  # most entries are smaller, and of a large one that is not meant no more is read
+_LINK = Struct("<QH")  # one past the offset of the entry before it in its chain, or 0; length of the name
 
 
 @dataclass(slots=True)
@@ -65,7 +74,7 @@ class MemoryStore:
         self._records: OrderedDict[str, Record[Array]] = OrderedDict()
         self._rowsets: dict[bytes, _Rowset] = {}
         self._classes: dict[tuple[np.dtype[Any], bytes], Array] = {}
-        self._spilled: SpilledRecords | None = None
+        self._spilled: RecordFile | None = None
         self._fits = 0
         self._reports: dict[str, StoredReport] = {}
 
@@ -196,7 +205,7 @@ class MemoryStore:
         while self._records and self._held + nbytes > self.limit_bytes:
             key, record = next(iter(self._records.items()))
             if self._spilled is None:
-                self._spilled = SpilledRecords()
+                self._spilled = RecordFile()
             self._spilled.add(key, record, {rowset: self._rowsets[rowset].tokens for _, rowset in record.answers})
             self._drop(key)
 
@@ -219,3 +228,141 @@ def _gone(what: str) -> StoreUnusable:
     return StoreUnusable(
         f"An answer must still be in its store when it is looked at. {what} was replaced there; ask it again."
     )
+
+
+class RecordFile:
+    """Records that are written one after the other; of the same key they complete each other.
+
+    The file has an entry for each record and for each list of tokens, the latter by its own name: many records
+    share one.
+    """
+
+    def __init__(self) -> None:
+        self._spill = SpillFile()
+        self._entries = HashFile(self._spill)
+        self._cache = ArrayCache()
+        self._classes: dict[tuple[np.dtype[Any], bytes], int] = {}
+        self._last: tuple[str, Record[int] | None] = ("", None)  # an outcome is looked up, and then each of its answers
+
+    def add(self, key: str, record: Record[Array], tokens: dict[bytes, Tokens]) -> None:
+        """Write a record; one of the same key that is there already stays, and counts too."""
+        answers = []
+        for (response, rowset), (coded, values) in record.answers.items():
+            if next(self._entries.entries(rowset), None) is None:
+                self._entries.add(rowset, encode(tokens[rowset], compress=False))
+            answers.append([response, rowset.hex(), coded, self._append(values)])
+        head = {
+            "solver": record.solver,
+            "fit_seconds": record.fit_seconds,
+            "classes": None if record.classes is None else self._place_of(record.classes),
+            "answers": answers,
+        }
+        self._last = ("", None)
+        self._entries.add(key.encode(), json.dumps(head).encode())
+
+    def void(self, key: str) -> None:
+        """Let what was written of a key count no more."""
+        self._last = ("", None)
+        self._entries.add(key.encode(), _VOID)
+
+    def find(self, key: str) -> Record[int] | None:
+        """All that was written of a key, with the places of its answers' values."""
+        if self._last[0] == key:
+            return self._last[1]
+        found: Record[int] | None = None
+        for head in self._heads(key):
+            if found is None:
+                found = Record(head["solver"], head["fit_seconds"], None, {})
+            if found.classes is None and head["classes"] is not None:
+                found.classes = self.values(head["classes"])
+            for response, rowset, coded, place in head["answers"]:
+                found.answers[response, bytes.fromhex(rowset)] = (coded, place)
+        self._last = (key, found)
+        return found
+
+    def values(self, place: int) -> Array:
+        """Values at a place."""
+        array = self._cache.get(place)
+        return self._decoded(place, self._spill.read(place)) if array is None else array
+
+    def tokens(self, rowset: bytes) -> Tokens | None:
+        """Tokens of a list of rows, or None."""
+        array = self._cache.get(rowset)
+        if array is not None:
+            return array
+        packed = next(self._entries.entries(rowset), None)
+        return None if packed is None else self._decoded(rowset, packed)
+
+    def _place_of(self, classes: Array) -> int:
+        name = (classes.dtype, classes.tobytes())
+        if name not in self._classes:
+            if len(self._classes) >= _INTERNED_CLASSES:
+                self._classes.clear()  # only the sharing is lost
+            self._classes[name] = self._append(classes)
+        return self._classes[name]
+
+    def _append(self, array: Array) -> int:
+        return self._spill.append(encode(array, compress=False))
+
+    def _decoded(self, name: Hashable, packed: bytes) -> Array:
+        array = decode(packed, "the temporary file")
+        self._cache.add(name, array)
+        return array
+
+    def _heads(self, key: str) -> Iterator[dict[str, Any]]:
+        """What was written of a key, the latest first."""
+        for entry in self._entries.entries(key.encode()):
+            if entry == _VOID:
+                return
+            yield json.loads(entry)
+
+
+class HashFile:
+    """Entries that stand in chains: each names the one before it, and memory holds the last of each chain.
+
+    That takes half a megabyte, and from 131,072 entries on 4 to 8 bytes for each.
+
+    Parameters
+    ----------
+    spill : SpillFile
+    chains : int
+        How many to begin with.
+
+    Examples
+    --------
+    >>> file = HashFile(SpillFile(), chains=1)
+    >>> for name, content in (("a", b"1"), ("b", b"2"), ("a", b"3")):
+    ...     file.add(name.encode(), content)
+    >>> list(file.entries(b"a")), list(file.entries(b"c"))
+    ([b'3', b'1'], [])
+    """
+
+    def __init__(self, spill: SpillFile, *, chains: int = _FIRST_CHAINS) -> None:
+        self._spill = spill
+        self._lasts = [array("Q", [0]) * chains]
+        self._free = _PER_CHAIN * chains
+
+    def add(self, name: bytes, content: bytes) -> None:
+        """Write an entry; earlier ones of that name stay."""
+        if self._free == 0:
+            # Further chains beside the full ones, twice as many: nothing that is written has to move.
+            chains = 2 * len(self._lasts[-1])
+            self._lasts.append(array("Q", [0]) * chains)
+            self._free = _PER_CHAIN * chains
+        last = self._lasts[-1]
+        chain = hash(name) % len(last)
+        last[chain] = self._spill.append(_LINK.pack(last[chain], len(name)) + name + content) + 1
+        self._free -= 1
+
+    def entries(self, name: bytes) -> Iterator[bytes]:
+        """Contents of the entries of that name, the latest first."""
+        place = hash(name)
+        start = _LINK.size + len(name)
+        for last in reversed(self._lasts):
+            after = last[place % len(last)]
+            while after:
+                offset = after - 1
+                entry = self._spill.read(offset, most=_READ_AT_ONCE)
+                after, length = _LINK.unpack_from(entry)
+                if length == len(name) and entry[_LINK.size : start] == name:
+                    yield (entry if len(entry) < _READ_AT_ONCE else self._spill.read(offset))[start:]

@@ -24,10 +24,9 @@ from truefit._core.outcome import Outcome
 from truefit._core.protocols import StoredReport
 from truefit._core.task import Response
 from truefit._core.typing import Array
-from truefit._stores.answer import StoredAnswer
-from truefit._stores.codec import decode, encodable, encode
-from truefit._stores.recent import Recent
-from truefit._stores.storefile import REPORTS_SINCE, StoreFile, transaction
+from truefit._stores.codec import ArrayCache, decode, encodable, encode
+from truefit._stores.record import StoredAnswer
+from truefit._stores.sqlite_file import StoreFile, transaction
 
 _KEYS_AT_ONCE = 900  # SQLite before 3.32 takes 999 parameters
 _INTERNED_CLASSES = 256
@@ -40,7 +39,7 @@ _RESPONSES: Final = frozenset(get_args(Response))
 #: What SQLite gives back for columns that may be empty.
 _SECONDS: Final = (float, type(None))
 _PACKED: Final = (bytes, type(None))
-#: Names of notes begin so: the table that says what the file is has room for them, in stores of any age.
+#: Names of notes begin so: they are in the table that says what the file is.
 _NOTE = "note: "
 
 _GET = """
@@ -106,7 +105,7 @@ class SqliteStore:
         self._connection: sqlite3.Connection | None = None
         self._finalizer: weakref.finalize[..., Any] | None = None
         self._owner = os.getpid()
-        self._recent = Recent()
+        self._cache = ArrayCache()
         self._classes: dict[bytes, Array] = {}
 
     @property
@@ -185,7 +184,7 @@ class SqliteStore:
         """Return all reports, the one made last first."""
         with self._lock, self._file.errors("reading"):
             connection = self._existing()
-            if connection is None or self._file.version < REPORTS_SINCE:
+            if connection is None:
                 return []
             rows = connection.execute("SELECT id, made_at, made, content FROM reports ORDER BY made_at DESC, id")
             return [self._report(*row) for row in rows]
@@ -199,7 +198,7 @@ class SqliteStore:
     def close(self) -> None:
         """Let go of the file; what was put stays in it, and a later use opens it again."""
         with self._lock:
-            self._recent.clear()
+            self._cache.clear()
             self._classes.clear()
             finalizer, self._finalizer, self._connection = self._finalizer, None, None
             if finalizer is not None:
@@ -278,7 +277,7 @@ class SqliteStore:
                 # Codes mean nothing under other classes: the outcome takes the place of what is there.
                 connection.execute("DELETE FROM answers WHERE key = ?", (key,))
                 connection.execute("DELETE FROM outcomes WHERE key = ?", (key,))
-                self._recent.clear()
+                self._cache.clear()
                 row = None
         if row is None:  # else the first fit's seconds stay: a budget must decide alike on replay
             connection.execute(
@@ -289,12 +288,10 @@ class SqliteStore:
             [(key, *answer) for answer in record.answers],
         )
 
-    def _unsealed(self, sealed: Any, *name: Any) -> Any:
+    def _unsealed(self, sealed: Any, *name: Any) -> bytes:
         """Return packed values, checked to be of this fit, response and rows, and coded as it says."""
-        if not isinstance(sealed, bytes) or not sealed.startswith(_SEALED):
-            return sealed  # of a store that had no checksums, or damaged, which shows when it is decoded
-        packed = sealed[_SEAL_BYTES:]
-        if sealed[:_SEAL_BYTES] != _seal(packed, *name):
+        packed = sealed[_SEAL_BYTES:] if isinstance(sealed, bytes) else b""
+        if not packed or sealed[:_SEAL_BYTES] != _seal(packed, *name):
             raise self.damaged("values in it are not what their checksum says")
         return packed
 
@@ -315,7 +312,7 @@ class SqliteStore:
 
     def _read(self, name: object, query: str, parameters: tuple[Any, ...]) -> Array:
         with self._lock, self._file.errors("reading"):
-            array = self._recent.get(name)
+            array = self._cache.get(name)
             if array is None:
                 connection = self._existing()
                 row = None if connection is None else connection.execute(query, parameters).fetchone()
@@ -326,7 +323,7 @@ class SqliteStore:
                     )
                 packed, coded = row
                 array = decode(packed if coded is None else self._unsealed(packed, *parameters, coded), self.path)
-                self._recent.add(name, array)
+                self._cache.add(name, array)
             return array
 
 

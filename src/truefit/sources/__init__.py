@@ -1,8 +1,7 @@
 """Where rows come from, and where more of them come from: built-in sets, files and databases."""
 
 from truefit.sources.load import load
-from truefit.sources.on_demand import RowsOnDemand
-from truefit.sources.open_rows import open_rows
+from truefit.sources.on_demand import RowsOnDemand, open_rows
 from truefit.sources.table import Table
 from truefit.sources.task import TaskHint, infer_task
 

@@ -57,7 +57,7 @@ class Database(Protocol):
         ...
 
     def row_number(self, table: str) -> Column | None:
-        """A column that tells rows apart although nobody declared one; None where there is none that stays."""
+        """A column that identifies rows although nobody declared one; None where there is none that stays."""
         ...
 
     def selected(self, column: Column) -> str:
@@ -68,7 +68,7 @@ class Database(Protocol):
         """A condition that a column is one of the values in a JSON list, the query's only parameter."""
         ...
 
-    def stretches(self, query: str, parameters: Sequence[Any] = ()) -> Iterator[Any]:
+    def batches(self, query: str, parameters: Sequence[Any] = ()) -> Iterator[Any]:
         """Rows of a query as Arrow record batches."""
         ...
 
@@ -137,19 +137,19 @@ class Sqlite:
     def tables(self) -> list[str]:
         """Names of its tables and views."""
         query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
-        return [row["name"] for batch in self.stretches(query) for row in batch.to_pylist()]
+        return [row["name"] for batch in self.batches(query) for row in batch.to_pylist()]
 
     def columns(self, table: str) -> list[Column]:
         """Columns of a table, in their order; none where there is no such table."""
         query = 'SELECT name, type, "notnull" AS full, pk FROM pragma_table_info(?)'
-        rows = [row for batch in self.stretches(query, [table]) for row in batch.to_pylist()]
+        rows = [row for batch in self.batches(query, [table]) for row in batch.to_pylist()]
         # An integer that is the only primary key is the row's number, and so never missing.
         return [Column(row["name"], row["type"].lower(), not (row["full"] or row["pk"]), row["pk"] > 0) for row in rows]
 
     def row_number(self, table: str) -> Column | None:
         """Return the number that SQLite gives every row of a table; views and some tables have none."""
         query = "SELECT type, wr FROM pragma_table_list(?)"
-        rows = [row for batch in self.stretches(query, [table]) for row in batch.to_pylist()]
+        rows = [row for batch in self.batches(query, [table]) for row in batch.to_pylist()]
         has = any(row["type"] == "table" and not row["wr"] for row in rows)
         return Column("rowid", "integer", nullable=False, in_key=True) if has else None
 
@@ -161,7 +161,7 @@ class Sqlite:
         """A condition that a column is one of the values in a JSON list."""
         return f"{quoted_column(column.name)} IN (SELECT value FROM json_each(?))"
 
-    def stretches(self, query: str, parameters: Sequence[Any] = ()) -> Iterator[Any]:
+    def batches(self, query: str, parameters: Sequence[Any] = ()) -> Iterator[Any]:
         """Rows of a query as Arrow record batches."""
         failure = None
         try:
@@ -192,7 +192,7 @@ class Postgres:
             "SELECT table_name::text AS name FROM information_schema.tables "
             "WHERE table_schema = ANY(current_schemas(false)) ORDER BY 1"
         )
-        return [row["name"] for batch in self.stretches(query) for row in batch.to_pylist()]
+        return [row["name"] for batch in self.batches(query) for row in batch.to_pylist()]
 
     def columns(self, table: str) -> list[Column]:
         """Columns of a table, in their order; none where there is no such table."""
@@ -202,7 +202,7 @@ class Postgres:
             FROM pg_attribute a LEFT JOIN pg_index i ON i.indrelid = a.attrelid AND i.indisprimary
             WHERE a.attrelid = to_regclass($1)::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
         """
-        rows = [row for batch in self.stretches(query, [quoted(table)]) for row in batch.to_pylist()]
+        rows = [row for batch in self.batches(query, [quoted(table)]) for row in batch.to_pylist()]
         return [Column(row["name"], row["type"], row["nullable"], row["in_key"]) for row in rows]
 
     def row_number(self, table: str) -> Column | None:
@@ -223,7 +223,7 @@ class Postgres:
         values = "json_array_elements_text(CAST($1 AS json))"
         return f"{quoted_column(column.name)} IN (SELECT CAST(value AS {column.type}) FROM {values})"
 
-    def stretches(self, query: str, parameters: Sequence[Any] = ()) -> Iterator[Any]:
+    def batches(self, query: str, parameters: Sequence[Any] = ()) -> Iterator[Any]:
         """Rows of a query as Arrow record batches."""
         failure = None
         try:

@@ -1,52 +1,177 @@
-"""Delimited text: CSV and its kin, whole or in stretches, with errors that say what is wrong with it."""
+"""Delimited text, CSV and its kin: how a file is written, and its rows, whole or in chunks."""
 
 from __future__ import annotations
 
 import contextlib
+import csv
+import re
+import sys
 import warnings
 from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truefit._core.errors import InvalidInput
-from truefit.sources.layout import SEPARATORS, Layout, header_of, layout_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
+#: Separators that programs write, with the name to call them by.
+SEPARATORS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+
+#: Columns that a file may have. The widest genomic tables that are worth a study have some hundred thousand; a line of
+#: a million names is a table on its side or no table, and takes minutes to read only to be refused.
+MOST_COLUMNS: Final = 250_000
+
+_LINES: Final = 50
 _ROWS_AT_ONCE: Final = 20_000
+_DECIMAL_COMMA: Final = re.compile(r"\s*[-+]?\d+,\d+\s*")
+_DECIMAL_POINT: Final = re.compile(r"\s*[-+]?\d*\.\d+\s*")
+
+
+class TextFormat(NamedTuple):
+    """How delimited text is written.
+
+    Attributes
+    ----------
+    separator, decimal : str
+    note : str or None
+        What is not as the file's ending says, in words.
+    """
+
+    separator: str
+    decimal: str = "."
+    note: str | None = None
+
+
+def text_format_of(path: Path, expected: str) -> TextFormat:
+    """Find out how a file is written from its first lines.
+
+    The separator that its ending promises is kept wherever it gives more than one column.
+
+    Parameters
+    ----------
+    path : Path
+    expected : str
+        The separator that the file's ending promises.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "shells.csv")
+    ...     _ = path.write_text("size;kind\\n1,5;a\\n2,5;b\\n")
+    ...     text_format_of(path, ",").note
+    "'shells.csv' has semicolons between its columns, and commas in its numbers; it was read so."
+    """
+    header = _first_lines(path, 1)
+    check_width(max(len(line) - len(line.replace(mark, "")) + 1 for line in header for mark in SEPARATORS), path)
+    lines = _first_lines(path, _LINES)
+    separator = expected
+    if _columns(lines, expected) < 2:
+        # Of those that cut every line into the same number of columns, the one that makes the most of them.
+        separator = max(SEPARATORS, key=lambda mark: (_columns(lines, mark), mark == expected))
+        separator = separator if _columns(lines, separator) > 1 else expected
+    decimal = "," if separator != "," and _has_decimal_commas(lines, separator) else "."
+    return TextFormat(separator, decimal, _note(path, expected, separator, decimal))
+
+
+def check_width(columns: int, path: Path) -> None:
+    """Refuse a table of more columns than can be worked with, before it is read."""
+    if columns > MOST_COLUMNS:
+        raise InvalidInput(
+            f"{path.name!r} must have at most {MOST_COLUMNS:,} columns. Got about {columns:,}. Choose columns of it "
+            "first, or turn it round where its rows are columns."
+        )
+
+
+def _header_of(path: Path, separator: str) -> list[str]:
+    """Return the names in the first line of a file, as they are written."""
+    return next(_records(_first_lines(path, _LINES), separator), [])
+
+
+def _first_lines(path: Path, count: int) -> list[str]:
+    import pandas as pd
+
+    # A separator that no text has gives whole lines, unpacked and decoded as the reading itself will.
+    read = pd.read_csv(
+        path, sep="\x1f", header=None, nrows=count, dtype=str, keep_default_na=False, quoting=csv.QUOTE_NONE
+    )
+    return [str(line) for line in read.iloc[:, 0]]
+
+
+def _columns(lines: list[str], separator: str) -> int:
+    """Into how many columns a separator cuts the header, 1 where the other lines do not agree."""
+    records = list(_records(lines, separator))
+    if len(lines) == _LINES:
+        records = records[:-1]  # it may go on in lines that were not read
+    widths = {len(record) for record in records[:1]} | {
+        # An empty value at the end of a line is no column of its own.
+        len(record) - (len(record) == len(records[0]) + 1 and not record[-1])
+        for record in records[1:]
+    }
+    return widths.pop() if len(widths) == 1 else 1
+
+
+def _records(lines: list[str], separator: str) -> Iterator[list[str]]:
+    with _fields_of_any_length():
+        records = [record for record in csv.reader(lines, delimiter=separator) if record]
+    return iter(records)
+
+
+@contextlib.contextmanager
+def _fields_of_any_length() -> Iterator[None]:
+    """Lift the limit of the standard library's reader, 131,072 characters, which the reading itself does not have."""
+    before = csv.field_size_limit(sys.maxsize)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+def _has_decimal_commas(lines: list[str], separator: str) -> bool:
+    values = [value for record in list(_records(lines, separator))[1:] for value in record]
+    return any(map(_DECIMAL_COMMA.fullmatch, values)) and not any(map(_DECIMAL_POINT.fullmatch, values))
+
+
+def _note(path: Path, expected: str, separator: str, decimal: str) -> str | None:
+    found = [f"{SEPARATORS[separator]} between its columns"] if separator != expected else []
+    found += ["commas in its numbers"] if decimal == "," else []
+    return f"{path.name!r} has {', and '.join(found)}; it was read so." if found else None
 
 
 def read_delimited(path: Path, target: str | None, *, separator: str) -> pd.DataFrame:
     """Read a whole file, whose ending promises a separator."""
     import pandas as pd
 
-    layout = checked_layout(path, target, separator=separator)
-    with _errors(path, layout):
+    text_format = checked_format(path, target, separator=separator)
+    with _errors(path, text_format):
         # Without index_col=False the first value of a line longer than the header would become its label,
         # and every column be one off; with it, values that have no name are a warning, here an error.
         # In chunks a column could be numbers here and text there; read whole, its type is settled once.
         return pd.read_csv(
-            path, sep=layout.separator, decimal=layout.decimal, index_col=False, low_memory=False
+            path, sep=text_format.separator, decimal=text_format.decimal, index_col=False, low_memory=False
         )  # fmt: skip
 
 
-def stretches(path: Path, *, layout: Layout, types: Mapping[str, Any] | None = None) -> Generator[pd.DataFrame]:
-    """Read a file stretch by stretch; without types each stretch settles its own."""
+def read_chunks(
+    path: Path, *, text_format: TextFormat, types: Mapping[str, Any] | None = None
+) -> Generator[pd.DataFrame]:
+    """Read a file in chunks; without types each chunk settles its own."""
     import pandas as pd
 
     with (
-        _errors(path, layout),
+        _errors(path, text_format),
         pd.read_csv(
-            path, sep=layout.separator, decimal=layout.decimal, index_col=False, low_memory=False, dtype=types,
-            chunksize=_ROWS_AT_ONCE,
+            path, sep=text_format.separator, decimal=text_format.decimal, index_col=False, low_memory=False,
+            dtype=types, chunksize=_ROWS_AT_ONCE,
         ) as chunks,
     ):  # fmt: skip
         yield from chunks
 
 
 @contextlib.contextmanager
-def _errors(path: Path, layout: Layout) -> Iterator[None]:
+def _errors(path: Path, text_format: TextFormat) -> Iterator[None]:
     """Say what an error of the parser means for whoever wrote the file."""
     import pandas as pd
 
@@ -65,11 +190,11 @@ def _errors(path: Path, layout: Layout) -> Iterator[None]:
         reason = str(error).removeprefix("Error tokenizing data. C error: ").strip()
         raise InvalidInput(
             f"{path.name!r} must have as many values in each line as its header has names, separated by "
-            f"{SEPARATORS[layout.separator]}. The reader says: {reason}. Mend these lines, or the header."
+            f"{SEPARATORS[text_format.separator]}. The reader says: {reason}. Mend these lines, or the header."
         ) from error
 
 
-def checked_layout(path: Path, target: str | None, *, separator: str) -> Layout:
+def checked_format(path: Path, target: str | None, *, separator: str) -> TextFormat:
     """Find out how a file is written, and refuse a header that is one name only or has the target twice.
 
     Parameters
@@ -79,9 +204,9 @@ def checked_layout(path: Path, target: str | None, *, separator: str) -> Layout:
     separator : str
         The one that the file's ending promises.
     """
-    with _errors(path, Layout(separator)):
-        layout = layout_of(path, separator)
-        names = header_of(path, layout.separator)
+    with _errors(path, TextFormat(separator)):
+        text_format = text_format_of(path, separator)
+        names = _header_of(path, text_format.separator)
     if target is not None and len(names) == 1 and target != names[0]:
         *others, last = SEPARATORS.values()
         raise InvalidInput(
@@ -94,4 +219,4 @@ def checked_layout(path: Path, target: str | None, *, separator: str) -> Layout:
             f"{path.name!r} must have one column {target!r}. Got {names.count(target)}: all but the first would be "
             "inputs that give the target away. Rename or remove them."
         )
-    return layout
+    return text_format

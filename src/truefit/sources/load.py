@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from truefit._core.credentials import redacted
 from truefit._core.errors import InvalidInput
-from truefit.sources.builtin import BUILTIN, load_builtin
 from truefit.sources.database import is_database, open_database
+from truefit.sources.datasets import BUILTIN, OPENML_PREFIX, load_builtin, load_openml
 from truefit.sources.files import notes_of, read_frame, stem
-from truefit.sources.openml import PREFIX, load_openml
 from truefit.sources.sql_table import read_table
 from truefit.sources.table import Table, nearest
 
@@ -59,7 +58,7 @@ def load(name_or_path: str | os.PathLike[str], target: str | None = None) -> Tab
     name = os.fspath(name_or_path)
     if name in BUILTIN:
         return load_builtin(name, target)
-    if name.startswith(PREFIX):
+    if name.startswith(OPENML_PREFIX):
         return load_openml(name, target)
     frame, called, notes = _read(name, target)
     table = Table.of(frame, name=called, target=target)
@@ -80,7 +79,7 @@ def load_rows(name_or_path: str | os.PathLike[str]) -> tuple[pd.DataFrame, str, 
         All columns; what the source is called; what was done to it on the way in, in words.
     """
     name = os.fspath(name_or_path)
-    if name in BUILTIN or name.startswith(PREFIX):
+    if name in BUILTIN or name.startswith(OPENML_PREFIX):
         table = load(name)
         return table.X.assign(**{table.target: table.y}), table.name, table.notes
     return _read(name, None)

@@ -112,7 +112,7 @@ def find_column(columns: Sequence[str], target: str | None, name: str) -> str:
 
 
 def check_names(names: Sequence[str], name: str) -> None:
-    """Refuse a table in which two columns have one name: no model could tell them apart."""
+    """Refuse a table in which two columns have one name: no model could distinguish them."""
     if len(set(names)) < len(names):
         twice, count = Counter(names).most_common(1)[0]
         raise InvalidInput(

@@ -48,8 +48,9 @@ CPU_INPUTS = 8192
 #: Weights of a network up to which a stack is faster on a CPU, whose caches hold no more of them.
 CPU_WEIGHTS = 250_000
 
-#: Architectures that turned out not to be stackable in this process; the reason was said.
+#: Architectures that turned out not to be stackable in this process; the reason was said. So many are remembered.
 _refused: set[bytes] = set()
+_REFUSED = 1000
 
 
 class StackedNetworksSolver:
@@ -417,6 +418,8 @@ def _say_why(fit: Fit, error: BaseException) -> None:
     family = _family_of(_network_of(fit.estimator))
     if family is None or family[0] in _refused:
         return
+    if len(_refused) >= _REFUSED:
+        _refused.clear()  # a forgotten one is tried once more, and the reason said again
     _refused.add(family[0])
     name = getattr(family[1].module, "__qualname__", repr(family[1].module))
     reason = str(error).strip().partition("\n")[0]

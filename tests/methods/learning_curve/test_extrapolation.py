@@ -7,10 +7,10 @@ import json
 import numpy as np
 import pytest
 
+from papers.brumen import published
 from truefit import extrapolate
 from truefit._core.errors import InvalidInput
 from truefit._methods.learning_curve.extrapolation import rows_needed
-from truefit._stats.curve_paper import published
 
 # Validation errors of LCDB 1.1 (Yan, Mohr and Viering 2025, CC BY 4.0), every fourth point.
 SIZES = [16, 23, 32, 46, 64, 91, 128, 182, 256, 363, 512, 725, 1024, 1449, 2048, 2897, 4096, 5793, 8192]
