@@ -6,8 +6,8 @@ from threadpoolctl import ThreadpoolController
 
 from truefit._core.errors import InvalidInput
 from truefit._core.protocols import Executor
+from truefit._executors.environment import inside_worker
 from truefit._executors.serial import SerialExecutor
-from truefit._executors.surroundings import inside_worker
 from truefit.testing.executor_contract import ExecutorContract, Script, job, some_data, some_jobs
 
 
@@ -65,6 +65,6 @@ def test_a_fit_here_is_not_inside_a_worker():
 
 def test_importing_it_is_light():
     code = "import sys, truefit._executors.serial; print([m for m in sys.modules if m in {names}])"
-    names = {"distributed", "dask", "truefit._executors.hand", "truefit._executors.shipment"}
+    names = {"distributed", "dask", "truefit._executors.worker", "truefit._executors.dataset_file"}
     told = subprocess.run([sys.executable, "-c", code.format(names=names)], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "[]"

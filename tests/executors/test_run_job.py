@@ -7,7 +7,7 @@ import pytest
 
 from truefit._core.outcome import Outcome
 from truefit._core.protocols import Job
-from truefit._executors.attempt import run_job
+from truefit._executors.serial import run_job
 from truefit.testing.executor_contract import Script, job, some_data
 
 
