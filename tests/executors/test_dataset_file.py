@@ -230,6 +230,6 @@ def test_what_killed_processes_left_is_swept(tmp_path):
     assert all(folder.exists() for folder in (young, held, foreign))
 
 
-def test_a_file_that_is_no_manifest_is_absent():
+def test_a_file_that_is_no_dataset_file_is_missing():
     with pytest.raises(DatasetMissing):
         read_dataset(io.BytesIO(b"short"), "0" * 32)

@@ -45,7 +45,7 @@ PATIENCE = 60.0
 
 class TestProcessExecutor(ExecutorContract):
     can_kill = True
-    last_words: ClassVar = {"die": "exit code 7", "kill": "SIGKILL"}
+    exit_messages: ClassVar = {"die": "exit code 7", "kill": "SIGKILL"}
 
     @classmethod
     def make_executor(cls, timeout: float | None = None) -> Executor:
@@ -203,7 +203,7 @@ def test_what_cannot_be_loaded_in_a_worker_is_a_failure(shared, tmp_path, monkey
     data = some_data()
     in_fit = job(data, Script(), name="b")
     in_fit = replace(in_fit, fits=(replace(in_fit.fits[0], y=np.array([gone], dtype=object)),))
-    jobs = [job(data, Script(luggage=gone), name="a"), in_fit, job(data, Script(), name="c")]
+    jobs = [job(data, Script(payload=gone), name="a"), in_fit, job(data, Script(), name="c")]
     found = by_key(shared.map(jobs, data))
     for key, kind in (("a/0", "other code"), ("b/0", "raised")):
         assert found[key].error.kind == kind
@@ -224,7 +224,7 @@ def test_workers_start_only_when_there_is_work_for_them():
 def test_large_messages_both_ways_do_not_block(shared):
     # Jobs and answers beyond what a socket holds, so that neither side may wait for the other.
     data = some_data(n=100_000)
-    jobs = [job(data, Script(number=i, luggage=bytes(3_000_000)), name=str(i), keep_model=True) for i in range(6)]
+    jobs = [job(data, Script(number=i, payload=bytes(3_000_000)), name=str(i), keep_model=True) for i in range(6)]
     assert_as_here(shared.map(jobs, data), jobs, data)
 
 

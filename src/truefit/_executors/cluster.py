@@ -164,7 +164,7 @@ class ExternalPool:
 class DaskCluster:
     """What a Dask client knows of its workers, and care for those on this machine.
 
-    A ``LocalCluster`` starts a worker anew when it dies, but closes it for good if it happens to be down some seconds
+    A ``LocalCluster`` restarts a worker that dies, but closes it for good if it happens to be down some seconds
     after any of its deaths (``distributed.deploy.lost-worker-timeout``, 15 s). Where several fits kill their workers,
     or the machine is too busy to start one in time, it would lose them all and wait forever.
     """

@@ -39,7 +39,7 @@ from truefit._core.errors import ExecutorError
 _HEAD = struct.Struct("<8s32sQ")
 _MAGIC = b"truefit\x01"
 _PREFIX = "truefit-"
-_ALIVE = "alive"
+_LOCK_FILE = "alive"
 #: A folder is another process's beginning, not its remains, until it is this old.
 _SECONDS_TO_LOCK = 60.0
 #: Waits until its input is closed, which a process does whatever it ends by, and removes a folder.
@@ -116,7 +116,7 @@ class DatasetWriter:
         if self._folder is None:
             remove_stale_folders(Path(tempfile.gettempdir()))
             self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
-            lock = open(self._folder / _ALIVE, "w")  # noqa: SIM115 - held until the folder goes
+            lock = open(self._folder / _LOCK_FILE, "w")  # noqa: SIM115 - held until the folder goes
             with suppress(OSError):  # where files cannot be locked, nothing is removed by other processes either
                 fcntl.flock(lock, fcntl.LOCK_EX)
             self._removal = weakref.finalize(
@@ -206,11 +206,11 @@ def _map_under(X: Any) -> Any:
 
 def remove_stale_folders(parent: Path) -> None:
     """Remove what processes left behind that were killed: their locks are free."""
-    for alive in parent.glob(f"{_PREFIX}*/{_ALIVE}"):
-        with suppress(OSError), open(alive, "r+") as lock:
+    for path in parent.glob(f"{_PREFIX}*/{_LOCK_FILE}"):
+        with suppress(OSError), open(path, "r+") as lock:
             if time.time() - os.fstat(lock.fileno()).st_mtime > _SECONDS_TO_LOCK:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(alive.parent, ignore_errors=True)
+                shutil.rmtree(path.parent, ignore_errors=True)
 
 
 def _remove_file(path: Path, owner: int) -> None:

@@ -233,7 +233,7 @@ def version_difference(expected: Mapping[str, str]) -> str | None:
 
 @functools.lru_cache(maxsize=8)
 def _compare_versions(expected: tuple[tuple[str, str], ...]) -> str | None:
-    # Once in a worker's life: reading what is installed takes milliseconds.
+    # Once for each process that sends jobs: reading what is installed takes milliseconds.
     parts = []
     for name, version in expected:
         found = _version(name)

@@ -331,14 +331,14 @@ class WorkerPool:
         worker.expect_start()
 
     def remove(self, worker: WorkerProcess) -> None:
-        """Take a worker out, dead or alive."""
+        """Remove a worker, and kill it if it runs."""
         self.workers.remove(worker)
         with suppress(KeyError, ValueError):
             self._selector.unregister(worker.channel.socket)
         worker.kill()
 
     def remove_dead(self, worker: WorkerProcess) -> None:
-        """Take out a worker that died by itself; enough that never got as far as to be ready mean none will.
+        """Remove a worker that died by itself; where several in a row were never ready, none will be.
 
         Raises
         ------

@@ -65,7 +65,7 @@ class PendingJob:
 
 @dataclass(eq=False, slots=True)
 class Submission:
-    """Jobs that are sent to a worker together; ``alone`` if no other may share their fate."""
+    """Jobs that are sent to a worker together; ``alone`` if a death must be theirs and no other's."""
 
     jobs: list[PendingJob]
     alone: bool = False

@@ -133,7 +133,7 @@ class WorkerProcess:
             self.expect_start()
 
     def expect_start(self) -> None:
-        """Let the clock of the first submission count from when it should have started, if nothing else is said."""
+        """Let the clock of the first submission count from when it must have started, until the worker reports it."""
         if self.loaded and self.submissions:
             self.submissions[0].clock = time.monotonic() + _LOAD_SECONDS
 
@@ -224,7 +224,7 @@ class WorkerLoop:
             self.channel.send(LOADED)
 
     def _run_job(self, message: ChannelMessage) -> None:
-        if self.data is None:  # the parent is about to hear of it
+        if self.data is None:  # which the parent has been sent
             return
         seconds = 0.0
         job = self._deserializer.job(message.body)
