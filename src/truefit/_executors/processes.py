@@ -177,19 +177,17 @@ class ProcessTransport(Transport):
 
     def accepts(self, *, alone: bool) -> bool:
         """Whether there is a worker for a submission, or room for a new one."""
-        free = [
-            worker
-            for worker in self._pool.workers
-            if not worker.submissions
-            or (
-                not alone
-                and worker.loaded
-                and len(worker.submissions) <= self._ahead
-                and not worker.submissions[0].alone
-            )
-        ]
-        self._next = min(free, key=lambda worker: len(worker.submissions), default=None)
-        # A new worker is better than to wait behind another job, or for what may have killed one, to follow other jobs.
+        self._next = None
+        for worker in self._pool.workers:
+            waiting = worker.submissions
+            if not waiting:
+                self._next = worker
+                break
+            if alone or not worker.loaded or len(waiting) > self._ahead or waiting[0].alone:
+                continue
+            if self._next is None or len(waiting) < len(self._next.submissions):
+                self._next = worker
+        # A new worker is better than one that is busy, and shows what a job that may have killed one does by itself.
         if self._pool.has_room and (alone or self._next is None or self._next.submissions):
             self._next = None
             return True
