@@ -4,7 +4,6 @@ from dataclasses import dataclass
 import pytest
 
 from truefit._core.errors import ExecutorError
-from truefit._executors import cluster
 from truefit._executors.cluster import ClusterMonitor
 
 
@@ -23,7 +22,7 @@ class Workers:
 
 @pytest.fixture(autouse=True)
 def count_every_time(monkeypatch):
-    monkeypatch.setattr(cluster, "_COUNT_SECONDS", 0.0)
+    monkeypatch.setattr("truefit._executors.cluster._COUNT_SECONDS", 0.0)
 
 
 def warned_at(found: ClusterMonitor, idles) -> list[int]:
@@ -58,6 +57,6 @@ def test_after_workers_were_there_the_next_lack_of_them_is_said_again():
 def test_a_scheduler_that_never_answers(monkeypatch):
     found = ClusterMonitor(Workers(None))
     assert found.count(100.0) is None
-    monkeypatch.setattr(cluster, "_SILENT_SECONDS", 0.0)
+    monkeypatch.setattr("truefit._executors.cluster._SILENT_SECONDS", 0.0)
     with pytest.raises(ExecutorError, match=r"The cluster of the test must answer. It has not for"):
         found.count(100.0)

@@ -12,7 +12,6 @@ from scipy import sparse
 
 from truefit._core.data import STRETCH_BYTES, Data
 from truefit._core.errors import ExecutorError
-from truefit._executors import dataset_file
 from truefit._executors.dataset_file import (
     DatasetMissing,
     DatasetWriter,
@@ -133,7 +132,7 @@ def test_bytes_are_enough(writer):
 def test_another_file_under_the_path_is_noticed(writer, monkeypatch):
     tables = [Data(np.full((10, 3), value), np.arange(10.0), task="regression") for value in (1.0, 2.0)]
     first, second = map(writer.write, tables)
-    monkeypatch.setattr(dataset_file, "_datasets_here", {})  # as in another process
+    monkeypatch.setattr("truefit._executors.dataset_file._datasets_here", {})  # as in another process
     np.testing.assert_array_equal(first.open().X, 1.0)
     for path in ("/nowhere", second.path, os.devnull):
         with pytest.raises(DatasetMissing):
@@ -144,7 +143,7 @@ def test_no_room_says_where(writer, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(dataset_file, "write_dataset", full)
+    monkeypatch.setattr("truefit._executors.dataset_file.write_dataset", full)
     with pytest.raises(ExecutorError, match=r"(?s)No space left.*TMPDIR"):
         writer.write(Data(np.ones((10, 3)), np.arange(10.0), task="regression"))
 

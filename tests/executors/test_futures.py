@@ -10,7 +10,6 @@ import pytest
 
 from truefit._core.errors import ExecutorError, InvalidInput
 from truefit._core.protocols import Executor
-from truefit._executors import remote_worker
 from truefit._executors.cluster import ExternalPool
 from truefit._executors.dataset_file import DatasetCache, DatasetFile
 from truefit._executors.environment import inside_worker
@@ -98,7 +97,7 @@ class Forgetful(dict):
 @pytest.fixture
 def no_tables(monkeypatch):
     # As in a process that has never seen the data.
-    monkeypatch.setattr(remote_worker, "_datasets", DatasetCache())
+    monkeypatch.setattr("truefit._executors.remote_worker._datasets", DatasetCache())
     monkeypatch.setattr("truefit._executors.dataset_file._datasets_here", Forgetful())
 
 

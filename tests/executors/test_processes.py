@@ -25,8 +25,6 @@ from truefit._core.outcome import Outcome
 from truefit._core.protocols import Executor, Job
 from truefit._core.rows import Rows
 from truefit._core.task import Ask, FitTask
-from truefit._executors import processes as processes_module
-from truefit._executors import worker as worker_module
 from truefit._executors.processes import ProcessExecutor
 from truefit._executors.serial import SerialExecutor
 from truefit._solvers.plain import PlainSolver
@@ -252,7 +250,7 @@ def test_a_fit_is_stopped_whatever_it_does_with_all_that_it_has_started():
 
 
 def test_workers_that_cannot_start(monkeypatch):
-    monkeypatch.setattr(worker_module, "_START", "raise SystemExit('no luck today')  # {path} {arguments}")
+    monkeypatch.setattr("truefit._executors.worker._START", "raise SystemExit('no luck today')  # {path} {arguments}")
     data = some_data()
     with ProcessExecutor(2) as executor:
         with pytest.raises(ExecutorError, match=r"(?s)must be able to start.*no luck today"):
@@ -267,7 +265,7 @@ class Explosive:
 
 
 def test_data_that_kill_a_worker_are_an_error(monkeypatch):
-    monkeypatch.setattr(processes_module, "_MAX_FAILED_STARTS", 1)
+    monkeypatch.setattr("truefit._executors.processes._MAX_FAILED_STARTS", 1)
     X = np.empty((4, 1), dtype=object)
     X[:, 0] = 1.0
     data = Data(X, np.arange(4.0), task="regression")

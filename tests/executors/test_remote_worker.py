@@ -4,7 +4,6 @@ import sys
 
 import pytest
 
-from truefit._executors import remote_worker
 from truefit._executors.dataset_file import DatasetWriter
 from truefit._executors.environment import FitEnvironment
 from truefit._executors.remote_worker import BatchSettings, JobBatch, ProgressFile, run_batch
@@ -100,7 +99,7 @@ def test_where_files_cannot_be_locked_a_file_is_a_death(path, monkeypatch):
     def refuse(*arguments):
         raise OSError(37, "No locks available")
 
-    monkeypatch.setattr(remote_worker.fcntl, "flock", refuse)
+    monkeypatch.setattr("fcntl.flock", refuse)
     progress = ProgressFile(path)
     assert progress.create()
     progress.add_job()
