@@ -17,7 +17,7 @@ from sklearn.svm import SVC, NuSVC
 
 from benchmarks.table import Row, show
 from truefit import Engine, assess
-from truefit._executors.thread_pool import ThreadExecutor
+from truefit._executors.threads import ThreadExecutor
 
 LEARNERS = [
     RandomForestClassifier(40),

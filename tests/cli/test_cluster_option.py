@@ -49,7 +49,7 @@ def test_without_dask(monkeypatch):
 @pytest.fixture
 def hurried(monkeypatch):
     for name in ("_CONNECT_SECONDS", "_WORKER_SECONDS"):
-        monkeypatch.setattr(f"truefit._executors.connection.{name}", 2.0)
+        monkeypatch.setattr(f"truefit._executors.cluster.{name}", 2.0)
 
 
 def test_nothing_answers(hurried):
@@ -71,7 +71,7 @@ def test_something_else_takes_the_call(hurried):
 
 
 def test_a_cluster_without_workers(hurried, monkeypatch):
-    monkeypatch.setattr("truefit._executors.connection._CONNECT_SECONDS", 30.0)  # it has to start first
+    monkeypatch.setattr("truefit._executors.cluster._CONNECT_SECONDS", 30.0)  # it has to start first
     with DaskProcesses(workers=0) as cluster:
         said = truefit(*ASSESS, "--cluster", cluster.address)
     assert said.returncode == 1
@@ -80,7 +80,7 @@ def test_a_cluster_without_workers(hurried, monkeypatch):
 
 
 def test_the_same_answers_from_a_cluster(monkeypatch):
-    monkeypatch.setattr("truefit._executors.connection._CONNECT_SECONDS", 30.0)
+    monkeypatch.setattr("truefit._executors.cluster._CONNECT_SECONDS", 30.0)
     expected = json.loads(truefit(*ASSESS, "--json").stdout)
     with DaskProcesses(workers=1) as cluster:
         said = truefit(*ASSESS, "--json", "--cluster", cluster.address)

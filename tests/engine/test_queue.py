@@ -4,7 +4,7 @@ from truefit._core.outcome import Failure, Outcome
 from truefit._core.protocols import Job
 from truefit._core.rows import Rows
 from truefit._core.task import Fit
-from truefit._engine.queue import Pace, Queue
+from truefit._engine.queue import JobQueue, JobTimes
 from truefit._solvers.plain import PlainSolver
 
 PLAIN = PlainSolver()
@@ -25,40 +25,40 @@ def keys(jobs):
 
 def test_without_knowledge_one_of_each_kind_comes_first_and_then_the_order_given():
     jobs = [job("a", 1), job("a", 2), job("b", 1), job("b", 2), job("c", 1)]
-    assert keys(Queue(jobs, Pace())) == ["a1", "b1", "c1", "a2", "b2"]
+    assert keys(JobQueue(jobs, JobTimes())) == ["a1", "b1", "c1", "a2", "b2"]
 
 
 def test_the_longest_comes_first_where_that_is_known():
-    pace = Pace()
-    pace.learn(job("short", 0), done(job("short", 0), 0.1))
-    pace.learn(job("long", 0), done(job("long", 0), 5.0))
+    times = JobTimes()
+    times.learn(job("short", 0), done(job("short", 0), 0.1))
+    times.learn(job("long", 0), done(job("long", 0), 5.0))
     jobs = [job("short", 1), job("long", 1), job("short", 2), job("long", 2), job("new", 1), job("new", 2)]
-    assert keys(Queue(jobs, pace)) == ["new1", "long1", "long2", "short1", "short2", "new2"]
+    assert keys(JobQueue(jobs, times)) == ["new1", "long1", "long2", "short1", "short2", "new2"]
 
 
 def test_what_is_learned_on_the_way_counts_at_once():
-    pace = Pace()
+    times = JobTimes()
     jobs = [job(kind, number) for number in range(3) for kind in ("short", "long")]
-    queue = Queue(jobs, pace)
+    queue = JobQueue(jobs, times)
     started = [next(queue), next(queue)]
     assert keys(started) == ["short0", "long0"]
-    pace.learn(started[0], done(started[0], 0.1))
-    pace.learn(started[1], done(started[1], 2.0))
+    times.learn(started[0], done(started[0], 0.1))
+    times.learn(started[1], done(started[1], 2.0))
     assert keys(queue) == ["long1", "long2", "short1", "short2"]
 
 
 def test_more_rows_take_longer():
-    pace = Pace()
-    pace.learn(job("a", 0), done(job("a", 0), 1.0))
-    pace.learn(job("b", 0), done(job("b", 0), 1.5))
-    assert pace.expected(job("a", 1, rows=20)) == 2.0
-    assert keys(Queue([job("b", 1, rows=10), job("a", 1, rows=20)], pace)) == ["a1", "b1"]
+    times = JobTimes()
+    times.learn(job("a", 0), done(job("a", 0), 1.0))
+    times.learn(job("b", 0), done(job("b", 0), 1.5))
+    assert times.expected(job("a", 1, rows=20)) == 2.0
+    assert keys(JobQueue([job("b", 1, rows=10), job("a", 1, rows=20)], times)) == ["a1", "b1"]
 
 
 def test_a_failure_teaches_that_there_is_little_to_do():
-    pace, failed = Pace(), job("a", 0)
-    pace.learn(failed, failed.failed(Failure("raised", "no luck")))
-    assert pace.expected(job("a", 1)) == 0.0
+    times, failed = JobTimes(), job("a", 0)
+    times.learn(failed, failed.failed(Failure("raised", "no luck")))
+    assert times.expected(job("a", 1)) == 0.0
 
 
 class TwoWorkers:
@@ -67,14 +67,14 @@ class TwoWorkers:
     def __init__(self, seconds):
         self.seconds, self.now = seconds, 0.0
 
-    def last_end(self, jobs, pace=None):
+    def last_end(self, jobs, times=None):
         free, running = [0.0, 0.0], []
         while True:
             self.now = min(free)
             for end, ended in [pair for pair in running if pair[0] <= self.now]:
                 running.remove((end, ended))
-                if pace is not None:
-                    pace.learn(ended, done(ended, self.seconds[ended.fits[0].estimator_key]))
+                if times is not None:
+                    times.learn(ended, done(ended, self.seconds[ended.fits[0].estimator_key]))
             started = next(jobs, None)
             if started is None:
                 return max(free)
@@ -85,7 +85,7 @@ class TwoWorkers:
 
 def test_no_worker_is_left_with_a_long_job_at_the_end():
     jobs = [job(kind, number) for kind in ("a", "b", "z") for number in range(4)][:11]
-    workers, pace = TwoWorkers({b"a": 1.0, b"b": 1.0, b"z": 10.0}), Pace()
+    workers, times = TwoWorkers({b"a": 1.0, b"b": 1.0, b"z": 10.0}), JobTimes()
     assert workers.last_end(iter(jobs)) == 24.0
-    assert workers.last_end(Queue(jobs, pace, lambda: workers.now), pace) == 21.0
-    assert workers.last_end(Queue(jobs, pace, lambda: workers.now), pace) == 20.0
+    assert workers.last_end(JobQueue(jobs, times, lambda: workers.now), times) == 21.0
+    assert workers.last_end(JobQueue(jobs, times, lambda: workers.now), times) == 20.0

@@ -90,7 +90,7 @@ def test_the_scheduler_is_killed_and_the_run_resumes_on_another_cluster(tmp_path
 
 
 def test_a_scheduler_that_hangs_is_given_up(tmp_path, expected, monkeypatch):
-    monkeypatch.setattr("truefit._executors.workforce._SILENT_SECONDS", 6.0)
+    monkeypatch.setattr("truefit._executors.cluster._SILENT_SECONDS", 6.0)
     monkeypatch.setattr("truefit._executors.cluster._ANSWER_SECONDS", 1.0)
     with DaskProcesses() as cluster:
         message, first, second = interrupted_run(cluster, tmp_path / "runs.db", cluster.stop_scheduler)
@@ -122,8 +122,8 @@ def test_workers_are_killed_and_others_go_on(expected):
 
 
 def test_no_workers_is_said_and_fits_go_on_when_one_comes(expected, monkeypatch):
-    monkeypatch.setattr("truefit._executors.workforce._COUNT_SECONDS", 0.5)
-    monkeypatch.setattr("truefit._executors.workforce._WARN_AFTER", (0.5, 3600.0))
+    monkeypatch.setattr("truefit._executors.cluster._COUNT_SECONDS", 0.5)
+    monkeypatch.setattr("truefit._executors.cluster._WARN_AFTER", (0.5, 3600.0))
     with DaskProcesses(workers=0) as cluster, client_of(cluster) as client:
         aside = threading.Timer(3.0, cluster.start_worker)
         aside.start()

@@ -10,12 +10,11 @@ import pytest
 
 from truefit._core.errors import ExecutorError, InvalidInput
 from truefit._core.protocols import Executor
-from truefit._executors import parcel as parcel_module
+from truefit._executors.cluster import ExternalPool
+from truefit._executors.dataset_file import DatasetCache, DatasetFile
+from truefit._executors.environment import inside_worker
 from truefit._executors.futures import FuturesExecutor
-from truefit._executors.parcel import Message
-from truefit._executors.pool import Pool
-from truefit._executors.shipment import Shipment
-from truefit._executors.surroundings import inside_worker
+from truefit._executors.remote_worker import BatchCall
 from truefit.testing.executor_contract import (
     ExecutorContract,
     Script,
@@ -31,7 +30,7 @@ from truefit.testing.executor_contract import (
 def process_pool(workers: int = 2) -> ProcessPoolExecutor:
     # Forked from a server that has nothing but imports: fast, and none of this process's threads are lost.
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["truefit.testing.executor_contract", "truefit._executors.parcel"])
+    context.set_forkserver_preload(["truefit.testing.executor_contract", "truefit._executors.remote_worker"])
     return ProcessPoolExecutor(workers, mp_context=context)
 
 
@@ -71,13 +70,13 @@ class Inline(ThreadPoolExecutor.__base__):
 
 
 class Opener(pickle.Unpickler):
-    """Gives the parcel of a message, where loading the message would run its jobs."""
+    """Gives the batch of a message, where loading the message would run its jobs."""
 
     def find_class(self, module, name):
-        return (lambda parcel: parcel) if name == "deliver" else super().find_class(module, name)
+        return (lambda batch: batch) if name == "run_batch" else super().find_class(module, name)
 
 
-def parcel_of(content):
+def batch_of(content):
     return Opener(io.BytesIO(content)).load()
 
 
@@ -85,9 +84,9 @@ class Elsewhere(Inline):
     """A worker on another machine: no path leads to the data."""
 
     def submit(self, function, /, content):
-        parcel = parcel_of(content)
-        abroad = Shipment(parcel.shipment.identity, "/nowhere")
-        return super().submit(function, Message(replace(parcel, shipment=abroad)).content())
+        batch = batch_of(content)
+        abroad = DatasetFile(batch.dataset.identity, "/nowhere")
+        return super().submit(function, BatchCall(replace(batch, dataset=abroad)).content())
 
 
 class Forgetful(dict):
@@ -98,8 +97,8 @@ class Forgetful(dict):
 @pytest.fixture
 def no_tables(monkeypatch):
     # As in a process that has never seen the data.
-    monkeypatch.setattr(parcel_module, "_tables", {})
-    monkeypatch.setattr("truefit._executors.shipment._here", Forgetful())
+    monkeypatch.setattr("truefit._executors.remote_worker._datasets", DatasetCache())
+    monkeypatch.setattr("truefit._executors.dataset_file._datasets_here", Forgetful())
 
 
 def test_a_worker_elsewhere_is_sent_the_data_once(no_tables):
@@ -109,9 +108,9 @@ def test_a_worker_elsewhere_is_sent_the_data_once(no_tables):
     with FuturesExecutor(pool) as executor:
         assert_as_here(executor.map(jobs, data), jobs, data)
     # Those that were on their way before the first was sent along.
-    parcels = [parcel_of(content) for (content,) in pool.submitted]
-    assert 1 <= sum(parcel.content is not None for parcel in parcels) <= 8
-    assert parcels[-1].content is None
+    batches = [batch_of(content) for (content,) in pool.submitted]
+    assert 1 <= sum(batch.content is not None for batch in batches) <= 8
+    assert batches[-1].content is None
 
 
 def test_small_jobs_travel_together():
@@ -177,7 +176,7 @@ class Breaking(ProcessPoolExecutor):
 
 def test_a_pool_that_breaks_while_it_is_submitted_to_is_broken():
     with Breaking(1) as pool, pytest.raises(BrokenProcessPool, match="handle is closed"):
-        Pool(pool).submit(int)
+        ExternalPool(pool).submit(int)
 
 
 def fail_to_start() -> None:
@@ -229,7 +228,7 @@ def test_data_that_cannot_be_loaded_are_an_error(no_tables, monkeypatch):
     def refuse(self) -> None:
         raise ImportError("no such package here")
 
-    monkeypatch.setattr(Shipment, "open", refuse)
+    monkeypatch.setattr(DatasetFile, "open", refuse)
     data = some_data()
     with (
         FuturesExecutor(Inline()) as executor,
@@ -255,7 +254,7 @@ class NotInstalled(Inline):
 
 
 @pytest.mark.parametrize(
-    "error", [ModuleNotFoundError("truefit._executors"), AttributeError("deliver"), TypeError("deliver")]
+    "error", [ModuleNotFoundError("truefit._executors"), AttributeError("run_batch"), TypeError("run_batch")]
 )
 def test_a_worker_that_cannot_read_its_message_has_another_truefit(error):
     data = some_data()

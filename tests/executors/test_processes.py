@@ -25,8 +25,6 @@ from truefit._core.outcome import Outcome
 from truefit._core.protocols import Executor, Job
 from truefit._core.rows import Rows
 from truefit._core.task import Ask, FitTask
-from truefit._executors import crew as crew_module
-from truefit._executors import hand as hand_module
 from truefit._executors.processes import ProcessExecutor
 from truefit._executors.serial import SerialExecutor
 from truefit._solvers.plain import PlainSolver
@@ -45,7 +43,7 @@ PATIENCE = 60.0
 
 class TestProcessExecutor(ExecutorContract):
     can_kill = True
-    last_words: ClassVar = {"die": "exit code 7", "kill": "SIGKILL"}
+    exit_messages: ClassVar = {"die": "exit code 7", "kill": "SIGKILL"}
 
     @classmethod
     def make_executor(cls, timeout: float | None = None) -> Executor:
@@ -121,16 +119,16 @@ def test_real_fits_equal_serial_ones(shared):
         assert there[key].classes.tolist() == outcome.classes.tolist()
 
 
-def test_workers_are_reused_and_marked(shared):
+def test_workers_are_reused_and_know_what_they_are(shared):
     first = {ask_worker(shared, "__import__('os').getpid()") for _ in range(3)}
     second = {ask_worker(shared, "__import__('os').getpid()") for _ in range(3)}
     assert first & second
     assert os.getpid() not in first
-    inside = "__import__('truefit._executors.surroundings', fromlist=['x']).inside_worker()"
+    inside = "__import__('truefit._executors.environment', fromlist=['x']).inside_worker()"
     assert ask_worker(shared, inside) is True
 
 
-def test_surroundings_reach_workers(shared, tmp_path, monkeypatch):
+def test_the_environment_reaches_workers(shared, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.chdir(tmp_path)
     Path("only_here.py").write_text("answer = 42")
@@ -203,7 +201,7 @@ def test_what_cannot_be_loaded_in_a_worker_is_a_failure(shared, tmp_path, monkey
     data = some_data()
     in_fit = job(data, Script(), name="b")
     in_fit = replace(in_fit, fits=(replace(in_fit.fits[0], y=np.array([gone], dtype=object)),))
-    jobs = [job(data, Script(luggage=gone), name="a"), in_fit, job(data, Script(), name="c")]
+    jobs = [job(data, Script(payload=gone), name="a"), in_fit, job(data, Script(), name="c")]
     found = by_key(shared.map(jobs, data))
     for key, kind in (("a/0", "other code"), ("b/0", "raised")):
         assert found[key].error.kind == kind
@@ -214,22 +212,22 @@ def test_what_cannot_be_loaded_in_a_worker_is_a_failure(shared, tmp_path, monkey
 def test_workers_start_only_when_there_is_work_for_them():
     data = some_data()
     with ProcessExecutor(3) as executor:
-        assert executor._crew.hands == []
+        assert executor._pool.workers == []
         list(executor.map([], data))
-        assert executor._crew.hands == []
+        assert executor._pool.workers == []
         list(executor.map([job(data, Script())], data))
-        assert len(executor._crew.hands) == 1
+        assert len(executor._pool.workers) == 1
 
 
 def test_large_messages_both_ways_do_not_block(shared):
     # Jobs and answers beyond what a socket holds, so that neither side may wait for the other.
     data = some_data(n=100_000)
-    jobs = [job(data, Script(number=i, luggage=bytes(3_000_000)), name=str(i), keep_model=True) for i in range(6)]
+    jobs = [job(data, Script(number=i, payload=bytes(3_000_000)), name=str(i), keep_model=True) for i in range(6)]
     assert_as_here(shared.map(jobs, data), jobs, data)
 
 
 def test_many_estimators_are_not_all_remembered(shared, monkeypatch):
-    monkeypatch.setattr("truefit._executors.packing._MANY", 3)
+    monkeypatch.setattr("truefit._executors.serialization._MAX_OBJECTS", 3)
     data = some_data()
     scripts = [Script(number=i) for i in range(10)]
     jobs = [job(data, scripts[i % 10], scripts[(i * 7) % 10], name=str(i)) for i in range(40)]
@@ -252,7 +250,7 @@ def test_a_fit_is_stopped_whatever_it_does_with_all_that_it_has_started():
 
 
 def test_workers_that_cannot_start(monkeypatch):
-    monkeypatch.setattr(hand_module, "_BOOT", "raise SystemExit('no luck today')  # {path} {arguments}")
+    monkeypatch.setattr("truefit._executors.worker._START", "raise SystemExit('no luck today')  # {path} {arguments}")
     data = some_data()
     with ProcessExecutor(2) as executor:
         with pytest.raises(ExecutorError, match=r"(?s)must be able to start.*no luck today"):
@@ -267,7 +265,7 @@ class Explosive:
 
 
 def test_data_that_kill_a_worker_are_an_error(monkeypatch):
-    monkeypatch.setattr(crew_module, "_STARTS", 1)
+    monkeypatch.setattr("truefit._executors.processes._MAX_FAILED_STARTS", 1)
     X = np.empty((4, 1), dtype=object)
     X[:, 0] = 1.0
     data = Data(X, np.arange(4.0), task="regression")
@@ -279,17 +277,17 @@ def test_data_that_kill_a_worker_are_an_error(monkeypatch):
 def test_a_copy_has_the_settings(shared):
     twin = copy.deepcopy(shared)
     assert repr(twin) == repr(shared)
-    assert twin._crew is not shared._crew
+    assert twin._pool is not shared._pool
 
 
-def test_a_forked_child_hires_its_own_workers():
+def test_a_forked_child_starts_its_own_workers():
     executor, data = ProcessExecutor(1), some_data()
-    parents = executor._crew
+    parents = executor._pool
     parents._owner += 1  # as it looks from a child
     list(executor.map([], data))
-    assert executor._crew is not parents
-    parents.dismiss()
-    assert parents.dismissals == 0
+    assert executor._pool is not parents
+    parents.close()
+    assert parents.closed == 0
 
 
 @pytest.mark.parametrize("workers", [0, -2, 1.5, True, "2"])

@@ -158,8 +158,8 @@ def test_cpus_must_be_some(cpus):
 
 
 def test_each_fit_takes_the_cpus_that_it_is_given():
-    assert FuturesExecutor(RayExecutor())._pool.width == 2
-    assert FuturesExecutor(RayExecutor(num_cpus=2))._pool.width == 1
+    assert FuturesExecutor(RayExecutor())._pool.size == 2
+    assert FuturesExecutor(RayExecutor(num_cpus=2))._pool.size == 1
 
 
 def test_a_module_of_ones_own_that_workers_do_not_have(tmp_path, monkeypatch):

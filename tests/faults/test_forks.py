@@ -73,7 +73,7 @@ def test_children_of_fits_do_not_go_on_with_the_run(workers, tmp_path):
         assert os.getpid() == owner
         assert engine.stats.failed == 0
         if workers == 2:
-            assert list(engine._executor._crew.shipper.folder.iterdir()), "a child has removed the parent's files"
+            assert list(engine._executor._pool.writer.folder.iterdir()), "a child has removed the parent's files"
     children = [child for child in psutil.Process().children() if child not in before]
     assert not [child for child in children if child.status() != psutil.STATUS_ZOMBIE]
     forked = log.read_text().splitlines()

@@ -19,7 +19,7 @@ from truefit import Engine, HonestSearchCV, assess, compare, learning_curve, per
 from truefit._core.data import Data
 from truefit._core.errors import FitError, InvalidInput
 from truefit._core.validation import find_infinities
-from truefit._executors.shipment import Shipper
+from truefit._executors.dataset_file import DatasetWriter
 from truefit._methods.selection.default_candidates import default_candidates
 
 N = 60
@@ -106,9 +106,9 @@ def test_workers_get_the_same_table():
     X = pd.DataFrame({name: COLUMNS[name] for name in names})
     for table_, y in ((X, Y), (pl.DataFrame({n: c for n, c in COLUMNS.items() if isinstance(c, pl.Series)}), Y)):
         data = Data(table_, y, task="classification")
-        shipper = Shipper()
-        sent = shipper.ship(data).unpack(shipper.content(data))
-        shipper.close()
+        writer = DatasetWriter()
+        sent = writer.write(data).read(writer.content(data))
+        writer.close()
         again = Data(sent.X, sent.y, task="classification")
         assert again.schema == data.schema
         assert np.array_equal(again.tokens, data.tokens)

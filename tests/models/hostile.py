@@ -140,7 +140,7 @@ def server_from_a_constructor(folder):
 
 
 def class_of_truefit_that_starts_workers(folder):
-    return write(folder / "m.skops", _model(x=called("truefit._executors.crew.Crew", plain(1), plain(1))))
+    return write(folder / "m.skops", _model(x=called("truefit._executors.processes.WorkerPool", plain(1), plain(1))))
 
 
 def class_of_truefit_that_writes(folder):

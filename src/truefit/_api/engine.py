@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from truefit._core.errors import InvalidInput
-from truefit._engine.loop import Listener, Loop
-from truefit._executors.memory import bytes_of
+from truefit._engine.engine import BaseEngine, Listener
+from truefit._executors.environment import available_cores, inside_worker
+from truefit._executors.memory import parse_memory
 from truefit._executors.serial import SerialExecutor
-from truefit._executors.surroundings import inside_worker
-from truefit._executors.thread_pool import ThreadExecutor
-from truefit._executors.unlocked import all_unlocked
+from truefit._executors.threads import ThreadExecutor, all_release_gil
 from truefit._solvers import all_solvers
 from truefit._solvers.opt_in import ApartStore, opt_in_solvers
 from truefit._solvers.plain import PlainSolver
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from truefit._executors.processes import ProcessExecutor
 
 
-class Engine(Loop):
+class Engine(BaseEngine):
     """How fits are run, shared and kept. Two calls with one engine share their fits.
 
     Parameters
@@ -103,11 +102,11 @@ class Engine(Loop):
         self.workers = 1 if executor is not None or inside_worker() else _worker_count(workers)
         chosen: tuple[Solver, ...] = (PlainSolver(),) if solvers == "plain" else all_solvers(named)
         kept = _store_for(store)
-        runs_here = SerialExecutor(threads=threads)
+        serial = SerialExecutor(threads=threads)
         super().__init__(
-            here=runs_here,
+            serial_executor=serial,
             store=ApartStore(kept, [solver.name for solver in named]) if named else kept,
-            executor=_executor_for(_worker_count(workers), executor, timeout, bytes_of(memory), runs_here),
+            executor=_make_executor(_worker_count(workers), executor, timeout, parse_memory(memory), serial),
             solvers=chosen,
             scratch=MemoryStore,
             on_error=on_error,
@@ -123,7 +122,7 @@ class Engine(Loop):
     def _executor_for(self, jobs: Sequence[Job], *, with_deadline: bool) -> Executor:
         if with_deadline:
             return self._stoppable_executor()
-        if self._thread_executor is not None and all_unlocked(jobs):
+        if self._thread_executor is not None and all_release_gil(jobs):
             return self._thread_executor
         return self._executor
 
@@ -191,7 +190,7 @@ def engine_or_new(engine: Engine | None) -> Engine:
     """Return the engine that was given, or one in memory."""
     if engine is None:
         return engine_for_one_call()
-    if isinstance(engine, Loop):
+    if isinstance(engine, BaseEngine):
         return engine
     raise InvalidInput(
         f"The 'engine' parameter must be an Engine. Got {engine!r}; pass Engine({engine!r}) for a store."
@@ -224,10 +223,10 @@ def _store_for(store: Any) -> Store:
     raise InvalidInput(f"The 'store' parameter must be None, a path or a Store. Got {store!r} instead.")
 
 
-def _executor_for(
-    workers: int, executor: Any, timeout: float | None, memory: int | None, runs_here: SerialExecutor
+def _make_executor(
+    workers: int, executor: Any, timeout: float | None, memory: int | None, serial: SerialExecutor
 ) -> Executor:
-    threads = runs_here.threads
+    threads = serial.threads
     if executor is not None:
         if not (hasattr(executor, "submit") and hasattr(executor, "map")):
             raise InvalidInput(
@@ -242,7 +241,7 @@ def _executor_for(
 
         return FuturesExecutor(executor, timeout=timeout, threads=threads)
     if inside_worker() or (workers == 1 and timeout is None and memory is None):
-        return runs_here
+        return serial
     # A fit in this process cannot be stopped, so a limit of time or memory takes a worker even for one.
     from truefit._executors.processes import ProcessExecutor
 
@@ -254,8 +253,7 @@ def _worker_count(workers: Any) -> int:
         raise InvalidInput(
             f"The 'workers' parameter must be a whole number, -1 for all cores. Got {workers!r} instead."
         )
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return int(workers) if workers > 0 else max(1, cores + 1 + int(workers))
+    return int(workers) if workers > 0 else max(1, available_cores() + 1 + int(workers))
 
 
 def _listener_for(progress: Any) -> Listener | None:

@@ -80,7 +80,7 @@ def command_engine(
         return
     if workers is not None:
         raise InvalidInput("Fits run either on this machine or on a cluster. Give --workers or --cluster, not both.")
-    from truefit._executors.connection import dask_executor
+    from truefit._executors.cluster import dask_executor
 
     with (
         dask_executor(cluster, lambda line: typer.echo(line, err=True)) as executor,

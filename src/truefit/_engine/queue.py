@@ -1,4 +1,4 @@
-"""Queue: jobs in the order in which to start them, so that no worker is left with a long one at the end."""
+"""JobQueue: jobs in the order in which to start them, so that no worker is left with a long one at the end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from truefit._core.protocols import Job
 _Kind = tuple[str, bytes]  # solver, estimator with its parameters
 
 
-class Pace:
+class JobTimes:
     """What jobs took, in seconds for each row that was trained on, by solver and estimator."""
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class Pace:
         return None if rate is None else rate * _rows(job)
 
 
-class Queue(Iterator[Job]):
+class JobQueue(Iterator[Job]):
     """One job of each kind of which nothing is known, to learn from; then always the longest.
 
     What is learned while the queue is being worked off is made use of at once. A kind that was begun and is not done
@@ -39,13 +39,13 @@ class Queue(Iterator[Job]):
     Parameters
     ----------
     jobs : iterable of Job
-    pace : Pace
+    times : JobTimes
     clock : callable
         Says the time in seconds.
     """
 
-    def __init__(self, jobs: Iterable[Job], pace: Pace, clock: Callable[[], float] = time.monotonic) -> None:
-        self._pace = pace
+    def __init__(self, jobs: Iterable[Job], times: JobTimes, clock: Callable[[], float] = time.monotonic) -> None:
+        self._times = times
         self._clock = clock
         self._kinds: dict[_Kind, deque[Job]] = {}
         for job in jobs:
@@ -83,7 +83,7 @@ class Queue(Iterator[Job]):
 
     def _rank(self, kind: _Kind) -> bool:
         """Put a kind in its place among the others, if it is known how long its next job takes."""
-        seconds = self._pace.expected(self._kinds[kind][0])
+        seconds = self._times.expected(self._kinds[kind][0])
         if seconds is None:
             return False
         heapq.heappush(self._known, (-seconds, self._count, kind))

@@ -8,16 +8,16 @@ from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
-_HEAD = struct.Struct("<cQdQ")  # kind, number of the job or part, seconds, length of the body
+_HEAD = struct.Struct("<cQdQ")  # kind, number of a shared object, seconds, length of the body
 
-# What the parent says.
-ORDERS, FORGET, PART, JOB = b"O", b"F", b"P", b"J"
-# What a worker says.
-READY, LOADED, NO_DATA, STARTED, DONE = b"R", b"L", b"N", b"S", b"D"
+# What the parent sends.
+SETTINGS, FORGET, OBJECT, JOB = b"I", b"F", b"O", b"J"
+# What a worker sends.
+READY, LOADED, NOT_LOADED, STARTED, DONE = b"R", b"L", b"N", b"S", b"D"
 
 
-class Message(NamedTuple):
-    """One thing said."""
+class ChannelMessage(NamedTuple):
+    """What is sent at once."""
 
     kind: bytes
     number: int
@@ -57,7 +57,7 @@ class Channel:
                 sent = self.socket.send(self._out[0])
             except BlockingIOError:
                 return
-            except ConnectionError:  # what the other end said last may still be there to be read
+            except ConnectionError:  # what the other end sent last may still be there to be read
                 self._out.clear()
                 return
             if sent == len(self._out[0]):
@@ -65,7 +65,7 @@ class Channel:
             else:
                 self._out[0] = self._out[0][sent:]
 
-    def messages(self) -> Iterator[Message]:
+    def messages(self) -> Iterator[ChannelMessage]:
         """Yield messages that are there; on a socket that blocks, until the other end is closed."""
         while self._fill():
             if self._head is None:
@@ -74,7 +74,7 @@ class Channel:
                 self._expect(length)
                 if length:
                     continue
-            message = Message(*self._head, self._want)
+            message = ChannelMessage(*self._head, self._want)
             self._head = None
             self._expect(_HEAD.size)
             yield message

@@ -1,14 +1,18 @@
-"""Memory: how much of it a worker may use, and how much a process has."""
+"""Memory: how much of it a worker may use, how much a process has, and for how many workers there is enough."""
 
 from __future__ import annotations
 
 import re
 import resource
+import warnings
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from scipy.sparse import issparse
+
+from truefit._core.data import Data
 from truefit._core.errors import InvalidInput, MissingDependency
 from truefit._core.outcome import Failure, Outcome
 
@@ -17,15 +21,22 @@ LEAST_BYTES = 256 * 10**6
 
 _PROC = Path("/proc")
 _PAGE = resource.getpagesize()
+#: What a worker takes before it has a job, and how often it may have its training rows: as they come, and as an
+#: estimator likes to have them.
+_WORKER_BYTES = 150 << 20
+_COPIES = 2
+
+_MEMINFO = Path("/proc/meminfo")
+_GROUP = Path("/sys/fs/cgroup")
 _UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
-def bytes_of(memory: Any) -> int | None:
+def parse_memory(memory: Any) -> int | None:
     """Read a memory limit: bytes, or text such as "500MB", "4GB" or "2GiB"; None for no limit.
 
     Examples
     --------
-    >>> bytes_of("4GB"), bytes_of("2GiB"), bytes_of(500_000_000), bytes_of(None)
+    >>> parse_memory("4GB"), parse_memory("2GiB"), parse_memory(500_000_000), parse_memory(None)
     (4000000000, 2147483648, 500000000, None)
     """
     if memory is None:
@@ -45,18 +56,18 @@ def bytes_of(memory: Any) -> int | None:
         )
     if found < LEAST_BYTES:
         raise InvalidInput(
-            f"The 'memory' parameter must be at least {in_words(LEAST_BYTES)}: a worker process takes some 150 MB "
+            f"The 'memory' parameter must be at least {format_bytes(LEAST_BYTES)}: a worker process takes some 150 MB "
             f"before its first fit. Got {memory!r} instead."
         )
     return int(found)
 
 
-def in_words(size: int) -> str:
+def format_bytes(size: int) -> str:
     """Return a number of bytes as a message puts it.
 
     Examples
     --------
-    >>> in_words(4_000_000_000), in_words(2 << 30), in_words(256_000_000)
+    >>> format_bytes(4_000_000_000), format_bytes(2 << 30), format_bytes(256_000_000)
     ('4 GB', '2 GiB', '256 MB')
     """
     if size % (1 << 20) == 0:
@@ -64,7 +75,7 @@ def in_words(size: int) -> str:
     return f"{size / 10**9:.3g} GB" if size >= 10**9 else f"{size / 10**6:.3g} MB"
 
 
-def check_can_measure() -> None:
+def check_measurable() -> None:
     """Raise where the memory of another process cannot be measured."""
     if not (_PROC / "self" / "statm").exists():
         try:
@@ -79,11 +90,11 @@ def exceeds(pid: int, limit: int) -> bool:
     """Whether a process has, with those that it has started, more than some bytes for itself."""
     if memory_of(pid) <= limit:
         return False
-    family = _family(pid)
-    if len(family) == 1:
+    tree = _process_tree(pid)
+    if len(tree) == 1:
         return True
     # Pages that a forked child still shares with its parent were counted for each; this is slower, and does not.
-    proportional = [_proportional(each) for each in family]
+    proportional = [_shared_memory_part(each) for each in tree]
     return sum(each for each in proportional if each is not None) > limit or None in proportional
 
 
@@ -95,14 +106,14 @@ def memory_of(pid: int) -> int:
     if not (_PROC / "self" / "statm").exists():
         return _memory_by_psutil(pid)
     total = 0
-    for each in _family(pid):
+    for each in _process_tree(pid):
         with suppress(OSError, ValueError):
             resident, shared = (_PROC / str(each) / "statm").read_text().split()[1:3]
             total += (int(resident) - int(shared)) * _PAGE
     return total
 
 
-def _family(pid: int) -> list[int]:
+def _process_tree(pid: int) -> list[int]:
     """Return a process and its descendants, as far as the system names them."""
     found = [pid]
     for each in found:
@@ -112,7 +123,7 @@ def _family(pid: int) -> list[int]:
     return found
 
 
-def _proportional(pid: int) -> int | None:
+def _shared_memory_part(pid: int) -> int | None:
     """Return the anonymous memory of a process, of pages shared with others its part; None where it is not known."""
     try:
         read = re.search(r"Pss_Anon:\s+(\d+) kB", (_PROC / str(pid) / "smaps_rollup").read_text())
@@ -150,20 +161,84 @@ def limit_allocations(limit: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
 
 
-def exceeded(limit: int, detail: str = "It was stopped with its worker.") -> Failure:
+def memory_failure(limit: int, detail: str = "It was stopped with its worker.") -> Failure:
     """Return the failure of a fit that used too much memory."""
     return Failure(
         "memory",
-        f"The fit used more than the memory limit of {in_words(limit)} (Engine(memory=...)). {detail} Raise the limit "
-        "with fewer workers, or fit a smaller model or fewer rows.",
+        f"The fit used more than the memory limit of {format_bytes(limit)} (Engine(memory=...)). {detail} Raise the "
+        "limit with fewer workers, or fit a smaller model or fewer rows.",
     )
 
 
-def with_limit(outcomes: list[Outcome], limit: int) -> list[Outcome]:
+def with_memory_limit(outcomes: list[Outcome], limit: int) -> list[Outcome]:
     """Name the limit in the failures of fits that ran out of memory under it."""
     return [
-        replace(outcome, error=replace(exceeded(limit, f"{outcome.error.message}."), traceback=outcome.error.traceback))
+        replace(
+            outcome,
+            error=replace(memory_failure(limit, f"{outcome.error.message}."), traceback=outcome.error.traceback),
+        )
         if outcome.error is not None and outcome.error.kind == "memory"
         else outcome
         for outcome in outcomes
     ]
+
+
+def workers_within_memory(workers: int, data: Data, available: int | None = None) -> int:
+    """Return how many of some workers there is memory for, at least one; fewer than wanted with a warning.
+
+    Parameters
+    ----------
+    workers : int
+        How many are wanted.
+    data : Data
+        What each trains on.
+    available : int, optional
+        Bytes that are left; by default what the system says. Where it does not say, there is memory for all.
+
+    Examples
+    --------
+    >>> data = Data([[0.0], [1.0]], [0.0, 1.0], task="regression")
+    >>> workers_within_memory(8, data, available=1 << 40)
+    8
+    """
+    left = available_memory() if available is None else available
+    if workers == 1 or left is None:
+        return workers
+    needed = _WORKER_BYTES + _COPIES * _table_bytes(data)
+    enough_for = max(1, min(workers, left // needed))
+    if enough_for < workers:
+        warnings.warn(
+            f"There is memory for {enough_for} of the {workers} workers: {left >> 20:,} MB are left, and each may need "
+            f"{needed >> 20:,}. The others are not started.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return enough_for
+
+
+def _table_bytes(data: Data) -> int:
+    if issparse(data.X):
+        return 2 * int(data.X.data.nbytes)  # the values, and as much again for where they stand
+    return data.n * data.row_bytes
+
+
+def available_memory() -> int | None:
+    """Return the bytes that processes of this machine, or of this container, can still have; None if not known."""
+    known = [each for each in (_machine_memory(), _container_memory()) if each is not None]
+    return min(known, default=None)
+
+
+def _machine_memory() -> int | None:
+    if not _MEMINFO.exists():
+        return None
+    for line in _MEMINFO.read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) << 10
+    return None
+
+
+def _container_memory() -> int | None:
+    limit, used = _GROUP / "memory.max", _GROUP / "memory.current"
+    if not (limit.exists() and used.exists()) or limit.read_text().strip() == "max":
+        return None
+    return max(0, int(limit.read_text()) - int(used.read_text()))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from concurrent import futures
 from functools import partial
 from typing import Any
 
 from truefit._core.errors import ExecutorError, InvalidInput, MissingDependency
+
+_logger = logging.getLogger(__name__)
 
 
 class RayExecutor(futures.Executor):
@@ -70,13 +73,14 @@ class RayCluster:
         self._num_cpus = num_cpus
 
     @property
-    def width(self) -> int | None:
+    def size(self) -> int | None:
         """How many fits it runs at once; None if Ray does not answer."""
         import ray
 
         try:
             return int(ray.cluster_resources().get("CPU", 0) / self._num_cpus)
-        except Exception:  # Ray raises many kinds: RaySystemError, RpcError
+        except Exception as error:  # Ray raises many kinds: RaySystemError, RpcError
+            _logger.info("Ray does not say how many CPUs it has: %r", error)
             return None
 
     @property
@@ -86,7 +90,7 @@ class RayCluster:
 
         return None if ray.is_initialized() else "Ray was shut down in this process."
 
-    def mend(self) -> None:
+    def restart_workers(self) -> None:
         """Do nothing: Ray starts workers by itself."""
 
 

@@ -1,88 +1,73 @@
-"""Threads inside a fit: a fixed number, so that results do not depend on how many workers there are."""
+"""ThreadExecutor: jobs in threads of this process, which start at once and look at the same data."""
 
 from __future__ import annotations
 
-import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
-from threadpoolctl import ThreadpoolController
+from truefit._core.data import Data
+from truefit._core.outcome import Outcome
+from truefit._core.protocols import Job
+from truefit._executors.environment import check_threads
+from truefit._executors.futures import FuturesExecutor
+from truefit._executors.scheduler import check_timeout
 
-from truefit._core.errors import InvalidInput
-
-#: Read by the numeric libraries when they are loaded: for workers, where they are loaded late.
-VARIABLES = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-)
+#: Learners of which two fits in two threads take little more than half as long as one after the other
+#: (``python -m benchmarks unlocked``), by module and class: nothing is imported to look one up. Forests and histogram
+#: boosting are not among them: they take the lock back for every tree.
+_GIL_FREE = frozenset(f"sklearn.svm._classes.{name}" for name in ("SVC", "SVR", "NuSVC", "NuSVR"))
 
 
-class _Limit:
-    """Limits that overlap in any order: the newest that is still held counts, and the last to go restores."""
+class ThreadExecutor:
+    """Runs jobs in threads, for fits that leave Python's lock free; there are none while no map is under way.
 
-    def __init__(self, user_api: str) -> None:
-        self.user_api = user_api
-        self._lock = threading.Lock()
-        self._held: list[tuple[object, int]] = []
-        self._before: dict[str, tuple[Any, int]] = {}  # by the library's file
+    Parameters
+    ----------
+    workers : int
+        How many threads.
+    timeout : float, optional
+        Seconds that a fit may take; a job of several fits gets as many times that. The fit is given up, but it cannot
+        be stopped.
+    threads : int, default=1
+        Threads of BLAS and OpenMP inside a fit.
 
-    def hold(self, threads: int) -> object:
-        ticket = object()
-        libraries = [lib for lib in _controller().lib_controllers if lib.user_api == self.user_api]
-        with self._lock:
-            if not self._held:
-                self._before = {}
-            self._held.append((ticket, threads))
-            for lib in libraries:
-                self._before.setdefault(lib.filepath, (lib, lib.num_threads))
-                lib.set_num_threads(threads)
-        return ticket
+    Examples
+    --------
+    >>> from truefit._core.data import Data
+    >>> data = Data([[0.0], [1.0]], [0.0, 1.0], task="regression")
+    >>> list(ThreadExecutor(workers=2).map([], data))
+    []
+    """
 
-    def let_go(self, ticket: object) -> None:
-        with self._lock:
-            self._held = [held for held in self._held if held[0] is not ticket]
-            for lib, before in self._before.values():
-                lib.set_num_threads(self._held[-1][1] if self._held else before)
+    def __init__(self, workers: int, timeout: float | None = None, threads: int = 1) -> None:
+        self.workers = workers
+        self.timeout = check_timeout(timeout, "ThreadExecutor")
+        self.threads = check_threads(threads, "ThreadExecutor")
 
+    def map(
+        self, jobs: Iterable[Job], data: Data, *, deadline: float | None = None, fit_seconds: float | None = None
+    ) -> Iterator[list[Outcome]]:
+        """Run the jobs and yield their outcomes as they finish, in any order."""
+        pool = ThreadPoolExecutor(self.workers, thread_name_prefix="truefit")
+        try:
+            with FuturesExecutor(pool, timeout=self.timeout, threads=self.threads) as executor:
+                yield from executor.map(jobs, data, deadline=deadline)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)  # nobody waits for a fit that nobody wants any more
 
-class _Cache:
-    controller: Any = None
-    modules = 0
+    def close(self) -> None:
+        """There is nothing to stop: the threads end with the map."""
 
-
-# BLAS has one setting for the process, OpenMP one for each thread that calls it.
-_blas = _Limit("blas")
-_openmp = threading.local()
-
-
-def _controller() -> Any:
-    # Looking for the libraries takes milliseconds, and new ones come with new modules only.
-    if _Cache.controller is None or _Cache.modules != len(sys.modules):
-        _Cache.controller, _Cache.modules = ThreadpoolController(), len(sys.modules)
-    return _Cache.controller
-
-
-@contextmanager
-def limited_threads(threads: int) -> Iterator[None]:
-    """Let BLAS and OpenMP use this many threads, here and now; what was set before comes back afterwards."""
-    if not hasattr(_openmp, "limit"):
-        _openmp.limit = _Limit("openmp")
-    tickets = [(limit, limit.hold(threads)) for limit in (_blas, _openmp.limit)]
-    try:
-        yield
-    finally:
-        for limit, ticket in tickets:
-            limit.let_go(ticket)
+    def __repr__(self) -> str:
+        return f"ThreadExecutor(workers={self.workers}, timeout={self.timeout}, threads={self.threads})"
 
 
-def checked_threads(threads: int, owner: str) -> int:
-    """Return a number of threads that can be worked with."""
-    if not isinstance(threads, int) or isinstance(threads, bool) or threads < 1:
-        raise InvalidInput(f"The 'threads' parameter of {owner} must be an int of at least 1. Got {threads!r} instead.")
-    return threads
+def all_release_gil(jobs: Iterable[Job]) -> bool:
+    """Whether all these jobs are of learners that leave Python's lock free while they work."""
+    return all(
+        job.solver.name == "plain" and all(_name(type(fit.estimator)) in _GIL_FREE for fit in job.fits) for job in jobs
+    )
+
+
+def _name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"

@@ -1,4 +1,7 @@
-"""Worker: the process at the other end. It ends with its parent, whatever the parent dies of."""
+"""Worker: one worker process of a ProcessExecutor, as its parent sees it and as it runs.
+
+It ends with its parent, whatever the parent ends by.
+"""
 
 from __future__ import annotations
 
@@ -9,98 +12,241 @@ import pickle
 import select
 import signal
 import socket
+import subprocess
+import sys
+import tempfile
 import threading
 import time
 import traceback
+from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from truefit._core.data import Data
+from truefit._core.errors import ExecutorError
 from truefit._core.outcome import Failure
-from truefit._executors.agreement import Agreement
-from truefit._executors.channel import DONE, FORGET, JOB, LOADED, NO_DATA, PART, READY, STARTED, Channel, Message
-from truefit._executors.memory import limit_allocations, with_limit
-from truefit._executors.packing import Unpacker, packed, packed_outcomes
-from truefit._executors.shipment import Shipment
-from truefit._executors.surroundings import Surroundings
-from truefit._executors.threads import limited_threads
+from truefit._executors.channel import (
+    DONE,
+    FORGET,
+    JOB,
+    LOADED,
+    NOT_LOADED,
+    OBJECT,
+    READY,
+    SETTINGS,
+    STARTED,
+    Channel,
+    ChannelMessage,
+)
+from truefit._executors.dataset_file import DatasetCache, DatasetFile
+from truefit._executors.environment import (
+    THREAD_VARIABLES,
+    WORKER_VARIABLE,
+    CodeCheck,
+    FitEnvironment,
+    limited_threads,
+)
+from truefit._executors.memory import limit_allocations, with_memory_limit
+from truefit._executors.serial import run_checked
+from truefit._executors.serialization import JobDeserializer, SentObjects, serialize, serialize_outcomes
 
-#: Tables kept open: a plan or two that go back and forth between tables do not load them anew.
-_TABLES = 2
+if TYPE_CHECKING:
+    from truefit._executors.scheduler import Submission
+
+# The import path comes before the import: truefit itself may be found only by it. Of what is used until then
+# nothing can be shadowed by a file in the working folder.
+_START = "import sys; sys.path[:] = {path!r}; from truefit._executors.worker import main; main({arguments})"
+#: A job whose classes are being imported has this long to start before its limit counts.
+_LOAD_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
-class Orders:
-    """What holds for the jobs that follow: their data and surroundings, and whether to say when one starts."""
+class WorkerSettings:
+    """What holds for the jobs that follow: their data and environment, and whether to report when one starts."""
 
-    shipment: Shipment
-    surroundings: Surroundings
+    dataset: DatasetFile
+    environment: FitEnvironment
     report_starts: bool
 
 
-class Service:
-    """Does what comes through a channel, one thing after the other."""
+class WorkerProcess:
+    """A worker process as its parent sees it: the channel to it, and its submissions, the one that runs first."""
+
+    def __init__(self, threads: int, memory: int | None = None) -> None:
+        self.submissions: deque[Submission] = deque()
+        self.ready = False  # has said that it is there
+        self.loaded = False  # has the data of the settings that it was sent last
+        self.jobs_done = 0
+        self.start_time = time.monotonic()
+        self.error_output = ""  # of one that never got ready: the end of what it wrote to stderr
+        self._settings: bytes | None = None
+        self._sent = SentObjects()
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - the worker writes to it
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        self.channel = Channel(ours)
+        with theirs:
+            self.process = self._start(theirs.fileno(), threads, memory)
+
+    def _start(self, end: int, threads: int, memory: int | None) -> subprocess.Popen[bytes]:
+        environment = {**os.environ, WORKER_VARIABLE: "1", **dict.fromkeys(THREAD_VARIABLES, str(threads))}
+        path = [entry for entry in sys.path if isinstance(entry, str)]
+        stderr = _duplicate_stderr()
+        code = _START.format(path=path, arguments=f"{end}, {stderr}, {os.getpid()}, {threads}, {memory}")
+        try:
+            return subprocess.Popen(
+                [sys.executable, "-c", code],
+                stdin=subprocess.PIPE,  # when it closes, the worker ends
+                stderr=self._stderr,
+                env=environment,
+                pass_fds=(end, stderr),
+                process_group=0,  # out of reach of Ctrl-C, and stopped together with what its fits have started
+            )
+        except OSError as error:
+            self.channel.socket.close()
+            self._stderr.close()
+            raise ExecutorError(
+                f"A worker process must be able to start. Starting {sys.executable!r} gave: {error}. Use fewer "
+                "workers, or run with workers=1."
+            ) from error
+        finally:
+            os.close(stderr)
+
+    def send(self, submission: Submission, settings: bytes) -> None:
+        """Send a submission, to be run after those that it has."""
+        self.submissions.append(submission)  # first, so that it counts as busy if we are interrupted
+        if self._settings is not settings:
+            self.loaded = False
+            self._settings = settings
+            self._sent.clear()
+            self.channel.send(SETTINGS, body=settings)
+        for pending in submission.jobs:
+            assert pending.content is not None
+            full, missing = self._sent.missing(pending.content.shared)
+            if full:
+                self.channel.send(FORGET)
+            for item in missing:
+                self.channel.send(OBJECT, item.number, item.content)
+            self.channel.send(JOB, body=pending.content.content)
+        if len(self.submissions) == 1:
+            self.expect_start()
+
+    def expect_start(self) -> None:
+        """Let the clock of the first submission count from when it must have started, until the worker reports it."""
+        if self.loaded and self.submissions:
+            self.submissions[0].clock = time.monotonic() + _LOAD_SECONDS
+
+    def set_ready(self) -> None:
+        """Note that the worker is there."""
+        self.ready = True
+        self._stderr.close()
+
+    @property
+    def exited(self) -> bool:
+        """Whether the process has ended; it is not reaped, so that its number stays its own."""
+        if self.process.returncode is not None:
+            return True
+        try:
+            return os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        except ChildProcessError:  # somebody else has reaped it
+            return True
+
+    def kill(self) -> None:
+        """Stop the process and all that its fits have started."""
+        if self.process.returncode is None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self.channel.socket.close()
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        if not self._stderr.closed:
+            size = self._stderr.seek(0, os.SEEK_END)
+            self._stderr.seek(max(0, size - 4000))
+            self.error_output = self._stderr.read().decode(errors="replace").strip()
+            self._stderr.close()
+
+    def exit_status(self) -> str:
+        """Return how the process ended, in words."""
+        code = self.process.wait()
+        if code >= 0:
+            return f"exit code {code}"
+        try:
+            name = signal.Signals(-code).name
+        except ValueError:
+            name = "unknown"
+        return f"signal {-code}, {name}"
+
+
+def _duplicate_stderr() -> int:
+    try:
+        return os.dup(2)
+    except OSError:  # closed, as in a service
+        return os.open(os.devnull, os.O_WRONLY)
+
+
+class WorkerLoop:
+    """Does in a worker what comes through its channel, one message after the other."""
 
     def __init__(self, channel: Channel, memory: int | None = None) -> None:
         self.channel = channel
         self.memory = memory
-        self.tables: dict[str, Data] = {}
         self.data: Data | None = None
         self.report_starts = False
-        self._unpacker = Unpacker()
-        self._agreement = Agreement()
+        self._datasets = DatasetCache()
+        self._deserializer = JobDeserializer()
+        self._check = CodeCheck()
 
     def run(self) -> None:
         """Serve until the other end is closed."""
         for message in self.channel.messages():
             if message.kind == JOB:
-                self._work(message)
-            elif message.kind == PART:
-                self._unpacker.add(message.number, message.body)
+                self._run_job(message)
+            elif message.kind == OBJECT:
+                self._deserializer.add(message.number, message.body)
             elif message.kind == FORGET:
-                self._unpacker.forget()
+                self._deserializer.forget()
             else:
-                self._prepare(message)
+                self._load(message)
 
-    def _prepare(self, message: Message) -> None:
+    def _load(self, message: ChannelMessage) -> None:
         self.data = None
-        self._unpacker.forget()
+        self._deserializer.forget()
         try:
-            orders: Orders = pickle.loads(message.body)
-            orders.surroundings.settle()
-            self.report_starts = orders.report_starts
-            identity = orders.shipment.identity
-            data = self.tables.pop(identity, None) or orders.shipment.open()
-            self.tables = dict([*self.tables.items(), (identity, data)][-_TABLES:])
-            self.data = data
+            settings: WorkerSettings = pickle.loads(message.body)
+            settings.environment.apply()
+            self.report_starts = settings.report_starts
+            self.data = self._datasets.get(settings.dataset)
         except Exception:
-            self.channel.send(NO_DATA, body=traceback.format_exc().encode())
+            self.channel.send(NOT_LOADED, body=traceback.format_exc().encode())
         else:
             self.channel.send(LOADED)
 
-    def _work(self, message: Message) -> None:
-        if self.data is None:  # the parent is about to hear of it
+    def _run_job(self, message: ChannelMessage) -> None:
+        if self.data is None:  # which the parent has been sent
             return
         seconds = 0.0
-        job = self._unpacker.job(message.body)
+        job = self._deserializer.job(message.body)
         if isinstance(job, Failure):
-            content = packed(job)
+            content = serialize(job)
         else:
             if self.report_starts:
-                self.channel.send(STARTED, message.number)
+                self.channel.send(STARTED)
             start = time.perf_counter()
-            outcomes = self._agreement.run_job(job, self.data)
+            outcomes = run_checked(job, self.data, self._check)
             seconds = time.perf_counter() - start
             if self.memory is not None:
-                outcomes = with_limit(outcomes, self.memory)
-            content = packed_outcomes(job, outcomes)
-        self.channel.send(DONE, message.number, content, seconds)
+                outcomes = with_memory_limit(outcomes, self.memory)
+            content = serialize_outcomes(job, outcomes)
+        self.channel.send(DONE, body=content, seconds=seconds)
         if self.data.release is not None:
             self.data.release()
 
 
 def main(end: int, stderr: int, parent: int, threads: int, memory: int | None = None) -> None:
     """Serve the parent at the other end of a socket."""
-    _live_with(parent)
+    _end_with_parent(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     os.set_inheritable(end, False)
     with socket.socket(fileno=end) as ours, limited_threads(threads):
@@ -111,31 +257,31 @@ def main(end: int, stderr: int, parent: int, threads: int, memory: int | None = 
         faulthandler.enable()
         if memory is not None:
             limit_allocations(memory)
-        Service(channel, memory).run()
+        WorkerLoop(channel, memory).run()
 
 
-def _live_with(parent: int) -> None:
+def _end_with_parent(parent: int) -> None:
     """Be killed, with every process that a fit has started, as soon as the parent is gone.
 
     Standard input is a pipe that the parent holds open and never writes to. When it closes, the kernel itself sends
     the signal: a fit that never lets another Python thread run is stopped as well.
     """
-    lifeline = os.dup(0)
+    pipe = os.dup(0)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
     alone = os.getpgrp() == os.getpid()
     if hasattr(fcntl, "F_SETSIG"):  # Linux
-        fcntl.fcntl(lifeline, fcntl.F_SETOWN, -os.getpid() if alone else os.getpid())
-        fcntl.fcntl(lifeline, fcntl.F_SETSIG, signal.SIGKILL)
-        fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
-    if select.select([lifeline], [], [], 0)[0] or os.getppid() != parent:
+        fcntl.fcntl(pipe, fcntl.F_SETOWN, -os.getpid() if alone else os.getpid())
+        fcntl.fcntl(pipe, fcntl.F_SETSIG, signal.SIGKILL)
+        fcntl.fcntl(pipe, fcntl.F_SETFL, fcntl.fcntl(pipe, fcntl.F_GETFL) | os.O_ASYNC)
+    if select.select([pipe], [], [], 0)[0] or os.getppid() != parent:
         os._exit(1)  # too late to be told
     # A child that the parent has forked holds the pipe open too, so the parent is looked after as well.
-    threading.Thread(target=_watch, args=(parent, alone), daemon=True, name="truefit-watch").start()
+    threading.Thread(target=_watch_parent, args=(parent, alone), daemon=True, name="truefit-parent").start()
 
 
-def _watch(parent: int, alone: bool) -> None:
+def _watch_parent(parent: int, alone: bool) -> None:
     while os.getppid() == parent:
         time.sleep(1.0)
     if alone:

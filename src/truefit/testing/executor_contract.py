@@ -35,7 +35,7 @@ class Script:
     number: float = 1.0
     seconds: float = 0.0
     path: str = ""
-    luggage: Any = None
+    payload: Any = None
 
 
 class ScriptedSolver:
@@ -48,10 +48,10 @@ class ScriptedSolver:
         return [Job(self, (fit,)) for fit in fits]
 
     def solve(self, job: Job, data: Data) -> list[Outcome]:
-        """Play each script; unlike a real solver's, its mishaps get through."""
-        return [self._play(fit, data) for fit in job.fits]
+        """Run each script; unlike a real solver's, its errors get through."""
+        return [self._run(fit, data) for fit in job.fits]
 
-    def _play(self, fit: Fit, data: Data) -> Outcome:
+    def _run(self, fit: Fit, data: Data) -> Outcome:
         script: Script = fit.estimator
         time.sleep(script.seconds)
         if script.action == "raise":
@@ -72,7 +72,7 @@ class ScriptedSolver:
         X = data.take(index)
         values = np.asarray(X.sum(axis=1), dtype=np.float64).reshape(-1) * factor + data.y[index]
         answer = Predictions("predict", data.tokens[index], values)
-        model = threading.Lock() if script.action == "lock" else script.luggage
+        model = threading.Lock() if script.action == "lock" else script.payload
         return Outcome(fit.key, (answer,), 0.5, self.name, model=model)
 
 
@@ -135,7 +135,7 @@ class ExecutorContract:
     #: How far the jobs taken may be ahead of the outcomes given, for jobs of some milliseconds.
     max_lead = 64
     #: What the failure says of a worker that exits with 7, and of one that is killed.
-    last_words: ClassVar[dict[str, str]] = {}
+    exit_messages: ClassVar[dict[str, str]] = {}
     #: Seconds of the time limit in tests; a worker must be able to do next to nothing within it.
     timeout = 1.0
 
@@ -168,7 +168,7 @@ class ExecutorContract:
         cls.dispose(executor)
 
     @pytest.fixture
-    def mortal(self, executor: Executor) -> Executor:
+    def restarting(self, executor: Executor) -> Executor:
         """Return an executor whose workers may die."""
         if not self.survives_death:
             pytest.skip("runs jobs in this process")
@@ -253,7 +253,7 @@ class ExecutorContract:
         """Where jobs go to other processes, one that cannot be pickled fails by itself."""
         data = some_data()
         jobs = some_jobs(data, 4)
-        jobs.insert(2, job(data, Script(luggage=threading.Lock()), name="heavy"))
+        jobs.insert(2, job(data, Script(payload=threading.Lock()), name="heavy"))
         found = by_key(executor.map(jobs, data))
         heavy = found.pop("heavy/0").error
         assert heavy is None or heavy.kind == "raised"
@@ -263,7 +263,7 @@ class ExecutorContract:
         """A model that is to be kept is part of the outcome; one that cannot be pickled is a failure at most."""
         data = some_data()
         jobs = [
-            job(data, Script(luggage={"fitted": 1}), name="kept", keep_model=True),
+            job(data, Script(payload={"fitted": 1}), name="kept", keep_model=True),
             job(data, Script("lock"), name="stuck", keep_model=True),
         ]
         found = by_key(executor.map(jobs, data))
@@ -359,25 +359,25 @@ class ExecutorContract:
         assert [outcome.error for outcome in found.values()] == [None] * 3
 
     @pytest.mark.parametrize("action", ["die", "kill"])
-    def test_a_fit_that_kills_its_worker_is_its_own_failure(self, mortal: Executor, action: Action) -> None:
+    def test_a_fit_that_kills_its_worker_is_its_own_failure(self, restarting: Executor, action: Action) -> None:
         """It is a death, and neighbours get their answers."""
         data = some_data()
         jobs = some_jobs(data, 20)
         jobs[3:3] = [job(data, Script(action), name="killer")]
-        found = by_key(mortal.map(jobs, data))
+        found = by_key(restarting.map(jobs, data))
         failure = found.pop("killer/0").error
         assert failure is not None
         assert failure.kind == "died"
-        assert self.last_words.get(action, "") in failure.message
+        assert self.exit_messages.get(action, "") in failure.message
         assert len(found) == sum(len(one.fits) for one in jobs) - 1
         assert all(outcome.error is None for outcome in found.values())
 
-    def test_a_worker_that_dies_once_is_forgiven(self, mortal: Executor, tmp_path: Path) -> None:
+    def test_a_worker_that_dies_once_is_forgiven(self, restarting: Executor, tmp_path: Path) -> None:
         """The job is run again: the worker may have died of something else."""
         data = some_data()
         jobs = some_jobs(data, 6)
         jobs[2:2] = [job(data, Script("die once", path=str(tmp_path / "died")), name="unlucky")]
-        found = by_key(mortal.map(jobs, data))
+        found = by_key(restarting.map(jobs, data))
         assert (tmp_path / "died").exists()
         assert all(outcome.error is None for outcome in found.values())
 

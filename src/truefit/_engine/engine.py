@@ -1,4 +1,4 @@
-"""Loop: plans ask, the engine answers each distinct fit once, from the store or by running it."""
+"""BaseEngine: plans ask, the engine answers each distinct fit once, from the store or by running it."""
 
 from __future__ import annotations
 
@@ -16,21 +16,20 @@ from truefit._core.outcome import Outcome
 from truefit._core.protocols import Executor, Job, Plan, Progress, Solver, Store
 from truefit._core.stored_outcomes import StoredPredictions
 from truefit._core.task import Fit
-from truefit._engine.fingerprints import Fingerprints
-from truefit._engine.queue import Pace, Queue
-from truefit._engine.run import Batch, Run, Want
-from truefit._engine.stats import Stats
+from truefit._engine.batch import FitBatch, PlanRun, WantedFit
+from truefit._engine.queue import JobQueue, JobTimes
+from truefit._engine.stats import KeySet, Stats
 
 R = TypeVar("R")
 Listener = Callable[[Progress], None]
 
 _MODELS_CACHED = 4
 #: Outcomes that go into the store together: a closed form has those of all rows, which would be there twice.
-_KEPT_AT_ONCE = 1000
+_STORED_AT_ONCE = 1000
 _SECONDS_BETWEEN_EVENTS = 0.1
 
 
-class Loop:
+class BaseEngine:
     """Drives plans to their results.
 
     Parameters
@@ -43,7 +42,7 @@ class Loop:
         Asked in this order to claim fits; the last takes all that is left.
     scratch : callable
         Makes a store for the fits that cannot be identified by content.
-    here : Executor, optional
+    serial_executor : Executor, optional
         Runs in this process what workers must not run, because they have other code.
     on_error : {"raise", "record"}
     listener : callable, optional
@@ -57,7 +56,7 @@ class Loop:
         executor: Executor,
         solvers: Sequence[Solver],
         scratch: Callable[[], Store],
-        here: Executor | None = None,
+        serial_executor: Executor | None = None,
         on_error: Literal["raise", "record"] = "raise",
         listener: Listener | None = None,
     ) -> None:
@@ -66,14 +65,14 @@ class Loop:
         self._executor = executor
         self._solvers = tuple(solvers)
         self._scratch = scratch
-        self._here = here
+        self._serial_executor = serial_executor
         #: Whether outcomes are used by several calls; an engine that was made for one call sets it to False.
         self.reused = True
         self._warned: set[str] = set()
         self._on_error = on_error
         self._listener = listener
-        self._pace = Pace()
-        self._fitted_here = Fingerprints()
+        self._times = JobTimes()
+        self._fitted_here = KeySet()
         self._models: OrderedDict[str, Any] = OrderedDict()
 
     @property
@@ -98,42 +97,42 @@ class Loop:
         list
             A result for each plan, or the exception that ended it while the others went on.
         """
-        runs = [Run(plan, data) for plan, data in plans]
-        course = _Course(self, self._scratch(), seconds, description)
+        runs = [PlanRun(plan, data) for plan, data in plans]
+        call = _Call(self, self._scratch(), seconds, description)
         if seconds is not None and runs:
             self._start_workers(runs[0].data)
         try:
             for run in runs:
                 run.start()
             while open_runs := [run for run in runs if not run.finished]:
-                course.round(open_runs)
+                call.answer(open_runs)
         except KeyboardInterrupt as interrupt:
-            raise Interrupted(self._how_to_resume(course)) from interrupt
+            raise Interrupted(self._how_to_resume(call)) from interrupt
         except ExecutorError as error:
-            raise ExecutorError(f"{error} {self._what_is_kept(course)}") from error
+            raise ExecutorError(f"{error} {self._what_is_kept(call)}") from error
         finally:
             for run in runs:
                 run.plan.close()
-            course.end()
+            call.end()
         return [run.error if run.error is not None else run.result for run in runs]
 
-    def _how_to_resume(self, course: _Course) -> str:
+    def _how_to_resume(self, call: _Call) -> str:
         path = getattr(self._store, "path", None)
-        kept = f"Interrupted: {course.done:,} of {course.total:,} fits are done"
+        kept = f"Interrupted: {call.done:,} of {call.total:,} fits are done"
         if path is None:
             return f"{kept}, and are lost with this process. With a store the same call goes on where it was."
         return f"{kept}, and are kept in {path}. Run the same again to go on from there."
 
-    def _what_is_kept(self, course: _Course) -> str:
-        if not course.done:
+    def _what_is_kept(self, call: _Call) -> str:
+        if not call.done:
             return "No fit was finished before."
         path = getattr(self._store, "path", None)
-        done = f"{course.done:,} of {course.total:,} fits are done and kept"
+        done = f"{call.done:,} of {call.total:,} fits are done and kept"
         if path is None:
             return f"{done} in this engine's memory: pass store=engine.store to a new Engine to resume."
         return f"{done} in {path}: rerun to resume."
 
-    # What follows is how one batch is answered; _Course calls it.
+    # What follows is how one batch is answered; _Call calls it.
 
     def _executor_for(self, jobs: Sequence[Job], *, with_deadline: bool) -> Executor:
         return self._executor
@@ -142,7 +141,7 @@ class Loop:
         """Start what a run with a deadline will need: the time counts."""
 
     def _keys(self, data: Data, *, with_deadline: bool) -> Keys:
-        elsewhere = with_deadline or self._executor is not self._here
+        elsewhere = with_deadline or self._executor is not self._serial_executor
         return Keys(data, shared=self.reused or elsewhere, stored=getattr(self._store, "durable", True))
 
     def _warn_once(self, text: str) -> None:
@@ -150,7 +149,7 @@ class Loop:
             self._warned.add(text)
             warnings.warn(text, RuntimeWarning, stacklevel=2)
 
-    def _handle(self, outcome: Outcome, scratch: Store) -> Outcome:
+    def _stored_outcome(self, outcome: Outcome, scratch: Store) -> Outcome:
         """Return an outcome that holds no arrays, only where they are."""
         if outcome.error is not None:
             return outcome
@@ -180,56 +179,56 @@ class Loop:
         return jobs
 
 
-class _Course:
+class _Call:
     """One call of ``run_all``: its deadline, its progress, and the rounds it goes through."""
 
-    def __init__(self, loop: Loop, scratch: Store, seconds: float | None, description: str) -> None:
-        self.loop = loop
+    def __init__(self, engine: BaseEngine, scratch: Store, seconds: float | None, description: str) -> None:
+        self.engine = engine
         self.scratch = scratch
         self.description = description
         self.started = time.monotonic()
         self.deadline = None if seconds is None else self.started + seconds
         self.total = self.done = self.run = self.shared = self.stored = self.failed = 0
-        self._told = 0.0
+        self._reported = 0.0
         self._keys: dict[int, Keys] = {}
 
-    def round(self, runs: Sequence[Run]) -> None:
+    def answer(self, runs: Sequence[PlanRun]) -> None:
         """Answer all open tasks, then let every plan go on."""
-        by_data: dict[int, list[Run]] = {}
+        by_data: dict[int, list[PlanRun]] = {}
         for run in runs:
             by_data.setdefault(id(run.data), []).append(run)
         for group in by_data.values():
             data = group[0].data
             if id(data) not in self._keys:
-                self._keys[id(data)] = self.loop._keys(data, with_deadline=self.deadline is not None)
+                self._keys[id(data)] = self.engine._keys(data, with_deadline=self.deadline is not None)
             keys = self._keys[id(data)]
-            self._answer(Batch(keys, group))
+            self._answer_batch(FitBatch(keys, group))
         for run in runs:
-            if run.doomed is not None:
-                run.fail()
-            elif run.outcomes.ready < len(run.outcomes) or (self._late() and run.leaders.without_model()):
-                if not self._late() and run.fit_seconds is None:
-                    raise ExecutorError(f"An executor must answer every job. {self.loop._executor!r} left some out.")
+            if run.failure is not None:
+                run.throw_failure()
+            elif run.outcomes.ready < len(run.outcomes) or (self._expired() and run.best_models.without_model()):
+                if not self._expired() and run.fit_seconds is None:
+                    raise ExecutorError(f"An executor must answer every job. {self.engine._executor!r} left some out.")
                 message = f"The time budget was spent with {run.outcomes.ready} of {len(run.outcomes)} fits done."
                 run.throw(BudgetSpent(message, run.outcomes))
             else:
                 run.send()
 
-    def _answer(self, batch: Batch) -> None:
+    def _answer_batch(self, batch: FitBatch) -> None:
         self.total += batch.asked
-        self.loop.stats.asked += batch.asked
+        self.engine.stats.asked += batch.asked
         open_wants = self._restore(batch)
-        self._tell(force=True)
+        self._report(force=True)
         self._execute([want.fit for want in open_wants], batch)
-        leaders = [leader for run in batch.runs if run.doomed is None for leader in run.leaders.without_model()]
-        if leaders and not self._late():
-            self._refit_leaders([replace(leader.fit, asks=(), keep_model=True) for leader in leaders], batch)
-        self._tell(force=True)
+        best_models = [best for run in batch.runs if run.failure is None for best in run.best_models.without_model()]
+        if best_models and not self._expired():
+            self._refit_best_models([replace(best.fit, asks=(), keep_model=True) for best in best_models], batch)
+        self._report(force=True)
 
-    def _restore(self, batch: Batch) -> list[Want]:
+    def _restore(self, batch: FitBatch) -> list[WantedFit]:
         """Deliver what the store or a model at hand can answer; return what has to be fitted."""
         keys = [key for key in batch.wants if not is_private(key)]
-        found = self.loop._store.get(keys) if keys else {}
+        found = self.engine._store.get(keys) if keys else {}
         open_wants = []
         for key, want in batch.wants.items():
             outcome = found.get(key)
@@ -239,28 +238,28 @@ class _Course:
             missing = batch.missing_asks(want, outcome)
             if missing:
                 want.known = True
-                want.fit = replace(want.fit, asks=missing, model=self.loop._models.get(key))
+                want.fit = replace(want.fit, asks=missing, model=self.engine._models.get(key))
                 open_wants.append(want)
                 continue
-            seats = want.count
-            self.done += seats
-            if key in self.loop._fitted_here:
-                self.loop.stats.shared += seats
-                self.shared += seats
+            count = want.count
+            self.done += count
+            if key in self.engine._fitted_here:
+                self.engine.stats.shared += count
+                self.shared += count
             else:
-                self.loop.stats.stored += seats
-                self.stored += seats
-            want.deliver(self.loop._handle(outcome, self.scratch), self.loop._models.get(key))
+                self.engine.stats.stored += count
+                self.stored += count
+            want.deliver(self.engine._stored_outcome(outcome, self.scratch), self.engine._models.get(key))
         return open_wants
 
-    def _execute(self, fits: Sequence[Fit], batch: Batch) -> None:
-        jobs = {job.fits[0].key: job for job in self.loop._claim(fits, batch.data)}
+    def _execute(self, fits: Sequence[Fit], batch: FitBatch) -> None:
+        jobs = {job.fits[0].key: job for job in self.engine._claim(fits, batch.data)}
         for fit in fits:
             if fit.each_left_out and fit.key not in jobs:
                 self._leave_open(batch.wants[fit.key])
         # What a budget is spent on is for the plan to say: its order is kept.
-        queue = iter(jobs.values()) if self.deadline is not None else Queue(jobs.values(), self.loop._pace)
-        executor = self.loop._executor_for(list(jobs.values()), with_deadline=self.deadline is not None)
+        queue = iter(jobs.values()) if self.deadline is not None else JobQueue(jobs.values(), self.engine._times)
+        executor = self.engine._executor_for(list(jobs.values()), with_deadline=self.deadline is not None)
         limit = batch.fit_seconds
         if (timeout := getattr(executor, "timeout", None)) is not None and limit is not None and timeout <= limit:
             limit = None  # past the executor's own limit a fit has failed
@@ -271,12 +270,12 @@ class _Course:
                 job = jobs[outcomes[0].key]
                 if limit is not None and _timed_out(outcomes):
                     continue
-                self.loop._pace.learn(job, outcomes)
+                self.engine._times.learn(job, outcomes)
                 if job.fits[0].each_left_out and not outcomes[0].answers:
                     self._leave_open(batch.wants[outcomes[0].key])
                 else:
-                    self._take(outcomes, job, batch)
-                if not any(run.doomed is None for run in batch.runs):
+                    self._accept(outcomes, job, batch)
+                if not any(run.failure is None for run in batch.runs):
                     break
         finally:
             _close(results)
@@ -291,114 +290,114 @@ class _Course:
     ) -> Iterator[list[Outcome]]:
         """Yield what an executor yields; what its workers refuse, having other code, is run in this process."""
         refused: list[Job] = []
-        here = self.loop._here
+        serial = self.engine._serial_executor
         results = executor.map(jobs, data, deadline=self.deadline, fit_seconds=fit_seconds)
         try:
             for outcomes in results:
                 error = outcomes[0].error
-                if error is None or error.kind != "other code" or here is None or _limited(executor):
+                if error is None or error.kind != "other code" or serial is None or _limited(executor):
                     yield outcomes
                 else:
-                    self.loop._warn_once(f"{error.message} Until then these fits run in this process.")
+                    self.engine._warn_once(f"{error.message} Until then these fits run in this process.")
                     refused.append(by_key[outcomes[0].key])
         finally:
             _close(results)
-        if refused and here is not None:
-            yield from here.map(refused, data, deadline=self.deadline)
+        if refused and serial is not None:
+            yield from serial.map(refused, data, deadline=self.deadline)
 
-    def _still_wanted(self, jobs: Iterable[Job], batch: Batch) -> Iterator[Job]:
+    def _still_wanted(self, jobs: Iterable[Job], batch: FitBatch) -> Iterator[Job]:
         # The executor takes jobs as it can start them: what nobody waits for any more is not started.
         for job in jobs:
-            if self._late():
+            if self._expired():
                 return
             if any(batch.wants[fit.key].wanted() for fit in job.fits):
                 yield job
 
-    def _leave_open(self, want: Want) -> None:
+    def _leave_open(self, want: WantedFit) -> None:
         """Say of fits that no closed form answers that they are to be asked for one by one: then they are counted."""
         self.total -= want.count
-        self.loop.stats.asked -= want.count
+        self.engine.stats.asked -= want.count
         want.deliver(Outcome(want.fit.key))
 
-    def _take(self, outcomes: Sequence[Outcome], job: Job, batch: Batch) -> None:
-        loop = self.loop
-        self._keep(outcomes)
-        seats = 0
+    def _accept(self, outcomes: Sequence[Outcome], job: Job, batch: FitBatch) -> None:
+        engine = self.engine
+        self._put(outcomes)
+        count = 0
         refits = 0
         for outcome in outcomes:
             want = batch.wants[outcome.key]
-            seats += want.count
+            count += want.count
             refits += want.known
             if outcome.error is not None:
-                loop.stats.failed += 1
+                engine.stats.failed += 1
                 self.failed += 1
-                if loop._on_error == "raise":
-                    want.doom(outcome.error)
-            elif outcome.hidden_input is not None and loop.reused and not is_private(outcome.key):
-                loop._warn_once(
+                if engine._on_error == "raise":
+                    want.fail(outcome.error)
+            elif outcome.hidden_input is not None and engine.reused and not is_private(outcome.key):
+                engine._warn_once(
                     f"{type(want.fit.estimator).__name__} {outcome.hidden_input}. That is not part of its identity, so "
                     "its fits are run each time, never stored. Pass what it needs as a parameter."
                 )
-            want.deliver(loop._handle(outcome, self.scratch), outcome.model)
-        loop.stats.refitted += min(refits, job.work)
-        loop.stats.run += job.work - min(refits, job.work)
-        loop.stats.shared += seats - job.work
+            want.deliver(engine._stored_outcome(outcome, self.scratch), outcome.model)
+        engine.stats.refitted += min(refits, job.work)
+        engine.stats.run += job.work - min(refits, job.work)
+        engine.stats.shared += count - job.work
         self.run += job.work
-        self.shared += seats - job.work
-        self.done += seats
-        self._tell()
+        self.shared += count - job.work
+        self.done += count
+        self._report()
 
-    def _keep(self, outcomes: Sequence[Outcome]) -> None:
+    def _put(self, outcomes: Sequence[Outcome]) -> None:
         """Put the outcomes of a job into their store."""
-        loop = self.loop
+        engine = self.engine
         good = [outcome for outcome in outcomes if outcome.error is None]
         public = [outcome for outcome in good if _storable(outcome)]
-        for start in range(0, len(public), _KEPT_AT_ONCE):
-            loop._store.put(public[start : start + _KEPT_AT_ONCE])
+        for start in range(0, len(public), _STORED_AT_ONCE):
+            engine._store.put(public[start : start + _STORED_AT_ONCE])
         if len(public) < len(good):
             self.scratch.put([outcome for outcome in good if not _storable(outcome)])
         for outcome in public:
-            loop._fitted_here.add(outcome.key)
+            engine._fitted_here.add(outcome.key)
         for outcome in good:
-            loop.stats.seconds += outcome.fit_seconds
+            engine.stats.seconds += outcome.fit_seconds
             if outcome.model is not None and _storable(outcome):
-                loop._remember_model(outcome.key, outcome.model)
+                engine._remember_model(outcome.key, outcome.model)
 
-    def _refit_leaders(self, fits: Sequence[Fit], batch: Batch) -> None:
-        jobs = self.loop._claim(fits, batch.data)
+    def _refit_best_models(self, fits: Sequence[Fit], batch: FitBatch) -> None:
+        jobs = self.engine._claim(fits, batch.data)
         by_key = {job.fits[0].key: job for job in jobs}
-        executor = self.loop._executor_for(jobs, with_deadline=self.deadline is not None)
+        executor = self.engine._executor_for(jobs, with_deadline=self.deadline is not None)
         results = self._outcomes(executor, iter(jobs), batch.data, by_key)
         try:
             for outcome in (outcome for outcomes in results for outcome in outcomes):
                 want = batch.wants[outcome.key]
-                self.loop.stats.refitted += 1
-                self.loop.stats.seconds += outcome.fit_seconds
+                self.engine.stats.refitted += 1
+                self.engine.stats.seconds += outcome.fit_seconds
                 if outcome.error is not None:
-                    self.loop.stats.failed += 1
-                    want.doom(outcome.error)
+                    self.engine.stats.failed += 1
+                    want.fail(outcome.error)
                     continue
-                for run, i in want.seats:
+                for run, i in want.positions:
                     keep, known = run.tasks[i].keep, run.outcomes[i]
                     if keep is not None and known is not None:
-                        run.leaders.offer(keep, run.orders[i], want.fit, known, outcome.model)
+                        run.best_models.offer(keep, run.orders[i], want.fit, known, outcome.model)
         finally:
             _close(results)
 
-    def _late(self) -> bool:
+    def _expired(self) -> bool:
         return self.deadline is not None and time.monotonic() > self.deadline
 
-    def _tell(self, *, force: bool = False) -> None:
-        if self.loop._listener is None:
+    def _report(self, *, force: bool = False) -> None:
+        if self.engine._listener is None:
             return
         now = time.monotonic()
-        if not force and now - self._told < _SECONDS_BETWEEN_EVENTS:
+        if not force and now - self._reported < _SECONDS_BETWEEN_EVENTS:
             return
-        self._told = now
+        self._reported = now
         elapsed = now - self.started
         worked = self.done - self.stored
         left = elapsed / worked * (self.total - self.done) if worked else None
-        self.loop._listener(
+        self.engine._listener(
             Progress(
                 self.done,
                 self.total,
@@ -414,7 +413,7 @@ class _Course:
 
     def end(self) -> None:
         """Tell the listener that there is no more to come."""
-        close = getattr(self.loop._listener, "close", None)
+        close = getattr(self.engine._listener, "close", None)
         if close is not None:
             close()
 

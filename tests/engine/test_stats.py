@@ -1,11 +1,11 @@
 import gc
 import tracemalloc
 
-from truefit._engine.fingerprints import Fingerprints
+from truefit._engine.stats import KeySet
 
 
 def test_what_was_added_is_in_and_nothing_else():
-    seen = Fingerprints()
+    seen = KeySet()
     for i in range(0, 10_000, 2):
         seen.add(f"{i:032x}")
         seen.add(f"{i:032x}")
@@ -15,7 +15,7 @@ def test_what_was_added_is_in_and_nothing_else():
 def test_a_key_takes_few_bytes():
     gc.collect()
     tracemalloc.start()
-    seen = Fingerprints()
+    seen = KeySet()
     for i in range(20_000):
         seen.add(f"{i:032x}")
     held = tracemalloc.get_traced_memory()[0]

@@ -8,7 +8,7 @@ from sklearn.svm import SVC, NuSVC
 
 from truefit import Engine, assess
 from truefit._core.protocols import Executor
-from truefit._executors.thread_pool import ThreadExecutor
+from truefit._executors.threads import ThreadExecutor
 from truefit.testing.executor_contract import ExecutorContract
 
 
@@ -41,14 +41,14 @@ X, y = load_iris(return_X_y=True)
 def test_fits_outside_of_pythons_lock_are_run_in_threads_with_the_same_result(estimator, in_threads):
     with Engine(workers=2, progress=False) as engine:
         found = assess(estimator, X, y, engine=engine, random_state=0)
-        assert (len(engine._executor._crew.hands) == 0) == in_threads
+        assert (len(engine._executor._pool.workers) == 0) == in_threads
     assert found.estimate == assess(estimator, X, y, random_state=0).estimate
 
 
 def test_a_time_limit_takes_processes():
     with Engine(workers=2, timeout=60, progress=False) as engine:
         assess(SVC(), X, y, engine=engine)
-        assert len(engine._executor._crew.hands) > 0
+        assert len(engine._executor._pool.workers) > 0
 
 
 def test_no_thread_is_left():

@@ -12,26 +12,30 @@ from scipy import sparse
 
 from truefit._core.data import STRETCH_BYTES, Data
 from truefit._core.errors import ExecutorError
-from truefit._executors import shipment as shipment_module
-from truefit._executors.manifest import Absent, read_manifest
-from truefit._executors.shipment import Shipper, own_file_of, sweep
+from truefit._executors.dataset_file import (
+    DatasetMissing,
+    DatasetWriter,
+    read_dataset,
+    remove_stale_folders,
+    user_file_of,
+)
 
 
 @pytest.fixture
-def shipper(tmp_path, monkeypatch):
+def writer(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
-    shipper = Shipper()
-    yield shipper
-    shipper.close()
+    writer = DatasetWriter()
+    yield writer
+    writer.close()
     assert list((tmp_path / "temporary").iterdir()) == []
 
 
-def arrived(shipper: Shipper, data: Data) -> Data:
+def arrived(writer: DatasetWriter, data: Data) -> Data:
     """The data as another process gets them."""
-    sent = shipper.ship(data)
+    sent = writer.write(data)
     with open(sent.path, "rb") as file:
-        return read_manifest(file, sent.identity)
+        return read_dataset(file, sent.identity)
 
 
 def tables():
@@ -49,10 +53,10 @@ def tables():
 
 
 @pytest.mark.parametrize(("kind", "X"), list(tables()))
-def test_a_table_arrives_as_it_was(shipper, kind, X):
+def test_a_table_arrives_as_it_was(writer, kind, X):
     n = X.shape[0]
     data = Data(X, np.arange(n) % 3, task="classification", groups=np.arange(n), weight=np.arange(n) + 0.5)
-    there = arrived(shipper, data)
+    there = arrived(writer, data)
     assert type(there.X) is type(data.X)
     if isinstance(X, np.ndarray):
         assert (there.X.dtype, there.X.shape) == (X.dtype, X.shape)
@@ -67,39 +71,39 @@ def test_a_table_arrives_as_it_was(shipper, kind, X):
     assert (there.total, there.n, there.task) == (data.total, data.n, data.task)
 
 
-def test_a_polars_frame_arrives_as_it_was(shipper):
+def test_a_polars_frame_arrives_as_it_was(writer):
     polars = pytest.importorskip("polars")
     X = polars.DataFrame({"a": [1.0, None, 3.0], "b": ["x", "y", "z"]})
-    assert arrived(shipper, Data(X, [0.0, 1.0, 2.0], task="regression")).X.equals(X)
+    assert arrived(writer, Data(X, [0.0, 1.0, 2.0], task="regression")).X.equals(X)
 
 
-def test_arrays_lie_on_shared_pages_that_cannot_be_written(shipper):
+def test_arrays_lie_on_shared_pages_that_cannot_be_written(writer):
     data = Data(np.ones((100, 3)), np.arange(100.0), task="regression")
-    there = arrived(shipper, data)
+    there = arrived(writer, data)
     for array in (there.X, there.y, there.tokens):
         assert not array.flags.owndata
         assert not array.flags.writeable
     assert there.take(np.array([0, 1])).flags.writeable
 
 
-def test_a_big_table_lets_go_of_its_pages(shipper):
+def test_a_big_table_lets_go_of_its_pages(writer):
     X = np.random.default_rng(0).random((STRETCH_BYTES // 8 // 100 + 1, 100))
     data = Data(X, np.arange(len(X), dtype=float), task="regression")
-    there = arrived(shipper, data)
+    there = arrived(writer, data)
     index = np.sort(np.random.default_rng(1).choice(len(X), 1000, replace=False))
     assert there.release is not None
     np.testing.assert_array_equal(there.take(index), X[index])
     there.release()
     np.testing.assert_array_equal(there.take(index), X[index])
     # Rows gathered in stretches come out in C order, which here would be another order than at home.
-    assert arrived(shipper, Data(np.asfortranarray(X), data.y, task="regression")).release is None
+    assert arrived(writer, Data(np.asfortranarray(X), data.y, task="regression")).release is None
 
 
-def test_a_table_is_written_once_and_goes_with_the_data(shipper):
+def test_a_table_is_written_once_and_goes_with_the_data(writer):
     data = Data(np.ones((10, 3)), np.arange(10.0), task="regression")
-    path = Path(shipper.ship(data).path)
-    assert shipper.ship(data).path == str(path)
-    there = arrived(shipper, data)
+    path = Path(writer.write(data).path)
+    assert writer.write(data).path == str(path)
+    there = arrived(writer, data)
     assert path.exists()
     del data
     gc.collect()
@@ -107,41 +111,41 @@ def test_a_table_is_written_once_and_goes_with_the_data(shipper):
     np.testing.assert_array_equal(there.X, 1.0)
 
 
-def test_a_table_that_was_cleaned_away_is_written_again(shipper):
+def test_a_table_that_was_cleaned_away_is_written_again(writer):
     data = Data(np.ones((10, 3)), np.arange(10.0), task="regression")
-    first = shipper.ship(data)
+    first = writer.write(data)
     os.unlink(first.path)
-    assert Path(shipper.ship(data).path).exists()
+    assert Path(writer.write(data).path).exists()
 
 
-def test_within_a_process_the_data_are_the_data(shipper):
+def test_within_a_process_the_data_are_the_data(writer):
     data = Data(np.ones((10, 3)), np.arange(10.0), task="regression")
-    assert shipper.ship(data).open() is data
+    assert writer.write(data).open() is data
 
 
-def test_bytes_are_enough(shipper):
+def test_bytes_are_enough(writer):
     data = Data(np.random.default_rng(0).normal(size=(50, 3)), np.arange(50.0), task="regression")
-    there = shipper.ship(data).unpack(shipper.content(data))
+    there = writer.write(data).read(writer.content(data))
     np.testing.assert_array_equal(there.X, data.X)
 
 
-def test_another_file_under_the_path_is_noticed(shipper, monkeypatch):
+def test_another_file_under_the_path_is_noticed(writer, monkeypatch):
     tables = [Data(np.full((10, 3), value), np.arange(10.0), task="regression") for value in (1.0, 2.0)]
-    first, second = map(shipper.ship, tables)
-    monkeypatch.setattr(shipment_module, "_here", {})  # as in another process
+    first, second = map(writer.write, tables)
+    monkeypatch.setattr("truefit._executors.dataset_file._datasets_here", {})  # as in another process
     np.testing.assert_array_equal(first.open().X, 1.0)
     for path in ("/nowhere", second.path, os.devnull):
-        with pytest.raises(Absent):
+        with pytest.raises(DatasetMissing):
             type(first)(first.identity, path).open()
 
 
-def test_no_room_says_where(shipper, monkeypatch):
+def test_no_room_says_where(writer, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(shipment_module, "write_manifest", full)
+    monkeypatch.setattr("truefit._executors.dataset_file.write_dataset", full)
     with pytest.raises(ExecutorError, match=r"(?s)No space left.*TMPDIR"):
-        shipper.ship(Data(np.ones((10, 3)), np.arange(10.0), task="regression"))
+        writer.write(Data(np.ones((10, 3)), np.arange(10.0), task="regression"))
 
 
 class TestMappedFile:
@@ -153,56 +157,56 @@ class TestMappedFile:
 
     @pytest.mark.parametrize("part", [slice(None), slice(100, 700)])
     @pytest.mark.parametrize("plain", [False, True])
-    def test_it_is_not_copied(self, shipper, path, part, plain):
+    def test_it_is_not_copied(self, writer, path, part, plain):
         X = np.load(path, mmap_mode="r")[part]
         X = np.asarray(X) if plain else X
         data = Data(X, np.arange(len(X), dtype=float), task="regression")
-        there = arrived(shipper, data)
-        assert own_file_of(data.X).path == str(path)
-        assert os.path.getsize(shipper.ship(data).path) < data.X.nbytes + data.y.nbytes + data.tokens.nbytes
+        there = arrived(writer, data)
+        assert user_file_of(data.X).path == str(path)
+        assert os.path.getsize(writer.write(data).path) < data.X.nbytes + data.y.nbytes + data.tokens.nbytes
         np.testing.assert_array_equal(there.X, np.load(path)[part])
 
-    def test_raw_files_with_an_offset(self, shipper, tmp_path):
+    def test_raw_files_with_an_offset(self, writer, tmp_path):
         content = np.arange(3000.0)
         content.tofile(tmp_path / "raw")
         X = np.memmap(tmp_path / "raw", np.float64, "r", offset=8 * 600, shape=(200, 12))
-        there = arrived(shipper, Data(X, np.arange(200.0), task="regression"))
+        there = arrived(writer, Data(X, np.arange(200.0), task="regression"))
         np.testing.assert_array_equal(there.X, content[600:].reshape(200, 12))
 
     @pytest.mark.parametrize("mode", ["r+", "c"])
-    def test_one_that_may_be_written_is_copied(self, shipper, path, mode):
+    def test_one_that_may_be_written_is_copied(self, writer, path, mode):
         X = np.load(path, mmap_mode=mode)
         data = Data(X, np.arange(1000.0), task="regression")
-        assert own_file_of(data.X) is None
-        there = arrived(shipper, data)
+        assert user_file_of(data.X) is None
+        there = arrived(writer, data)
         np.testing.assert_array_equal(there.X, np.load(path))
 
-    def test_columns_of_one_are_copied(self, shipper, path):
+    def test_columns_of_one_are_copied(self, writer, path):
         X = np.load(path, mmap_mode="r")[:, 1:3]
-        assert own_file_of(X) is None
-        there = arrived(shipper, Data(X, np.arange(1000.0), task="regression"))
+        assert user_file_of(X) is None
+        there = arrived(writer, Data(X, np.arange(1000.0), task="regression"))
         np.testing.assert_array_equal(there.X, np.load(path)[:, 1:3])
 
-    def test_one_whose_file_was_replaced_is_copied(self, shipper, path):
+    def test_one_whose_file_was_replaced_is_copied(self, writer, path):
         X = np.load(path, mmap_mode="r")
         expected = np.array(X)
         other = path.with_name("other.npy")
         np.save(other, np.zeros((1000, 5)))
         os.replace(other, path)
-        assert own_file_of(X) is None
-        there = arrived(shipper, Data(X, np.arange(1000.0), task="regression"))
+        assert user_file_of(X) is None
+        there = arrived(writer, Data(X, np.arange(1000.0), task="regression"))
         np.testing.assert_array_equal(there.X, expected)
 
-    def test_one_whose_file_changes_on_the_way_is_noticed(self, shipper, path):
+    def test_one_whose_file_changes_on_the_way_is_noticed(self, writer, path):
         data = Data(np.load(path, mmap_mode="r"), np.arange(1000.0), task="regression")
-        sent = shipper.ship(data)
+        sent = writer.write(data)
         os.utime(path, (1, 1))
-        with open(sent.path, "rb") as file, pytest.raises(Absent, match="has changed"):
-            read_manifest(file, sent.identity)
+        with open(sent.path, "rb") as file, pytest.raises(DatasetMissing, match="has changed"):
+            read_dataset(file, sent.identity)
 
-    def test_bytes_hold_it(self, shipper, path):
+    def test_bytes_hold_it(self, writer, path):
         data = Data(np.load(path, mmap_mode="r"), np.arange(1000.0), task="regression")
-        there = shipper.ship(data).unpack(shipper.content(data))
+        there = writer.write(data).read(writer.content(data))
         path.unlink()
         np.testing.assert_array_equal(there.X, data.X)
 
@@ -220,11 +224,11 @@ def test_what_killed_processes_left_is_swept(tmp_path):
     foreign = folder("somebody-elses", 3600)
     with open(held / "alive") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        sweep(tmp_path)
+        remove_stale_folders(tmp_path)
     assert not left.exists()
     assert all(folder.exists() for folder in (young, held, foreign))
 
 
-def test_a_file_that_is_no_manifest_is_absent():
-    with pytest.raises(Absent):
-        read_manifest(io.BytesIO(b"short"), "0" * 32)
+def test_a_file_that_is_no_dataset_file_is_missing():
+    with pytest.raises(DatasetMissing):
+        read_dataset(io.BytesIO(b"short"), "0" * 32)

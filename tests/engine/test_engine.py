@@ -11,7 +11,7 @@ from truefit._core.data import Data
 from truefit._core.errors import BudgetSpent, FitError, Interrupted
 from truefit._core.rows import Rows
 from truefit._core.task import Ask, FitTask, Keep
-from truefit._engine.loop import Loop
+from truefit._engine.engine import BaseEngine
 from truefit._executors.serial import SerialExecutor
 from truefit._solvers.plain import PlainSolver
 from truefit._stores.memory import MemoryStore
@@ -46,7 +46,7 @@ class Fails(ClassifierMixin, BaseEstimator):
 
 
 def loop(store=None, **options):
-    return Loop(
+    return BaseEngine(
         store=store or MemoryStore(),
         executor=SerialExecutor(),
         solvers=[PlainSolver()],
