@@ -6,7 +6,7 @@ from truefit._cli.stored_reports import request_key
 from truefit.sources.table import Table
 
 FRAME = pd.DataFrame({"size": [1.0, 2.5, 3.0, 2.0], "kind": ["a", "b", "b", "a"], "colour": list("rgrg")})
-OPTIONS = {"models": ["linear"], "k": 5, "seed": None}
+OPTIONS = {"models": ["linear"], "cv": 5, "seed": None}
 
 
 def asked(frame=FRAME, name="shells", target="kind", **options):

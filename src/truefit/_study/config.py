@@ -149,7 +149,6 @@ def part_of(data: Data, rows: Positions) -> Data:
     It has no X: plans that are made for it are driven on the whole table.
     """
     part = data.without_table()
-    part.__dict__.pop("_by_token", None)
     part.__dict__.pop("rowset", None)
     part.n, part.y = len(rows), data.y[rows]
     part.tokens = data.tokens[rows]
