@@ -91,7 +91,7 @@ def triangle():
 
     def together():
         agghoo = AgghooRegressor(FOREST, GRID, cv=splits, engine=engine).fit(X, y)
-        found = assess(named, X, y, design=splits, metric="mse", engine=engine)
+        found = assess(named, X, y, cv=splits, metric="mse", engine=engine)
         risks = cross_test(agghoo, X, y, cv=splits).fold_risks
         return np.array([each.value for each in found.estimates.values()]), agghoo.predict(X), risks
 

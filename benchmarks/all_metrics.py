@@ -49,7 +49,7 @@ def theirs(models, X, y, folds):
 
 def ours(models, X, y, folds):
     engine = Engine(progress=False)
-    result = assess(models, X, y, design=folds, engine=engine)
+    result = assess(models, X, y, cv=folds, engine=engine)
     result.metrics(list(METRICS))  # the table with the intervals
     per_split = {metric: result.split_scores(metric) for metric in METRICS}
     return engine, {name: {metric: per_split[metric][name].mean() for metric in METRICS} for name in models}

@@ -30,7 +30,7 @@ def table():
 def main(seeds=SEEDS):
     X, y = table()
     engine = Engine()
-    truth = assess(PrunedTree(), X, y, k=10, engine=engine).estimate
+    truth = assess(PrunedTree(), X, y, cv=10, engine=engine).estimate
     print(f"Adult, {len(y):,} rows; pruned CART; 10-fold error at all rows {truth:.4f}; tolerance {TOLERANCE}")
     print("  seed   rows  error  expected at all rows (95% interval)  off    paper's fit  rule")
     rows = []

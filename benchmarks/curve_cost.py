@@ -47,7 +47,7 @@ def main():
     spent, walls, off = [], [], []
     for seed in range(SEEDS):
         started = time.perf_counter()
-        curve = learning_curve(PrunedTree(), X, y, k=K, random_state=seed, engine=Engine())
+        curve = learning_curve(PrunedTree(), X, y, cv=K, random_state=seed, engine=Engine())
         walls.append(time.perf_counter() - started)
         spent.append(curve.seconds)
         off.append(100 * (curve.predict(n)[0] - truth))

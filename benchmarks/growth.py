@@ -48,7 +48,7 @@ def both(along, count):
     trees = {str(place): clone(TREE).set_params(**point) for place, point in enumerate(ParameterGrid(grid))}
 
     def ours(engine):
-        scores = assess(trees, X, y, design=folds, metric="accuracy", engine=engine).split_scores()
+        scores = assess(trees, X, y, cv=folds, metric="accuracy", engine=engine).split_scores()
         return np.array([each.mean() for each in scores.values()])
 
     return lambda: search.fit(X, y).cv_results_["mean_test_score"], ours

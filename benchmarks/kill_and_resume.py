@@ -71,7 +71,7 @@ def work(store, log, workers, repeats):
 
     X, y = table()
     with Engine(store, workers=workers) as engine:
-        result = assess(candidates(log), X, y, k=FOLDS, repeats=repeats, engine=engine)
+        result = assess(candidates(log), X, y, cv=FOLDS, repeats=repeats, engine=engine)
         digest = hashlib.blake2b(digest_size=16)
         for name, frame in result.predictions.items():
             digest.update(name.encode())

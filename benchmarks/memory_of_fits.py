@@ -21,7 +21,7 @@ class Mean(RegressorMixin, BaseEstimator):
 rng = np.random.default_rng(0)
 X, y = rng.normal(size=(1000, 3)), rng.normal(size=1000)
 splits = RepeatedKFold(n_splits=5, n_repeats={fits} // 5, random_state=0)
-result = assess(Mean(), X, y, design=splits, engine=Engine({store}))
+result = assess(Mean(), X, y, cv=splits, engine=Engine({store}))
 value = result.score("mae")
 # Not getrusage, which counts in what the process was before it became this one.
 print(int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) / 1024)

@@ -144,7 +144,7 @@ def by_scikit_learn(estimator, grid, X, y, splits, scoring):
 def by_truefit(estimator, grid, X, y, splits, metric, engine):
     points = [{}] if grid is None else ParameterGrid(grid)
     several = {str(place): clone(estimator).set_params(**point) for place, point in enumerate(points)}
-    scores = assess(several, X, y, design=splits, metric=metric, engine=engine).split_scores()
+    scores = assess(several, X, y, cv=splits, metric=metric, engine=engine).split_scores()
     return np.array([each.mean() for each in scores.values()])
 
 

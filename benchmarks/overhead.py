@@ -27,7 +27,7 @@ def rows(rounds=3):
         peers.append(time.perf_counter() - start)
         start = time.perf_counter()
         engine = Engine(progress=False)
-        ours = assess(GaussianNB(), X, y, design=cv, metric="accuracy", engine=engine).estimate
+        ours = assess(GaussianNB(), X, y, cv=cv, metric="accuracy", engine=engine).estimate
         owns.append(time.perf_counter() - start)
     stats = engine.stats
     yield Row("5,000 fits of GaussianNB on 200 x 5", min(peers), min(owns), stats.asked, stats.run, abs(ours - theirs))

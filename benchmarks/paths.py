@@ -52,7 +52,7 @@ def grid_search(estimator, grid, X, y, scoring, metadata):
 
 def by_engine(candidates, X, y, metric, metadata, solvers):
     engine = Engine(progress=False, solvers=solvers)
-    result = assess(candidates, X, y, design=FOLDS, metric=metric, engine=engine, **metadata)
+    result = assess(candidates, X, y, cv=FOLDS, metric=metric, engine=engine, **metadata)
     return result.split_scores(), engine.stats
 
 

@@ -139,7 +139,7 @@ class ByEngine:
         self.grid = {f"decisiontreeclassifier__{name}": values for name, values in GRID.items()}
 
     def _curve_and_noise(self):
-        curve = learning_curve(pipeline(self.X, max_depth=8), self.X, self.y, schedule=SIZES, k=K, engine=self.engine)
+        curve = learning_curve(pipeline(self.X, max_depth=8), self.X, self.y, schedule=SIZES, cv=K, engine=self.engine)
         trees = {str(depth): pipeline(self.X, max_depth=depth) for depth in DEPTHS}
         found = perturb(
             trees, self.X, self.y, levels=LEVELS.tolist(), repeats=DRAWS, cv=None, engine=self.engine
@@ -150,7 +150,7 @@ class ByEngine:
     def five_inside_of_five(self):
         """As by hand: inner folds of their own, and nested cross-validation beside the cross-test."""
         named = {str(i): pipeline(self.X, **point) for i, point in enumerate(ParameterGrid(GRID))}
-        scores = assess(named, self.X, self.y, k=K, metric="accuracy", engine=self.engine).split_scores()
+        scores = assess(named, self.X, self.y, cv=K, metric="accuracy", engine=self.engine).split_scores()
         self.chosen = clone(named[max(scores, key=lambda name: scores[name].mean())]).fit(self.X, self.y)
         agghoo = AgghooClassifier(pipeline(self.X), self.grid, scoring="accuracy", engine=self.engine)
         tested = cross_test(agghoo, self.X, self.y, cv=K, inner_cv=INNER, metric="error")

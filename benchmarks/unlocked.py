@@ -32,7 +32,7 @@ LEARNERS = [
 
 def timed(estimator, X, y, engine):
     start = time.perf_counter()
-    found = assess(estimator, X, y, k=10, engine=engine)
+    found = assess(estimator, X, y, cv=10, engine=engine)
     return time.perf_counter() - start, found.estimate
 
 

@@ -17,9 +17,9 @@ def rows():
     seconds, estimates = {}, []
     for workers in (1, 2):
         with Engine(workers=workers, timeout=600) as engine:  # with a time limit one worker is a process too
-            assess(RandomForestClassifier(1), X, y, k=2, engine=engine)
+            assess(RandomForestClassifier(1), X, y, cv=2, engine=engine)
             start = time.perf_counter()
-            estimates.append(assess(forest, X, y, k=10, repeats=5, engine=engine).estimate)
+            estimates.append(assess(forest, X, y, cv=10, repeats=5, engine=engine).estimate)
             seconds[workers] = time.perf_counter() - start
     stats, apart = engine.stats, abs(estimates[0] - estimates[1])
     yield Row("50 fits of a forest, one worker against two", seconds[1], seconds[2], stats.asked, stats.run, apart)

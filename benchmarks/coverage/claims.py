@@ -33,7 +33,7 @@ def assessed(sample, *, target="error", **options):
 def naive_t(sample, *, target="error"):
     """Student's interval of ten fold scores, as if folds were independent."""
     metric = None if target == "error" else target
-    (scores,) = sample.assess(k=10, metric=metric).split_scores().values()
+    (scores,) = sample.assess(cv=10, metric=metric).split_scores().values()
     half = stdtrit(len(scores) - 1, 0.975) * scores.std(ddof=1) / np.sqrt(len(scores))
     return _around(scores.mean(), half, getattr(sample, target))
 
@@ -62,13 +62,13 @@ def _around(centre, half, truth):
 
 def own_score(sample):
     """The winner's own cross-validation, as if it had not been chosen by it."""
-    result = sample.assess(_candidates(sample), k=5)
+    result = sample.assess(_candidates(sample), cv=5)
     return _of_winner(sample, result.best, result.estimates[result.best])
 
 
 def chosen_anew(sample):
     """The winner's estimate that chooses anew on bootstrap samples of the out-of-fold losses."""
-    result = sample.assess(_candidates(sample), k=5)
+    result = sample.assess(_candidates(sample), cv=5)
     return _of_winner(sample, result.best, result.winner)
 
 

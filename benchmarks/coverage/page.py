@@ -153,7 +153,7 @@ def _mean(values, form):
 def _warning(unstable):
     if not unstable:
         return ""
-    notes = Sample(unstable[0].setting, 0).assess(k=5).notes
+    notes = Sample(unstable[0].setting, 0).assess(cv=5).notes
     return "With its interval the default of one partition says:\n\n" + "\n".join(f"> {note}" for note in notes) + "\n"
 
 

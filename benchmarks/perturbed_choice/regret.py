@@ -33,7 +33,7 @@ class Trial:
 def trial(table, grid, candidates, seed, folder, engine):
     """Choose by every rule on the same rows, with shared fits, and judge the choices."""
     (X, y), (X_test, y_test) = table.drawn(folder, seed)
-    compared = truefit.compare(candidates, X, y, k=FOLDS, random_state=seed, engine=engine)
+    compared = truefit.compare(candidates, X, y, cv=FOLDS, random_state=seed, engine=engine)
     perturbed = truefit.perturb(candidates, X, y, repeats=REPEATS, cv=FOLDS, random_state=seed, engine=engine)
     by_cv = {name: compared.assessment.estimates[name].value for name in candidates}
     choice = {

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
+from truefit._api.deprecation import Renamed, renamed_keywords
 from truefit._api.engine import Engine, engine_or_new
-from truefit._api.seed import seed_of
+from truefit._api.validation import resolve_seed
 from truefit._core.data import Data
 from truefit._core.errors import InvalidEstimator, InvalidInput
 from truefit._methods.assessment.estimate import check_interval_choice
@@ -343,12 +344,13 @@ def vc_dimension(estimator: Any, n_features: int) -> Bound:
     return Bound(value, reading=f"The VC dimension of {name} on {features:,} features is {size}: {why}.", equation=why)
 
 
+@renamed_keywords(Renamed("rounds", "repeats"))
 def rademacher(
     estimator: Any,
     X: Any,
     y: Any = None,
     *,
-    rounds: int = 20,
+    repeats: int = 20,
     level: float = 0.95,
     random_state: Any = None,
     engine: Engine | None = None,
@@ -366,10 +368,10 @@ def rademacher(
     y : labels of two classes, optional
         The complexity does not depend on them. Where they are given the learner is fitted to them too, and
         ``training_error`` is its error there, for :func:`srm_bound`.
-    rounds : int, default=20
+    repeats : int, default=20
         How many sets of signs.
     level : float, default=0.95
-        Of the interval over the rounds.
+        Of the interval over the sets of signs.
     random_state : int, RandomState or None
     engine : Engine, optional
 
@@ -383,13 +385,13 @@ def rademacher(
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> float(rademacher(DecisionTreeClassifier(), X, rounds=3))
+    >>> float(rademacher(DecisionTreeClassifier(), X, repeats=3))
     1.0
     >>> bayes = rademacher(GaussianNB(), X, y)
     >>> srm_bound(bayes.training_error, bayes, bayes.rows) < 1
     True
     """
-    rounds = check_rounds(rounds)
+    repeats = check_rounds(repeats)
     check_interval_choice("auto", level)
     labelled = y is not None
     if not labelled:
@@ -406,6 +408,6 @@ def rademacher(
             f"Rademacher complexity bounds the error of two classes. The target has {len(data.classes)}; leave y out, "
             "or take two classes together."
         )
-    signs = random_signs(data.X, rounds, seed_of(random_state))
+    signs = random_signs(data.X, repeats, resolve_seed(random_state))
     plan = rademacher_plan(candidates, data, signs, level=level, labelled=labelled)
     return engine_or_new(engine).run(plan, data, description="rademacher complexity")

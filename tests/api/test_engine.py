@@ -77,7 +77,7 @@ def test_an_engine_inside_a_worker_runs_serially():
     search = HonestSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=3, n_jobs=2, random_state=0)
     serial = cross_val_score(search, X, y, cv=3)
     with Engine(workers=2) as engine:
-        result = assess(search, X, y, design=StratifiedKFold(3), metric="accuracy", engine=engine)
+        result = assess(search, X, y, cv=StratifiedKFold(3), metric="accuracy", engine=engine)
     assert np.array_equal(result.split_scores()["HonestSearchCV"], serial)
 
 
@@ -140,7 +140,7 @@ def test_study_chooses_assesses_and_explains(tmp_path):
 def test_study_has_candidates_for_any_table():
     frame = pd.DataFrame(XD[:80], columns=[f"c{i}" for i in range(10)])
     frame["city"] = ["Ulm", "Jena", None, "Bonn"] * 20
-    found = study(frame, yd[:80], k=3)
+    found = study(frame, yd[:80], cv=3)
     assert {"dummy", "linear", "boosting"} <= set(found.table.index)
 
 

@@ -32,7 +32,7 @@ def memory_of(design):
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
     engine = Engine(MemoryStore(limit_bytes=100_000))
-    result = assess(Sign(), X, y, design=design, engine=engine)
+    result = assess(Sign(), X, y, cv=design, engine=engine)
     gc.collect()
     held = tracemalloc.get_traced_memory()[0]
     assert 0 < result.estimate < 1

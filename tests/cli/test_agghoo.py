@@ -37,7 +37,7 @@ def test_the_example_in_the_help_works_and_the_model_comes_back(folder):
 
 
 def test_json_stages_a_picture_and_a_store(folder):
-    command = ("agghoo", "rows.csv", "--target", "outcome", "--model", "mine.py:model", "--k", 4, "--seed", 1)
+    command = ("agghoo", "rows.csv", "--target", "outcome", "--model", "mine.py:model", "--cv", 4, "--seed", 1)
     command += ("--store", "runs.db", "--correction", "learning_curve")
     done = truefit(*command, "--json", "--plot", "curves.svg", "--kind", "validation", cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -65,7 +65,7 @@ BAD = {
     "correction": (("--correction", "x"), "'correction' parameter"),
     "save": (("--save", "model.pkl"), "must end in .skops"),
     "save over the data": (("--save", "nowhere/model.skops"), "must exist"),
-    "folds": (("--k", 1), "number of folds k"),
+    "folds": (("--cv", 1), "number of folds"),
 }
 
 

@@ -159,14 +159,14 @@ def _rows(tmp_path, name, cells):
 @pytest.mark.parametrize("cells", [[[1, 2], [3], []], [{"x": [1, 2]}, {"x": []}], [None]])
 def test_lists_objects_and_gaps_in_cells_are_read(tmp_path, name, cells):
     _rows(tmp_path, name, cells)
-    done = truefit("assess", name, "--target", "kind", "--model", "tree", "--k", 2, cwd=tmp_path)
+    done = truefit("assess", name, "--target", "kind", "--model", "tree", "--cv", 2, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
 
 
 def test_fields_of_any_length_are_read(tmp_path):
     long = "x" * 140_000
     (tmp_path / "t.csv").write_text(f"size,kind\n{long},a\n" + "1,b\n2,a\n" * 10)
-    done = truefit("assess", "t.csv", "--target", "kind", "--model", "dummy", "--k", 2, cwd=tmp_path)
+    done = truefit("assess", "t.csv", "--target", "kind", "--model", "dummy", "--cv", 2, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
 
 
@@ -192,5 +192,5 @@ def test_json_lines_may_begin_with_a_byte_order_mark(tmp_path):
     _rows(tmp_path, "t.jsonl", [1.5, 2.5])
     content = (tmp_path / "t.jsonl").read_bytes()
     (tmp_path / "t.jsonl").write_bytes(b"\xef\xbb\xbf" + content)
-    done = truefit("assess", "t.jsonl", "--target", "kind", "--model", "tree", "--k", 2, cwd=tmp_path)
+    done = truefit("assess", "t.jsonl", "--target", "kind", "--model", "tree", "--cv", 2, cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -41,7 +41,7 @@ def test_study_of_a_built_in_table_writes_a_report(folder):
 
 
 def test_a_raw_table_works_as_it_is_and_stays_text_in_the_page(folder):
-    models = ("--model", "linear", "--model", "dummy", "--k", 3, "--workers", 1)
+    models = ("--model", "linear", "--model", "dummy", "--cv", 3, "--workers", 1)
     done = truefit("study", "rows.csv", "--target", "outcome", *models, "--out", "r.html", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "<script>alert(1)" not in (folder / "r.html").read_text()
@@ -84,7 +84,7 @@ BAD = {
     "positive class": (("assess", "iris", "--metric", "f1", "--pos-label", "x"), "must be a class of y"),
     "budget": (("study", "iris", "--budget", "soon"), "such as '90s', '10m' or '1h'"),
     "option": (("assess", "iris", "--magic"), "No such option"),
-    "k": (("assess", "iris", "--k", "51"), "smallest class"),
+    "k": (("assess", "iris", "--cv", "51"), "smallest class"),
 }
 
 
@@ -131,7 +131,7 @@ def test_ctrl_c_keeps_finished_fits_and_says_how_to_go_on(folder):
 
 def test_assess_has_every_design_and_interval(folder):
     for options, method in (
-        (["--design", "nested", "--k", "3"], "triangle + τ"),
+        (["--design", "nested", "--cv", "3"], "triangle + τ"),
         (["--design", ".632+", "--repeats", "10"], "bootstrap of 10 samples"),
         (["--conservative"], "corrected t"),
         (["--interval", "nested_cv"], "nested cross-validation"),
@@ -181,3 +181,15 @@ def test_a_fit_beyond_the_memory_limit_is_said(tmp_path):
     done = truefit("assess", "iris", "--model", "large.py:large", "--memory", "1GB", cwd=tmp_path)
     assert done.returncode == 1
     assert "The fit used more than the memory limit of 1 GB" in done.stderr
+
+
+def test_the_old_option_for_folds_works_with_a_warning():
+    new = truefit("assess", "iris", "--model", "naive_bayes", "--cv", 3)
+    for old in (("--k", 3), ("--k=3",)):
+        done = truefit("assess", "iris", "--model", "naive_bayes", *old)
+        assert done.stdout.splitlines()[:-1] == new.stdout.splitlines()[:-1]  # the last line has the seconds
+        assert "Warning: --k was renamed to --cv in 0.3 and will be removed in 0.4: write --cv." in done.stderr
+    assert "Warning" not in new.stderr
+    shown = truefit("assess", "--help").stdout
+    assert "--cv" in shown
+    assert "--k " not in shown

@@ -104,7 +104,7 @@ def fits_in(store) -> int:
 @pytest.mark.slow
 def test_the_scheduler_is_killed_while_a_command_runs(tmp_path):
     store = tmp_path / "runs.db"
-    command = ("assess", "breast_cancer", "--model", "random_forest", "--k", "10", "--repeats", "3", "--seed", "0")
+    command = ("assess", "breast_cancer", "--model", "random_forest", "--cv", "10", "--repeats", "3", "--seed", "0")
     expected = json.loads(truefit(*command, "--json").stdout)
     with DaskProcesses() as cluster:
         words = [*command, "--store", str(store), "--cluster", cluster.address]

@@ -29,7 +29,7 @@ def test_the_example_in_the_help_works():
 
 
 def test_json_a_store_and_a_reference(folder):
-    command = ("compare", "rows.csv", "--target", "outcome", "--model", "linear", "--model", "dummy", "--k", 3)
+    command = ("compare", "rows.csv", "--target", "outcome", "--model", "linear", "--model", "dummy", "--cv", 3)
     command += ("--reference", "dummy", "--store", "runs.db", "--rope", "0.02", "--metric", "accuracy")
     done = truefit(*command, "--json", cwd=folder)
     found = json.loads(done.stdout)
@@ -41,7 +41,7 @@ def test_json_a_store_and_a_reference(folder):
 
 
 def test_without_models_the_default_ones_are_compared(folder):
-    done = truefit("compare", "rows.csv", "--target", "outcome", "--k", 2, "--design", "holdout", "--json", cwd=folder)
+    done = truefit("compare", "rows.csv", "--target", "outcome", "--cv", 2, "--design", "holdout", "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
     names = [each["name"] for each in json.loads(done.stdout)["assessment"]["estimators"]]
     assert {"dummy", "linear", "random_forest"} <= set(names)

@@ -37,7 +37,7 @@ def label_next(done):
     return int(re.search(r"Label ([\d,]+) more rows", done.stdout)[1].replace(",", ""))
 
 
-CURVE = ("curve", "rows.csv", "--target", "label", "--model", "naive_bayes", "--k", 5, "--tolerance", 0.001)
+CURVE = ("curve", "rows.csv", "--target", "label", "--model", "naive_bayes", "--cv", 5, "--tolerance", 0.001)
 
 
 def test_the_example_in_the_help_works(tmp_path):
@@ -184,7 +184,7 @@ def test_a_growing_database(tmp_path):
 
 def test_several_models_sizes_and_a_target(tmp_path):
     table(300).to_parquet(tmp_path / "rows.parquet")
-    command = ("curve", "rows.parquet", "--target", "label", "--model", "linear", "--model", "tree", "--k", 5)
+    command = ("curve", "rows.parquet", "--target", "label", "--model", "linear", "--model", "tree", "--cv", 5)
     command += ("--schedule", "60,90,130,180,240,300", "--target-error", 0.001, "--plot", "curves.png")
     done = truefit(*command, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -207,7 +207,7 @@ def test_a_killed_curve_goes_on_where_it_was(tmp_path):
     frame = table()
     frame[:900].to_csv(tmp_path / "rows.csv", index=False)
     command = ("curve", "rows.csv", "--target", "label", "--model", "random_forest", "--tolerance", 0.001)
-    command += ("--k", 5, "--seed", 1, "--json")
+    command += ("--cv", 5, "--seed", 1, "--json")
     running = subprocess.Popen(
         [sys.executable, "-m", "truefit._cli", *map(str, command), "--store", "runs.db"],
         cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -246,7 +246,7 @@ BAD = {
         ("postgresql://localhost:1/x", "--target", "y"),
         "The database 'postgresql://localhost:1/x'",
     ),
-    "too few rows": (("few.csv", "--target", "label"), "A learning curve with k=10 folds must have at least 10 rows"),
+    "too few rows": (("few.csv", "--target", "label"), "A learning curve with 10 folds must have at least 10 rows"),
     "no rows": (("empty.csv", "--target", "label"), "must have rows to learn from"),
     "budget": (("rows.csv", "--target", "label", "--budget", "much"), "--budget must be a number of rows"),
     "budget part": (("rows.csv", "--target", "label", "--budget", "weeks=2"), "'budget' parameter"),

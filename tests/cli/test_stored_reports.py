@@ -110,7 +110,7 @@ def test_help_has_an_example(command):
 
 
 FRAME = pd.DataFrame({"size": [1.0, 2.5, 3.0, 2.0], "kind": ["a", "b", "b", "a"], "colour": list("rgrg")})
-OPTIONS = {"models": ["linear"], "k": 5, "seed": None}
+OPTIONS = {"models": ["linear"], "cv": 5, "seed": None}
 
 
 def asked(frame=FRAME, name="shells", target="kind", **options):

@@ -155,13 +155,15 @@ def test_workers_give_the_same_search():
 
 def test_a_candidate_that_fails_is_not_chosen():
     grid = {"n_neighbors": [5, 100_000]}
-    engine = Engine(on_error="record")
+    engine = Engine()
     with pytest.warns(UserWarning, match="fits failed"):
         search = PerturbedSearch(KNeighborsClassifier(), grid, engine=engine, **FEW).fit(X, y)
     assert search.best_params_ == {"n_neighbors": 5}
     assert np.isnan(search.cv_results_["mean_test_score"][1])
     with pytest.raises(FitError, match=r"All .* fits failed"):
         PerturbedSearch(KNeighborsClassifier(), {"n_neighbors": [10**6]}, engine=engine, **FEW).fit(X, y)
+    with pytest.raises(FitError, match="1 fit failed"):
+        PerturbedSearch(KNeighborsClassifier(), grid, error_score="raise", **FEW).fit(X, y)
 
 
 @pytest.mark.parametrize(
@@ -177,6 +179,7 @@ def test_a_candidate_that_fails_is_not_chosen():
         ({"repeats": 0}, "'repeats'"),
         ({"perturbation": "target"}, "targets of a regression"),
         ({"level": 95}, "'level'"),
+        ({"error_score": "zero"}, "'error_score' parameter must be 'raise' or a number"),
     ],
 )
 def test_bad_searches_get_one_clear_sentence(options, message):

@@ -253,7 +253,7 @@ def _folds(rng: Rng) -> int:
 
 def _assess_options(rng: Rng) -> dict[str, Any]:
     design = str(rng.choice(["kfold", "holdout", "threeway", "nested", "loo", "bootstrap", ".632", ".632+"]))
-    options = {"design": design if rng.random() < 0.5 else "kfold", "k": _folds(rng)}
+    options = {"design": design if rng.random() < 0.5 else "kfold", "cv": _folds(rng)}
     if options["design"] in ("bootstrap", ".632", ".632+"):
         options["repeats"] = 4
     if rng.random() < 0.2:
@@ -270,18 +270,18 @@ def _perturb_options(rng: Rng) -> dict[str, Any]:
 def _curve_options(rng: Rng) -> dict[str, Any]:
     schedules: list[Any] = ["adaptive", "paper", [12, 20, 28], [], [4], [1000]]
     schedule = schedules[int(rng.choice(6, p=[0.5, 0.2, 0.2, 0.03, 0.04, 0.03]))]
-    return {"schedule": schedule, "k": _folds(rng)}
+    return {"schedule": schedule, "cv": _folds(rng)}
 
 
 Function = tuple[Callable[..., Any], Callable[[Rng], dict[str, Any]]]
 FUNCTIONS: dict[str, Function] = {
     "assess": (truefit.assess, _assess_options),
-    "compare": (truefit.compare, lambda rng: {"k": _folds(rng), "repeats": 1}),
+    "compare": (truefit.compare, lambda rng: {"cv": _folds(rng), "repeats": 1}),
     "perturb": (truefit.perturb, _perturb_options),
     "learning_curve": (truefit.learning_curve, _curve_options),
     "bias_variance": (truefit.bias_variance, lambda rng: {"rounds": int(rng.choice([2, 5, 0], p=[0.3, 0.65, 0.05]))}),
     "cross_test": (_agghoo, lambda rng: {"cv": _folds(rng)}),
-    "study": (_study, lambda rng: {"budget": 2, "k": _folds(rng)}),
+    "study": (_study, lambda rng: {"budget": 2, "cv": _folds(rng)}),
 }
 
 
@@ -304,7 +304,7 @@ def draw_arguments(rng: Rng, path: Path, folder: Path) -> list[str]:
     if command == "perturb":
         words += ["--levels", "0.1,0.4", "--repeats", "2", "--cv", "2"]
     elif rng.random() < 0.7:
-        words += ["--k", str(_folds(rng))]
+        words += ["--cv", str(_folds(rng))]
     if command == "study":
         words += ["--budget", "2s", "--out", str(folder / "report.html")]
     if command in ("assess", "compare", "curve", "agghoo") and rng.random() < 0.2:

@@ -45,7 +45,7 @@ X, y = rng.normal(size=(24, 3)), rng.normal(size=24)
 if __name__ == "__main__":
     store, workers = sys.argv[1:3]
     with Engine(None if store == "-" else store, workers=int(workers), progress=False) as engine:
-        found = assess(estimator, X, y, design="kfold", k=3, metric="mse", random_state=0, engine=engine)
+        found = assess(estimator, X, y, cv=3, metric="mse", random_state=0, engine=engine)
         answer = [float(v) for v in np.asarray(found.predictions["prediction"], dtype=float)]
         print(json.dumps({{"answer": answer, "run": engine.stats.run, "stored": engine.stats.stored}}))
 """

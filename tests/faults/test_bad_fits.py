@@ -60,7 +60,7 @@ def test_bad_fits_of_all_kinds_are_recorded_while_the_others_go_on(tmp_path):
     models = {"nb": GaussianNB(), **{how: Bad(how) for how in KINDS}}
     with Engine(tmp_path / "runs.db", workers=2, timeout=3, memory="500MB", on_error="record") as engine:
         with pytest.warns(UserWarning, match="16 of 18 fits failed") as caught:
-            result = assess(models, X, y, k=2, engine=engine)
+            result = assess(models, X, y, cv=2, engine=engine)
         assert engine.stats.failed == 16
     text = str(caught[0].message)
     for kind, count in {"raised": 2, "timeout": 2, "died": 4, "wrong answer": 6, "memory": 2}.items():
@@ -74,17 +74,17 @@ def test_bad_fits_of_all_kinds_are_recorded_while_the_others_go_on(tmp_path):
 @pytest.mark.parametrize("how", ["raises", "hangs", "exits"])
 def test_by_default_a_bad_fit_is_raised(how):
     with Engine(workers=2, timeout=3) as engine, pytest.raises(FitError, match="A fit failed"):
-        assess(Bad(how), X, y, k=2, engine=engine)
+        assess(Bad(how), X, y, cv=2, engine=engine)
 
 
 def test_a_time_limit_holds_with_one_worker_too():
     with Engine(timeout=2) as engine, pytest.raises(FitError, match="timeout"):
-        assess(Bad("hangs"), X, y, k=2, engine=engine)
+        assess(Bad("hangs"), X, y, cv=2, engine=engine)
 
 
 def test_a_fit_beyond_the_memory_limit_is_raised_with_one_worker_too():
     with Engine(memory="500MB") as engine, pytest.raises(FitError, match=r"\(memory\): The fit used more than"):
-        assess(Bad("fills memory"), X, y, k=2, engine=engine)
+        assess(Bad("fills memory"), X, y, cv=2, engine=engine)
 
 
 def test_a_fit_that_changes_folder_does_not_move_the_run(tmp_path, monkeypatch):
@@ -95,6 +95,6 @@ def test_a_fit_that_changes_folder_does_not_move_the_run(tmp_path, monkeypatch):
 
     monkeypatch.chdir(tmp_path)
     with Engine("runs.db") as engine:
-        assess(Moves(), X, y, k=2, engine=engine)
+        assess(Moves(), X, y, cv=2, engine=engine)
         assert os.getcwd() == str(tmp_path)
     assert (tmp_path / "runs.db").exists()

@@ -61,7 +61,7 @@ def test_a_study_of_which_nothing_was_done_in_time_says_so():
 def test_a_learning_curve_ends_in_time_with_what_it_has():
     start, limit = time.monotonic(), {"seconds": 8}
     with Engine() as engine:
-        curve = learning_curve(Slow(from_rows=70), X, y, k=3, budget=limit, schedule=[30, 60, 120], engine=engine)
+        curve = learning_curve(Slow(from_rows=70), X, y, cv=3, budget=limit, schedule=[30, 60, 120], engine=engine)
     assert time.monotonic() - start < within(8)
     assert list(curve.sizes) == [30, 60]
     assert curve.rule == "time"
@@ -80,7 +80,7 @@ def test_a_fit_in_compiled_code_is_stopped(workers):
         assert time.monotonic() - start < within(20)
         start, limit = time.monotonic(), {"seconds": 3}
         with pytest.raises(BudgetSpent, match="before a first point"):
-            learning_curve(SVC(C=1e9, gamma=5.0), many, noise, k=3, budget=limit, schedule=[30_000], engine=engine)
+            learning_curve(SVC(C=1e9, gamma=5.0), many, noise, cv=3, budget=limit, schedule=[30_000], engine=engine)
         assert time.monotonic() - start < within(3)
     assert result.best == "dummy"
 
@@ -88,7 +88,7 @@ def test_a_fit_in_compiled_code_is_stopped(workers):
 def test_a_later_call_without_a_budget_runs_here_again():
     with Engine() as engine:
         study(X, y, {"dummy": DummyClassifier()}, budget=20, engine=engine)
-        learning_curve(GaussianNB(), X, y, k=3, engine=engine)
+        learning_curve(GaussianNB(), X, y, cv=3, engine=engine)
         assert engine._one_worker is not None
         assert engine._executor_for([], with_deadline=False) is engine._executor
         assert engine._executor_for([], with_deadline=True) is engine._one_worker

@@ -39,7 +39,7 @@ def damaged(content, rng):
 def test_a_damaged_store_gives_no_wrong_answer(tmp_path):
     whole = tmp_path / "whole.db"
     with Engine(whole, solvers="plain") as engine:
-        expected = assess(MODELS, X, y, k=5, repeats=3, engine=engine).predictions
+        expected = assess(MODELS, X, y, cv=5, repeats=3, engine=engine).predictions
     rng, found = np.random.default_rng(0), Counter()
     for case in range(20):
         kind, content = damaged(whole.read_bytes(), rng)
@@ -48,7 +48,7 @@ def test_a_damaged_store_gives_no_wrong_answer(tmp_path):
         (folder / "runs.db").write_bytes(content)
         try:
             with Engine(folder / "runs.db", solvers="plain") as engine:
-                predictions = assess(MODELS, X, y, k=5, repeats=3, engine=engine).predictions
+                predictions = assess(MODELS, X, y, cv=5, repeats=3, engine=engine).predictions
         except StoreError:
             found[f"{kind}: refused"] += 1
         else:

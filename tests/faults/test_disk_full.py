@@ -36,7 +36,7 @@ def test_what_was_finished_before_the_disk_was_full_is_kept(small_disk, workers)
     store = small_disk / "runs.db"
     with Engine(store, workers=workers) as engine:
         with pytest.raises(StoreUnusable, match="finished fits up to here are kept") as caught:
-            assess(TREES, X, y, k=10, repeats=10, engine=engine)
+            assess(TREES, X, y, cv=10, repeats=10, engine=engine)
         finished = engine.stats.run
     assert len(str(caught.value).splitlines()) == 1
     assert mount("-o", "remount,size=50m", str(small_disk))
@@ -46,8 +46,8 @@ def test_what_was_finished_before_the_disk_was_full_is_kept(small_disk, workers)
     connection.close()
     assert kept >= finished > 0
     with Engine(store, workers=workers) as engine:
-        result = assess(TREES, X, y, k=10, repeats=10, engine=engine)
+        result = assess(TREES, X, y, cv=10, repeats=10, engine=engine)
         assert (engine.stats.stored, engine.stats.run) == (kept, 500 - kept)
-    alone = assess(TREES, X, y, k=10, repeats=10).predictions
+    alone = assess(TREES, X, y, cv=10, repeats=10).predictions
     for name, frame in result.predictions.items():
         pd.testing.assert_frame_equal(frame, alone[name], check_exact=True)

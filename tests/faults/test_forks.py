@@ -69,7 +69,7 @@ def test_children_of_fits_do_not_go_on_with_the_run(workers, tmp_path):
     owner, before = os.getpid(), psutil.Process().children()
     with warnings.catch_warnings(), Engine(store, workers=workers) as engine:
         warnings.simplefilter("ignore", DeprecationWarning)  # later versions of Python warn of forks beside threads
-        result = assess(models, X, y, k=3, engine=engine)
+        result = assess(models, X, y, cv=3, engine=engine)
         assert os.getpid() == owner
         assert engine.stats.failed == 0
         if workers == 2:
@@ -82,4 +82,4 @@ def test_children_of_fits_do_not_go_on_with_the_run(workers, tmp_path):
     assert connection.execute("SELECT count(*) FROM outcomes").fetchone() == (3 * len(models),)
     assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     connection.close()
-    pd.testing.assert_frame_equal(result.predictions["nb"], assess(GaussianNB(), X, y, k=3).predictions)
+    pd.testing.assert_frame_equal(result.predictions["nb"], assess(GaussianNB(), X, y, cv=3).predictions)

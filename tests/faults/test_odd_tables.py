@@ -84,7 +84,7 @@ def table(name):
 def test_every_kind_of_column_goes_through_the_default_preprocessing(name):
     X = table(name)
     tree = default_candidates(X, "classification")["tree"]
-    assert 0 <= assess(tree, X, Y, k=2).estimate <= 1
+    assert 0 <= assess(tree, X, Y, cv=2).estimate <= 1
 
 
 def test_every_method_takes_nullable_columns():
@@ -92,12 +92,12 @@ def test_every_method_takes_nullable_columns():
     y = pd.Series(np.where(Y, "yes", "no"), dtype="string")
     tree = DecisionTreeClassifier(max_depth=2)
     with Engine() as engine:
-        assert compare([tree, DecisionTreeClassifier(max_depth=1)], X, y, k=3, engine=engine).names
+        assert compare([tree, DecisionTreeClassifier(max_depth=1)], X, y, cv=3, engine=engine).names
         assert perturb(tree, X, y, random_state=0, engine=engine).names
-        assert len(learning_curve(tree, X, y, k=3, random_state=0, engine=engine).sizes)
+        assert len(learning_curve(tree, X, y, cv=3, random_state=0, engine=engine).sizes)
         search = HonestSearchCV(tree, {"max_depth": [1, 2]}, cv=3, engine=engine).fit(X, y)
         assert set(search.predict(X)) <= {"yes", "no"}
-        assert len(study(X, y, {"tree": tree}, k=3, random_state=0, engine=engine).answers) == 4
+        assert len(study(X, y, {"tree": tree}, cv=3, random_state=0, engine=engine).answers) == 4
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -119,7 +119,7 @@ def test_two_workers_say_what_one_does():
     X = pd.DataFrame({name: COLUMNS[name] for name in ("Int64", "boolean", "Float64", "Arrow floats")})
     model = DecisionTreeClassifier(max_depth=2)
     with Engine(workers=2) as two:
-        assert assess(model, X, Y, k=3, engine=two).estimate == assess(model, X, Y, k=3).estimate
+        assert assess(model, X, Y, cv=3, engine=two).estimate == assess(model, X, Y, cv=3).estimate
 
 
 TARGETS = {
@@ -140,7 +140,7 @@ def test_a_nullable_target_without_missing_values_works(name):
     data = Data(X1.reshape(-1, 1), TARGETS[name], task="classification")
     codes = data.codes if "a" not in data.classes.tolist() else 1 - data.codes
     assert np.array_equal(codes, Y)
-    assert 0 <= assess(LogisticRegression(), X1.reshape(-1, 1), TARGETS[name], k=3).estimate <= 1
+    assert 0 <= assess(LogisticRegression(), X1.reshape(-1, 1), TARGETS[name], cv=3).estimate <= 1
 
 
 BAD_TARGETS = {
@@ -164,11 +164,11 @@ BAD_TARGETS = {
 def test_a_target_that_is_no_labels_gets_one_sentence(name):
     y, said = BAD_TARGETS[name]
     with pytest.raises(InvalidInput) as caught:
-        assess(LogisticRegression(), X1.reshape(-1, 1), y, k=3)
+        assess(LogisticRegression(), X1.reshape(-1, 1), y, cv=3)
     assert said in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
     with pytest.raises(InvalidInput):
-        study(X1.reshape(-1, 1), y, k=3)
+        study(X1.reshape(-1, 1), y, cv=3)
 
 
 @pytest.mark.parametrize(
@@ -182,13 +182,13 @@ def test_a_target_that_is_no_labels_gets_one_sentence(name):
 )
 def test_a_target_that_is_no_quantity_gets_one_sentence(y, said):
     with pytest.raises(InvalidInput, match=said):
-        assess(Ridge(), X1.reshape(-1, 1), y, k=3)
+        assess(Ridge(), X1.reshape(-1, 1), y, cv=3)
 
 
 def test_groups_must_be_there_and_of_one_type():
     for groups in (gappy(FIVE.tolist()), ["a" if v else 1 for v in Y], ["a" if v else "a\0" for v in Y]):
         with pytest.raises(InvalidInput, match="groups"):
-            assess(LogisticRegression(), X1.reshape(-1, 1), Y, groups=groups, k=3)
+            assess(LogisticRegression(), X1.reshape(-1, 1), Y, groups=groups, cv=3)
 
 
 INFINITE = np.where(GAPS, np.inf, X1)
@@ -208,7 +208,7 @@ def test_infinities_are_named_with_their_column(X):
     with pytest.raises(InvalidInput, match=r"'x2' has 9 infinite values \(first in row 3\)"):
         study(X, Y)
     with pytest.raises(FitError, match=r"'x2' has 9 infinite values \(first in row 3\)") as caught:
-        assess(LogisticRegression(), X, Y, k=3)
+        assess(LogisticRegression(), X, Y, cv=3)
     assert "Traceback" not in str(caught.value)
 
 
@@ -218,7 +218,7 @@ def test_numbers_beyond_single_precision_are_named_where_they_end_a_fit():
     with pytest.raises(InvalidInput, match=r"'x2' has 9 too large values .*float32"):
         study(X, Y)
     with pytest.raises(FitError, match=r"'x2' has 9 too large values"):
-        assess(DecisionTreeClassifier(), X, Y, k=3)
+        assess(DecisionTreeClassifier(), X, Y, cv=3)
     assert find_infinities(X) == []
 
 
@@ -226,7 +226,7 @@ def test_estimators_that_take_infinities_are_given_them():
     X = np.column_stack([X1, INFINITE])
     finite = make_pipeline(FunctionTransformer(np.nan_to_num, kw_args={"posinf": 0.0}), LogisticRegression())
     for model in (finite, HistGradientBoostingClassifier(max_iter=2)):
-        assert 0 <= assess(model, X, Y, k=3).estimate <= 1
+        assert 0 <= assess(model, X, Y, cv=3).estimate <= 1
 
 
 @pytest.mark.parametrize("n", [60, 75, 100, 150])
@@ -248,6 +248,6 @@ def test_a_curve_with_more_neighbours_than_rows_gets_one_sentence():
 
 
 def test_a_study_of_a_constant_target_has_four_answers():
-    result = study(X1.reshape(-1, 1), np.full(N, 1.5), {"ridge": Ridge()}, k=3, random_state=0)
+    result = study(X1.reshape(-1, 1), np.full(N, 1.5), {"ridge": Ridge()}, cv=3, random_state=0)
     assert len(result.answers) == 4
     assert "0" in str(result)

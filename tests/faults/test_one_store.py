@@ -16,7 +16,7 @@ from truefit import Engine, assess
 X, y = make_classification(200, 5, random_state=0)
 trees = {str(d): DecisionTreeClassifier(max_depth=d) for d in (1, 2, 3)}
 with Engine(sys.argv[1]) as engine:
-    result = assess(trees, X, y, k=5, repeats=20, engine=engine)
+    result = assess(trees, X, y, cv=5, repeats=20, engine=engine)
     for name, frame in result.predictions.items():
         frame.to_pickle(sys.argv[2] + name)
     print(engine.stats.run + engine.stats.stored)
@@ -37,11 +37,11 @@ def test_processes_on_one_store_are_all_right_and_lose_nothing(tmp_path, names):
         assert (process.returncode, int(answered)) == (0, 300)
     X, y = make_classification(200, 5, random_state=0)
     trees = {str(depth): DecisionTreeClassifier(max_depth=depth) for depth in (1, 2, 3)}
-    alone = assess(trees, X, y, k=5, repeats=20).predictions
+    alone = assess(trees, X, y, cv=5, repeats=20).predictions
     for depth in trees:
         for who in names:
             found = pd.read_pickle(tmp_path / f"{who}{depth}")
             pd.testing.assert_frame_equal(found, alone[depth], check_exact=True)
     with Engine(store) as engine:
-        assess(trees, X, y, k=5, repeats=20, engine=engine)
+        assess(trees, X, y, cv=5, repeats=20, engine=engine)
         assert (engine.stats.run, engine.stats.stored) == (0, 300)

@@ -31,9 +31,9 @@ class Slow(ClassifierMixin, BaseEstimator):
 X, y = make_classification(90, 4, random_state=0)
 with Engine("runs.db", workers=2) as engine:
     models = {str(i): Slow(i, 0.01 if i < 3 else float(sys.argv[1])) for i in range(4)}
-    assess({name: models[name] for name in "012"}, X, y, k=3, engine=engine)
+    assess({name: models[name] for name in "012"}, X, y, cv=3, engine=engine)
     print("begun", flush=True)
-    assess(models, X, y, k=3, engine=engine)
+    assess(models, X, y, cv=3, engine=engine)
     print(engine.stats.stored, engine.stats.run)
 """
 

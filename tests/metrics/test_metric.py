@@ -40,13 +40,13 @@ REGRESSOR_SCORERS = [
 
 @pytest.mark.parametrize("name", CLASSIFIER_SCORERS)
 def test_a_scorer_on_stored_predictions_equals_scikit_learn(name):
-    ours = assess(LogisticRegression(), X, y, design=CV).split_scores(name)["LogisticRegression"]
+    ours = assess(LogisticRegression(), X, y, cv=CV).split_scores(name)["LogisticRegression"]
     assert np.allclose(ours, cross_val_score(LogisticRegression(), X, y, cv=CV, scoring=name), rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", REGRESSOR_SCORERS)
 def test_a_regression_scorer_equals_scikit_learn(name):
-    ours = assess(Ridge(), XR, yr, design=KFold(4)).split_scores(name)["Ridge"]
+    ours = assess(Ridge(), XR, yr, cv=KFold(4)).split_scores(name)["Ridge"]
     assert np.allclose(ours, cross_val_score(Ridge(), XR, yr, cv=KFold(4), scoring=name), rtol=1e-12)
 
 
@@ -58,7 +58,7 @@ def test_losses_keep_their_natural_sign():
 
 
 def test_a_metric_asks_for_the_response_that_scikit_learn_would_take():
-    ours = assess(SVC(), X, y, design=CV, metric="auc").split_scores()["SVC"]
+    ours = assess(SVC(), X, y, cv=CV, metric="auc").split_scores()["SVC"]
     assert np.allclose(ours, cross_val_score(SVC(), X, y, cv=CV, scoring="roc_auc"))
     with pytest.raises(InvalidInput, match="needs predict_proba"):
         assess(LinearSVC(), X, y, metric="log_loss")
@@ -70,7 +70,7 @@ def test_several_classes_and_text_labels():
     XI, yi = load_iris(return_X_y=True)
     names = np.array(["a", "b", "c"])[yi]
     model = LogisticRegression(max_iter=1000)
-    result = assess(model, XI, names, design=CV)
+    result = assess(model, XI, names, cv=CV)
     assert result.score("accuracy") == cross_val_score(model, XI, names, cv=CV).mean()
     assert np.isclose(
         result.score("roc_auc_ovr"), cross_val_score(model, XI, names, cv=CV, scoring="roc_auc_ovr").mean()
@@ -82,8 +82,8 @@ def test_the_positive_class_is_said_and_not_guessed():
     names = np.where(y == 1, "yes", "no")
     with pytest.raises(InvalidInput, match="pos_label"):
         assess(LogisticRegression(), X, names, metric="f1").estimate
-    result = assess(LogisticRegression(), X, names, design=CV)
-    assert np.isclose(result.score("f1", pos_label="yes"), assess(LogisticRegression(), X, y, design=CV).score("f1"))
+    result = assess(LogisticRegression(), X, names, cv=CV)
+    assert np.isclose(result.score("f1", pos_label="yes"), assess(LogisticRegression(), X, y, cv=CV).score("f1"))
 
 
 def test_unknown_and_unsuitable_metrics_are_refused():
@@ -98,7 +98,7 @@ def test_unknown_and_unsuitable_metrics_are_refused():
 
 def test_weights_reach_the_scores():
     weight = np.random.default_rng(0).uniform(size=120)
-    result = assess(LogisticRegression(), X, y, design=CV, sample_weight=weight)
+    result = assess(LogisticRegression(), X, y, cv=CV, sample_weight=weight)
     scores = []
     for train, test in CV.split(X, y):
         model = LogisticRegression().fit(X[train], y[train], sample_weight=weight[train])
@@ -209,7 +209,7 @@ def test_numbers_by_hand():
 
 def test_a_sum_over_rows_is_for_as_many_rows_as_the_table_has():
     model = Ridge()
-    folds = assess(model, XR[:113], yr[:113], design=KFold(5))
+    folds = assess(model, XR[:113], yr[:113], cv=KFold(5))
     left_out = np.empty(113)
     for train, test in KFold(5).split(XR[:113]):
         left_out[test] = model.fit(XR[train], yr[train]).predict(XR[test])

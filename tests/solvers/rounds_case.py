@@ -89,8 +89,8 @@ def assert_bits_equal(estimators, y, **options):
 def check_one_fit_answers_all_through_the_engine(make):
     candidates = {str(m): make(n_estimators=m) for m in range(1, 9)}
     engine, plain = Engine(progress=False), Engine(solvers="plain", progress=False)
-    ours = assess(candidates, X, SCORE, k=3, metric="mse", engine=engine).split_scores()
-    theirs = assess(candidates, X, SCORE, k=3, metric="mse", engine=plain).split_scores()
+    ours = assess(candidates, X, SCORE, cv=3, metric="mse", engine=engine).split_scores()
+    theirs = assess(candidates, X, SCORE, cv=3, metric="mse", engine=plain).split_scores()
     assert (engine.stats.run, plain.stats.run) == (3, 24)
     for name in candidates:
         np.testing.assert_array_equal(ours[name], theirs[name])

@@ -93,8 +93,8 @@ def test_a_grid_of_sizes_takes_one_fit_per_fold(piped):
     if piped:
         forests = {name: make_pipeline(StandardScaler(), forest) for name, forest in forests.items()}
     engine, plain = Engine(), Engine(solvers="plain")
-    one = assess(forests, XW, yw, k=3, engine=engine)
-    other = assess(forests, XW, yw, k=3, engine=plain)
+    one = assess(forests, XW, yw, cv=3, engine=engine)
+    other = assess(forests, XW, yw, cv=3, engine=plain)
     assert one.estimate == other.estimate
     assert plain.stats.run == 9
     assert engine.stats.run == (9 if piped else 3)  # behind shared steps each fit is counted

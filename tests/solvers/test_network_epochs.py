@@ -144,7 +144,7 @@ def test_behind_a_scaler_through_the_engine():
     both = []
     for solvers in ("auto", "plain"):
         engine = Engine(solvers=solvers, progress=False)
-        both.append((assess(candidates, XW, yw, k=3, engine=engine).split_scores("log_loss"), engine.stats.run))
+        both.append((assess(candidates, XW, yw, cv=3, engine=engine).split_scores("log_loss"), engine.stats.run))
     (ours, few), (theirs, many) = both
     assert (few, many) == (24, 24)  # a shared prefix counts the models behind it
     for name in candidates:

@@ -84,12 +84,12 @@ def test_behind_the_steps_that_pipelines_share_answers_are_kept_apart_too(name, 
     path = tmp_path / "runs.db"
     scores = []
     with Engine(path, solvers=(name, "auto"), progress=False) as engine:
-        scores.append(assess(candidates, X, y, k=3, metric="mse", engine=engine).split_scores())
+        scores.append(assess(candidates, X, y, cv=3, metric="mse", engine=engine).split_scores())
     with Engine(path, solvers=(name, "auto"), progress=False) as engine:
-        scores.append(assess(candidates, X, y, k=3, metric="mse", engine=engine).split_scores())
+        scores.append(assess(candidates, X, y, cv=3, metric="mse", engine=engine).split_scores())
         assert (engine.stats.run, engine.stats.stored) == (0, 3 * len(candidates))
     with Engine(path, progress=False) as engine:
-        scores.append(assess(candidates, X, y, k=3, metric="mse", engine=engine).split_scores())
+        scores.append(assess(candidates, X, y, cv=3, metric="mse", engine=engine).split_scores())
         assert (engine.stats.run, engine.stats.stored) == (3 * len(candidates), 0)
     near, again, exact = (np.array(list(each.values())) for each in scores)
     assert np.array_equal(near, again)

@@ -157,7 +157,7 @@ def test_through_the_engine(scaled):
         for C in (1, 9)
     }
     ours, theirs = (
-        assess(candidates, XW, yw, k=3, engine=Engine(solvers=solvers, progress=False)).split_scores("log_loss")
+        assess(candidates, XW, yw, cv=3, engine=Engine(solvers=solvers, progress=False)).split_scores("log_loss")
         for solvers in ("auto", "plain")
     )
     for name in candidates:

@@ -69,7 +69,7 @@ def test_behind_words_it_is_fitted_once_and_kept_apart(tmp_path, monkeypatch):
     for solvers in (("svd path", "auto"), "auto"):
         calls.clear()
         with Engine(tmp_path / "runs.db", solvers=solvers, progress=False) as engine:
-            found = assess(candidates, texts, kinds, k=3, metric="log_loss", engine=engine)
+            found = assess(candidates, texts, kinds, cv=3, metric="log_loss", engine=engine)
             scores.append(np.array(list(found.split_scores().values())))
             assert engine.stats.run == 9
         fitted.append(len(calls))

@@ -156,7 +156,7 @@ def test_a_report_of_which_no_page_can_be_made_is_a_sentence(tmp_path, content):
 
 @pytest.mark.parametrize("note", ["{", "[]", '{"kind": 1}', '"text"'])
 def test_a_note_about_rows_that_does_not_read_is_damage(tmp_path, note):
-    words = "curve iris --schedule 20,40,60 --k 2 --store runs.db"
+    words = "curve iris --schedule 20,40,60 --cv 2 --store runs.db"
     done = truefit(*words.split(), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     with contextlib.closing(sqlite3.connect(tmp_path / "runs.db")) as connection, connection:

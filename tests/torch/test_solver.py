@@ -137,7 +137,7 @@ def test_the_methods_use_it_as_they_are():
 
 def test_a_learning_curve_is_that_of_one_by_one_training():
     together, alone = (
-        learning_curve(classifier(), TABLE, NUMBERS > 0, schedule=[20, 40, 62], k=5, engine=Engine(solvers=solvers))
+        learning_curve(classifier(), TABLE, NUMBERS > 0, schedule=[20, 40, 62], cv=5, engine=Engine(solvers=solvers))
         for solvers in ("auto", "plain")
     )
     np.testing.assert_allclose(together.errors, alone.errors, atol=1e-9)
@@ -192,7 +192,7 @@ def test_what_cannot_be_stacked_is_trained_one_by_one_and_the_reason_is_given_on
     with pytest.warns(UserWarning, match=r"Looking are trained one by one, not together: .*data-dependent") as said:
         together = assess(network, TABLE, NUMBERS, engine=engine)
     assert len(said) == 1
-    assess(network, TABLE, NUMBERS, k=4, engine=engine)  # a second warning would be an error here
+    assess(network, TABLE, NUMBERS, cv=4, engine=engine)  # a second warning would be an error here
     assert together.estimate == assess(network, TABLE, NUMBERS, engine=one_by_one()).estimate
 
 

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+from truefit._api.deprecation import DESIGN_TO_CV, K_TO_CV, renamed_keywords
 from truefit._api.engine import Engine, engine_or_new
-from truefit._api.metric import metric_for
-from truefit._api.seed import seed_of
-from truefit._core.data import Data
+from truefit._api.validation import read_input, resolve_metric, resolve_seed
 from truefit._methods.assessment.estimate import IntervalChoice, check_interval_choice
 from truefit._methods.assessment.plan import assess_plan
 from truefit._methods.assessment.result import Assessment
-from truefit._methods.candidates import Candidates
 from truefit._methods.splitting.designs import make_design
 
 
+@renamed_keywords(DESIGN_TO_CV, K_TO_CV)
 def assess(
     estimator: Any,
     X: Any,
     y: Any,
     *,
-    design: Any = "kfold",
-    k: int = 5,
+    cv: Any = 5,
+    design: str | None = None,
     repeats: int | None = None,
     metric: str | None = None,
     interval: IntervalChoice = "auto",
@@ -40,18 +39,20 @@ def assess(
     estimator : estimator, dict of names to estimators, or list of estimators
     X, y : table and target
         Whatever scikit-learn takes; pandas and polars frames included.
-    design : str, splitter, or iterable of (train, test), default="kfold"
-        How rows are split. With a name the folds depend on the rows, ``k`` and ``random_state`` alone, so that
+    cv : int, splitter, or iterable of (train, test), default=5
+        A number of folds, each tested on by the model trained on the others; or a scikit-learn splitter, or the
+        splits themselves. The folds of a number depend on the rows, the number and ``random_state`` alone, so that
         other methods on the same engine share the fits.
+    design : str, optional
+        How rows are split, where it is not by a splitter. By default "kfold": cross-validation by ``cv``. For the
+        other designs ``cv`` is a number of folds, or of no effect.
 
-        - "kfold": each of k folds is tested on by the model trained on the others.
-        - "holdout": the first of ``k`` folds is tested on. "threeway": a second one is to choose on, so that the
+        - "holdout": the first of ``cv`` folds is tested on. "threeway": a second one is to choose on, so that the
           test rows have no part in the choice of ``best``.
-        - "nested": k folds, and every pair of folds left out too, which shows how much the learner itself varies.
+        - "nested": ``cv`` folds, and every pair of folds left out too, which shows how much the learner itself varies.
         - "loo": leave-one-out.
         - "bootstrap": rows left out of samples drawn with replacement; ".632" and ".632+" weigh them with the error
           on the training rows (Efron and Tibshirani 1997).
-    k : int, default=5
     repeats : int, optional
         How many partitions or hold-outs are made, by default 1; how many bootstrap samples, by default 100.
     metric : str, optional
@@ -67,7 +68,7 @@ def assess(
     pos_label : label, optional
         The positive class where a metric needs one.
     groups, sample_weight : array-like, optional
-        Rows of one group are never split up by "kfold" and "holdout". Weights go to fit and to scores.
+        Rows of one group are never split up by a number of folds. Weights go to fit and to scores.
     random_state : int, RandomState or None
     engine : Engine, optional
 
@@ -88,12 +89,11 @@ def assess(
     True
     """
     check_interval_choice(interval, level)
-    candidates = Candidates(estimator, y)
-    data = Data(X, y, task=candidates.task, groups=groups, weight=sample_weight)
-    chosen = metric_for(data, metric, pos_label)
+    candidates, data = read_input(estimator, X, y, groups=groups, sample_weight=sample_weight)
+    chosen = resolve_metric(data, metric, pos_label)
     method = "corrected_t" if conservative and interval == "auto" else interval
-    spelled_out = make_design(
-        data, design, chosen, k=k, repeats=repeats, interval=method, random_state=seed_of(random_state)
+    splits = make_design(
+        data, chosen, cv=cv, design=design, repeats=repeats, interval=method, random_state=resolve_seed(random_state)
     )
-    plan = assess_plan(candidates, data, spelled_out, chosen, level=level)
+    plan = assess_plan(candidates, data, splits, chosen, level=level)
     return engine_or_new(engine).run(plan, data, description="assess")

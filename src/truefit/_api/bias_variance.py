@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from truefit._api.deprecation import Renamed, renamed_keywords
 from truefit._api.engine import Engine, engine_or_new
-from truefit._api.seed import seed_of
+from truefit._api.validation import read_input, resolve_seed
 from truefit._core.concatenation import stacked_data
-from truefit._core.data import Data
 from truefit._methods.bias_variance import BiasVariance, bias_variance_config, bias_variance_plan
 from truefit._methods.candidates import Candidates
 
 
+@renamed_keywords(Renamed("rounds", "repeats"))
 def bias_variance(
     estimator: Any,
     X: Any,
     y: Any,
     *,
-    rounds: int = 200,
+    repeats: int = 200,
     loss: Literal["auto", "squared", "0-1"] = "auto",
     X_test: Any = None,
     y_test: Any = None,
@@ -37,7 +38,7 @@ def bias_variance(
     ----------
     estimator : estimator, dict of names to estimators, or list of estimators
     X, y : table and target
-    rounds : int, default=200
+    repeats : int, default=200
         How many bootstrap samples.
     loss : {"auto", "squared", "0-1"}, default="auto"
         By default squared loss for a regression and 0-1 loss for a classification (Domingos 2000, with noise 0). The
@@ -61,19 +62,25 @@ def bias_variance(
     >>> from sklearn.tree import DecisionTreeRegressor
     >>> X, y = load_diabetes(return_X_y=True)
     >>> trees = {"stump": DecisionTreeRegressor(max_depth=1), "full tree": DecisionTreeRegressor()}
-    >>> result = bias_variance(trees, X, y, rounds=50)
+    >>> result = bias_variance(trees, X, y, repeats=50)
     >>> result.bias["stump"] > result.bias["full tree"], result.variance["stump"] < result.variance["full tree"]
     (True, True)
     >>> abs(result.bias["stump"] + result.variance["stump"] - result.expected_loss["stump"]) < 1e-10
     True
     """
-    candidates = Candidates(estimator, y)
     if X_test is None and y_test is None:
-        data = Data(X, y, task=candidates.task, groups=groups, weight=sample_weight)
+        candidates, data = read_input(estimator, X, y, groups=groups, sample_weight=sample_weight)
         trained = data.n
     else:
+        candidates = Candidates(estimator, y)
         data, trained = stacked_data(X, y, X_test, y_test, task=candidates.task, groups=groups, weight=sample_weight)
     setup = bias_variance_config(
-        candidates, data, trained=trained, rounds=rounds, loss=loss, noise=noise, random_state=seed_of(random_state)
+        candidates,
+        data,
+        trained=trained,
+        rounds=repeats,
+        loss=loss,
+        noise=noise,
+        random_state=resolve_seed(random_state),
     )
     return engine_or_new(engine).run(bias_variance_plan(candidates, setup), data, description="bias and variance")

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+from truefit._api.deprecation import DESIGN_TO_CV, K_TO_CV, renamed_keywords
 from truefit._api.engine import Engine, engine_or_new
-from truefit._api.metric import metric_for
-from truefit._api.seed import seed_of
-from truefit._core.data import Data
+from truefit._api.validation import read_input, resolve_metric, resolve_seed
 from truefit._methods.assessment.estimate import check_interval_choice
-from truefit._methods.candidates import Candidates
 from truefit._methods.comparison.plan import CompareConfig, TestChoice, compare_plan
 from truefit._methods.comparison.result import Comparison
 from truefit._methods.splitting.designs import make_design
 
 
+@renamed_keywords(DESIGN_TO_CV, K_TO_CV)
 def compare(
     estimators: Any,
     X: Any,
     y: Any,
     *,
-    design: Any = "kfold",
-    k: int = 5,
+    cv: Any = 5,
+    design: str | None = None,
     repeats: int | None = None,
     metric: str | None = None,
     reference: str | None = None,
@@ -44,8 +43,9 @@ def compare(
         At least two.
     X, y : table and target
         Whatever scikit-learn takes; pandas and polars frames included.
-    design : {"kfold", "holdout", "threeway", "nested", "loo"}, splitter, or iterable of (train, test), default="kfold"
-    k : int, default=5
+    cv : int, splitter, or iterable of (train, test), default=5
+    design : {"kfold", "holdout", "threeway", "nested", "loo"}, optional
+        As for :func:`assess`.
     repeats : int, optional
         How many partitions are made, by default 1. One shows large differences only; four show about twice as many.
     reference : str, optional
@@ -78,12 +78,11 @@ def compare(
     ('logistic', ['bayes', 'logistic'])
     """
     check_interval_choice("auto", level)
-    candidates = Candidates(estimators, y)
-    data = Data(X, y, task=candidates.task, groups=groups, weight=sample_weight)
-    chosen = metric_for(data, metric, pos_label)
-    spelled_out = make_design(
-        data, design, chosen, k=k, repeats=repeats, interval="auto", random_state=seed_of(random_state)
+    candidates, data = read_input(estimators, X, y, groups=groups, sample_weight=sample_weight)
+    chosen = resolve_metric(data, metric, pos_label)
+    splits = make_design(
+        data, chosen, cv=cv, design=design, repeats=repeats, interval="auto", random_state=resolve_seed(random_state)
     )
     config = CompareConfig(reference, rope, test, level)
-    plan = compare_plan(candidates, data, spelled_out, chosen, config)
+    plan = compare_plan(candidates, data, splits, chosen, config)
     return engine_or_new(engine).run(plan, data, description="compare")

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from truefit._api.deprecation import DESIGN_TO_CV, K_TO_CV, renamed_keywords
 from truefit._api.engine import Engine, engine_or_new
-from truefit._api.metric import metric_for
-from truefit._api.seed import seed_of
-from truefit._core.data import Data
+from truefit._api.validation import read_input, resolve_metric, resolve_seed
 from truefit._core.errors import InvalidInput
 from truefit._methods.assessment.complexity_curve import ComplexityCurve, complexity_curve_plan, points_along
 from truefit._methods.assessment.estimate import IntervalChoice, check_interval_choice
-from truefit._methods.candidates import Candidates
 from truefit._methods.splitting.designs import make_design
 
 
+@renamed_keywords(DESIGN_TO_CV, K_TO_CV)
 def complexity_curve(
     estimator: Any,
     X: Any,
@@ -22,8 +21,8 @@ def complexity_curve(
     *,
     parameter: str,
     values: Any,
-    design: Any = "kfold",
-    k: int = 5,
+    cv: Any = 5,
+    design: str | None = None,
     repeats: int | None = None,
     metric: str | None = None,
     interval: IntervalChoice = "auto",
@@ -47,7 +46,7 @@ def complexity_curve(
         Name of the parameter, as ``set_params`` takes it.
     values : list
         What it is set to.
-    design, k, repeats, metric, interval, level, pos_label, groups, sample_weight, random_state, engine
+    cv, design, repeats, metric, interval, level, pos_label, groups, sample_weight, random_state, engine
         As for :func:`assess`.
 
     Returns
@@ -64,16 +63,15 @@ def complexity_curve(
     [0.07, 0.03, 0.0]
     """
     check_interval_choice(interval, level)
-    candidates = Candidates(estimator, y)
+    candidates, data = read_input(estimator, X, y, groups=groups, sample_weight=sample_weight)
     if not candidates.single:
         raise InvalidInput(
             f"A complexity curve is of one estimator. Got {len(candidates.names)}; ask for one at a time."
         )
-    data = Data(X, y, task=candidates.task, groups=groups, weight=sample_weight)
-    chosen = metric_for(data, metric, pos_label)
-    spelled_out = make_design(
-        data, design, chosen, k=k, repeats=repeats, interval=interval, random_state=seed_of(random_state)
+    chosen = resolve_metric(data, metric, pos_label)
+    splits = make_design(
+        data, chosen, cv=cv, design=design, repeats=repeats, interval=interval, random_state=resolve_seed(random_state)
     )
-    points = points_along(candidates.estimators[candidates.names[0]], parameter, values, spelled_out)
+    points = points_along(candidates.estimators[candidates.names[0]], parameter, values, splits)
     plan = complexity_curve_plan(points, data, chosen, varied=parameter, level=level)
     return engine_or_new(engine).run(plan, data, description="complexity curve")

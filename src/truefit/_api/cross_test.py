@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from truefit._api.engine import Engine, engine_for_one_call, engine_or_new
-from truefit._api.metric import metric_for
-from truefit._api.seed import seed_of
+from truefit._api.validation import resolve_metric, resolve_seed
 from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
 from truefit._methods.agghoo.cross_test import (
@@ -94,9 +93,9 @@ def cross_test(
     config = agghoo.agghoo_terms(y)
     data = Data(X, y, task=config.task, groups=groups, weight=sample_weight)
     config.check(data)
-    chosen = config.metric if metric is None else metric_for(data, metric, pos_label)
+    chosen = config.metric if metric is None else resolve_metric(data, metric, pos_label)
     chosen.responses(agghoo)
-    seed = seed_of(random_state)
+    seed = resolve_seed(random_state)
     splits = splits_for(data, cv, seed)
     inner = nested_splits(data, splits, cv, inner_cv, seed)
     spelled_out = CrossTestConfig(

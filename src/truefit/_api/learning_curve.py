@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from truefit._api.deprecation import K_TO_CV, renamed_keywords
 from truefit._api.engine import Engine, engine_or_new
-from truefit._api.metric import metric_for
-from truefit._api.seed import seed_of
+from truefit._api.validation import read_input, resolve_folds, resolve_metric, resolve_seed
 from truefit._core.data import Data, RowSource
 from truefit._core.errors import InvalidInput
 from truefit._methods.candidates import Candidates, fewest_training_rows
@@ -23,13 +23,14 @@ from truefit._methods.perturbation.config import Mode
 _START_SECONDS = 3.0
 
 
+@renamed_keywords(K_TO_CV)
 def learning_curve(
     estimator: Any,
     X: Any,
     y: Any = None,
     *,
     schedule: Any = "adaptive",
-    k: int = 10,
+    cv: int = 10,
     tolerance: float | None = None,
     horizon: float | None = None,
     budget: Any = None,
@@ -60,7 +61,7 @@ def learning_curve(
     schedule : {"adaptive", "paper"} or list of int, default="adaptive"
         At which sizes to measure. "adaptive": each 1.1 to 2 times the one before, as far as it takes for the error to
         fall by more than its noise. "paper": 80, 90, 100, 200, ..., 1000, 2000, ... A list is measured in full.
-    k : int, default=10
+    cv : int, default=10
         Folds inside each sample. That of all rows has the folds of :func:`assess`, and shares its fits.
     tolerance : float, optional
         How much of an error does not matter. By default 0.02; of a loss 2% of the largest measured.
@@ -97,7 +98,7 @@ def learning_curve(
     >>> from sklearn.datasets import load_digits
     >>> from sklearn.naive_bayes import GaussianNB
     >>> X, y = load_digits(return_X_y=True)
-    >>> curve = learning_curve(GaussianNB(), X, y, k=5)
+    >>> curve = learning_curve(GaussianNB(), X, y, cv=5)
     >>> curve.stopped, curve.rule, curve.refused
     (True, 'gain', None)
     >>> value, low, high = curve.predict(10_000)
@@ -105,15 +106,15 @@ def learning_curve(
     True
     """
     started = time.monotonic()
-    engine, seed = engine_or_new(engine), seed_of(random_state)
+    engine, seed = engine_or_new(engine), resolve_seed(random_state)
     source = X if y is None and isinstance(X, RowSource) else None
     if source is not None and not (groups is None and sample_weight is None):
         raise InvalidInput("Groups and weights must come with a table in memory. Got rows on demand; leave them out.")
+    folds = resolve_folds(cv, why="each sample is cross-validated in itself")
     wanted = rows_to_begin(schedule)
     while True:
         if source is None:
-            candidates = Candidates(estimator, y)
-            data = Data(X, y, task=candidates.task, groups=groups, weight=sample_weight)
+            candidates, data = read_input(estimator, X, y, groups=groups, sample_weight=sample_weight)
             sampled = sampled_table(data, batches=batches, random_state=seed)
         else:
             taken = source.take(wanted)
@@ -122,12 +123,12 @@ def learning_curve(
                 wanted *= 2  # the first rows may well be of one class
                 continue
             sampled = sampled_source(source, wanted, Data(*taken, task=candidates.task), batches=batches)
-        chosen = metric_for(sampled.data, metric, pos_label)
+        chosen = resolve_metric(sampled.data, metric, pos_label)
         config = learning_curve_config(
             sampled,
             chosen,
             schedule=schedule,
-            k=k,
+            k=folds,
             budget=budget,
             mode=mode,
             level=level,

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from truefit._api.engine import Engine, engine_or_new
-from truefit._api.seed import seed_of
-from truefit._core.data import Data
+from truefit._api.validation import read_input, resolve_seed
 from truefit._methods.assessment.estimate import check_interval_choice
-from truefit._methods.candidates import Candidates
 from truefit._methods.perturbation.config import Mode, PerturbationKind, perturbation_config
 from truefit._methods.perturbation.plan import perturb_plan
 from truefit._methods.perturbation.result import Perturbation
@@ -97,10 +95,10 @@ def perturb(
     (True, 1.0)
     """
     check_interval_choice("auto", level)
-    candidates = Candidates(estimator, y)
+    candidates, data = read_input(estimator, X, y, groups=groups, sample_weight=sample_weight)
     config = perturbation_config(
         candidates,
-        Data(X, y, task=candidates.task, groups=groups, weight=sample_weight),
+        data,
         levels=levels,
         repeats=repeats,
         perturbation=perturbation,
@@ -108,6 +106,6 @@ def perturb(
         cv=cv,
         bounds=bounds,
         level=level,
-        random_state=seed_of(random_state),
+        random_state=resolve_seed(random_state),
     )
     return engine_or_new(engine).run(perturb_plan(candidates, config), config.data, description="perturb")

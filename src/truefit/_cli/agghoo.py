@@ -48,7 +48,7 @@ def agghoo(
     data: DataArgument,
     target: TargetOption = None,
     model: ModelsOption = None,
-    k: FoldsOption = 5,
+    cv: FoldsOption = 5,
     aggregate: Annotated[
         str | None, typer.Option(help="soft or vote for classes, mean for numbers; soft and mean by default.")
     ] = None,
@@ -98,12 +98,12 @@ def agghoo(
     models = candidates_of(model, table, chosen) if model else default_candidates(table.X, chosen)
     with command_engine(store, workers, cluster, memory=memory, on_error="record") as engine:
         fitted = make_agghoo(
-            chosen, models, cv=k, path=stages, aggregate=aggregate, scoring=metric, random_state=seed, engine=engine
+            chosen, models, cv=cv, path=stages, aggregate=aggregate, scoring=metric, random_state=seed, engine=engine
         )
         fitted.fit(table.X, table.y)
         label = label_of(pos_label, table)
         result = cross_test(
-            fitted, table.X, table.y, cv=k, metric=metric, correction=cast("Correction | None", correction),
+            fitted, table.X, table.y, cv=cv, metric=metric, correction=cast("Correction | None", correction),
             level=level, pos_label=label, random_state=seed,
         )  # fmt: skip
         keep_result(engine, result, provenance(table, engine.stats, task=task))

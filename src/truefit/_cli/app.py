@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 
 from truefit import __version__
 from truefit._cli.messages import results_only, warnings_shown_once
+from truefit._cli.options import RENAMED_OPTIONS
 from truefit._core.credentials import without_credentials
 from truefit._core.errors import Interrupted, InvalidInput, MissingDependency, StoreError, TruefitError
 
@@ -21,7 +22,12 @@ _UsageError: Any = typer.BadParameter.__base__
 
 
 class Commands(TyperGroup):
-    """The commands, whose usage errors repeat no password."""
+    """The commands, whose usage errors repeat no password and whose renamed options still work."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command; options by their names of the release before become those of this one."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command, [_renamed(word) for word in rest]
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
         """Read the arguments before the command's own."""
@@ -32,6 +38,15 @@ class Commands(TyperGroup):
         """Read the command's arguments, and run it."""
         with _usage_errors():
             return super().invoke(ctx)
+
+
+def _renamed(word: str) -> str:
+    option, equals, value = word.partition("=")
+    if option not in RENAMED_OPTIONS:
+        return word
+    new = RENAMED_OPTIONS[option]
+    typer.echo(f"Warning: {option} was renamed to {new} in 0.3 and will be removed in 0.4: write {new}.", err=True)
+    return new + equals + value
 
 
 @contextlib.contextmanager

@@ -45,7 +45,7 @@ def assess(
     design: Annotated[
         str, typer.Option(help="kfold, holdout, threeway, nested, loo, bootstrap, .632 or .632+.")
     ] = "kfold",
-    k: FoldsOption = 5,
+    cv: FoldsOption = 5,
     repeats: Annotated[
         int | None, typer.Option(help="Number of partitions, 1 by default, or of bootstrap samples, 100 by default.")
     ] = None,
@@ -91,7 +91,7 @@ def assess(
     label = label_of(pos_label, table)
     with command_engine(store, workers, cluster, memory=memory) as engine:
         result = run(
-            candidates, table.X, table.y, design=design, k=k, repeats=repeats, metric=metric, level=level,
+            candidates, table.X, table.y, cv=cv, design=design, repeats=repeats, metric=metric, level=level,
             interval=cast("IntervalChoice", interval), conservative=conservative, pos_label=label,
             random_state=seed, engine=engine,
         )  # fmt: skip

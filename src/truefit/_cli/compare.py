@@ -42,7 +42,7 @@ def compare(
     target: TargetOption = None,
     model: ModelsOption = None,
     design: Annotated[str, typer.Option(help="kfold, holdout, threeway, nested or loo.")] = "kfold",
-    k: FoldsOption = 5,
+    cv: FoldsOption = 5,
     repeats: Annotated[int, typer.Option(help="Number of partitions; more show smaller differences.")] = 1,
     metric: MetricOption = None,
     reference: Annotated[
@@ -73,7 +73,7 @@ def compare(
     candidates = candidates_of(model, table, chosen) if model else default_candidates(table.X, chosen)
     with command_engine(store, workers, cluster, memory=memory) as engine:
         result = run(
-            candidates, table.X, table.y, design=design, k=k, repeats=repeats, metric=metric, reference=reference,
+            candidates, table.X, table.y, cv=cv, design=design, repeats=repeats, metric=metric, reference=reference,
             rope=rope, test=cast("TestChoice", test), pos_label=label_of(pos_label, table),
             random_state=seed, engine=engine,
         )  # fmt: skip

@@ -75,7 +75,7 @@ def curve(
     schedule: Annotated[
         str, typer.Option(help="adaptive, paper, or the sizes to measure at, such as 100,200,400.")
     ] = "adaptive",
-    k: FoldsOption = 10,
+    cv: FoldsOption = 10,
     metric: MetricOption = None,
     level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
     mode: Annotated[str, typer.Option(help="default, or paper: the procedure of Brumen et al. (2007).")] = "default",
@@ -114,7 +114,7 @@ def curve(
         None if kept is None else RecordingStore(kept, rows), workers, cluster, memory=memory
     ) as engine:
         result = learning_curve(
-            candidates, rows, schedule=sizes, k=k, tolerance=tolerance, horizon=far, budget=allowed,
+            candidates, rows, schedule=sizes, cv=cv, tolerance=tolerance, horizon=far, budget=allowed,
             target=target_error, mode=cast("Mode", mode), metric=metric, level=level, batches=rows.totals or None,
             pos_label=label_of(pos_label, sample), random_state=seed, engine=engine,
         )  # fmt: skip

@@ -14,6 +14,9 @@ from truefit._core.errors import InvalidInput
 if TYPE_CHECKING:
     from truefit._api.engine import Engine
 
+#: Options of version 0.2 that go by another name since 0.3; they are accepted until 0.4, with a warning.
+RENAMED_OPTIONS = {"--k": "--cv"}
+
 DataArgument = Annotated[
     str,
     typer.Argument(
@@ -36,7 +39,7 @@ ModelsOption = Annotated[
 TaskOption = Annotated[str | None, typer.Option("--task", help="classification or regression; inferred by default.")]
 MetricOption = Annotated[str | None, typer.Option(help="Such as error, auc, rmse, or a scikit-learn scorer name.")]
 PositiveOption = Annotated[str | None, typer.Option(help="The positive class, where the metric needs one.")]
-FoldsOption = Annotated[int, typer.Option("--k", help="Number of folds.")]
+FoldsOption = Annotated[int, typer.Option("--cv", help="Number of folds.")]
 StoreOption = Annotated[Path | None, typer.Option(help="SQLite file that keeps the fits; run again to go on from it.")]
 WorkersOption = Annotated[
     int | None,

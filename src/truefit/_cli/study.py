@@ -57,7 +57,7 @@ def study(
     budget: Annotated[
         str | None, typer.Option(help="Time that it may take, such as 90s, 10m or 1h; what was left out is named.")
     ] = None,
-    k: FoldsOption = 5,
+    cv: FoldsOption = 5,
     metric: MetricOption = None,
     pos_label: PositiveOption = None,
     task: TaskOption = None,
@@ -88,7 +88,7 @@ def study(
     question = None
     if store is not None and seconds is None and not any(":" in name for name in names):
         # A study that time ended goes on when it is run again, and models of one's own may have changed.
-        options = {"models": names, "k": k, "metric": metric, "pos_label": pos_label, "task": chosen, "seed": seed}
+        options = {"models": names, "cv": cv, "metric": metric, "pos_label": pos_label, "task": chosen, "seed": seed}
         question = request_key(table, options)
         known = None if save is not None else answered(store, question)
         if known is not None:
@@ -102,7 +102,7 @@ def study(
     warnings.filterwarnings("ignore", module=r"(sklearn|skrub|lightgbm|xgboost)\b")
     with command_engine(store, workers, cluster, default_workers=-1, memory=memory, on_error="record") as engine:
         result = run(
-            table.X, table.y, candidates, budget=seconds, k=k, metric=metric, pos_label=label_of(pos_label, table),
+            table.X, table.y, candidates, budget=seconds, cv=cv, metric=metric, pos_label=label_of(pos_label, table),
             task=chosen, random_state=seed, engine=engine,
         )  # fmt: skip
         made, text = provenance(table, engine.stats, task=task), study_text(result)
@@ -120,7 +120,7 @@ def study(
                 write_text(out, page_of(report, made))
                 echo(f"The report is in {out}.", err=as_json)
         if save is not None:
-            options = {"cv": k, "random_state": seed, "engine": engine}
+            options = {"cv": cv, "random_state": seed, "engine": engine}
             label = label_of(pos_label, table)
             fitted = aggregate_of(result, candidates, table, label, **options) if agghoo else result.model
             write_model(fitted, save, table=table, quiet=as_json)

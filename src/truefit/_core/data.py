@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from copy import copy
+import logging
+from collections.abc import Callable, Mapping
+from copy import copy, deepcopy
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
@@ -12,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from sklearn import get_config
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.validation import _check_method_params, has_fit_parameter
 
 from truefit._core.errors import InvalidEstimator, InvalidInput
 from truefit._core.hashing import Tokens, array_block, mix, row_tokens, rowset_id, table_blocks, value_tokens
@@ -79,11 +81,6 @@ class Data:
             schema += " | weight"
         return schema, row_tokens(blocks)
 
-    @cached_property
-    def _by_token(self) -> tuple[Tokens, npt.NDArray[np.intp]]:
-        order = np.argsort(self.tokens[:, 0], kind="stable")
-        return self.tokens[order], order
-
     def digest(self, rows: Rows) -> tuple[int, int]:
         """Return what the rows are known by together, whatever their order and wherever they stand."""
         return rows.digest(self.tokens, self.total)
@@ -105,23 +102,6 @@ class Data:
     def rowset_of(self, rows: Rows) -> bytes:
         """Identity of some rows in ascending order of position."""
         return self.rowset if rows.whole else rows.rowset(self.tokens)
-
-    def locate(self, tokens: Tokens) -> npt.NDArray[np.intp]:
-        """Positions of tokens in this table; -1 where a row is not in it."""
-        ordered, order = self._by_token
-        place = np.searchsorted(ordered[:, 0], tokens[:, 0])
-        found = np.full(len(tokens), -1, dtype=np.intp)
-        inside = place < self.n
-        # Two rows that share the first lane are a 2^-64 accident; the second lane still tells them apart.
-        while inside.any():
-            here = np.flatnonzero(inside)
-            same_first = ordered[place[here], 0] == tokens[here, 0]
-            same = same_first & (ordered[place[here], 1] == tokens[here, 1])
-            found[here[same]] = order[place[here[same]]]
-            inside[here[same | ~same_first]] = False
-            place[here] += 1
-            inside &= place < self.n
-        return found
 
     def weights_of(self, index: npt.NDArray[np.intp]) -> npt.NDArray[np.float64] | None:
         """Return the weights of rows that a mean is taken over, refused where all are zero; None without weights."""
@@ -184,7 +164,6 @@ class Data:
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
-        state.pop("_by_token", None)
         state["release"] = None
         return state
 
@@ -271,13 +250,77 @@ class RowSource(Protocol):
         ...
 
 
+logger = logging.getLogger("truefit")
+
+
+class WithFitParams(BaseEstimator):  # type: ignore[misc]
+    """An estimator together with parameters of its ``fit``, such as an ``eval_set`` or callbacks.
+
+    Both are its identity: fits whose parameters have no comparable content are never shared or stored. Only plain
+    fitting knows of it, so no solver answers for it in another way. What is fitted is the estimator itself.
+
+    Parameters
+    ----------
+    estimator : estimator
+    params : dict
+        Those with one value per row of the table are given to ``fit`` for the training rows, the others as they are.
+    n : int
+        Number of rows of the table.
+    """
+
+    def __init__(self, estimator: Any, params: Mapping[str, Any], n: int) -> None:
+        self.estimator = estimator
+        self.params = params
+        self.n = n
+
+    @property
+    def by_row(self) -> bool:
+        """Whether a parameter has one value per row."""
+        table = np.empty((self.n, 0))
+        return any(
+            taken is not self.params[name]
+            for name, taken in _check_method_params(table, dict(self.params), np.arange(0)).items()
+        )
+
+    def params_at(self, index: npt.NDArray[np.intp]) -> dict[str, Any]:
+        """Return the parameters for a fit on the rows at ``index``.
+
+        Each fit has a copy, since one that changes a callback must not change what the next one gives.
+        """
+        taken = _check_method_params(np.empty((self.n, 0)), dict(self.params), index)
+        return {name: _copied(value) if value is self.params[name] else value for name, value in taken.items()}
+
+    def fit(self, X: Any, y: Any, **metadata: Any) -> Any:
+        """Fit the estimator, and return it."""
+        return self.estimator.fit(X, y, **metadata)
+
+    def __sklearn_clone__(self) -> WithFitParams:
+        return WithFitParams(clone(self.estimator), self.params, self.n)
+
+    def __truefit_key__(self) -> Any:
+        return [self.estimator, self.params]
+
+
+def _copied(value: Any) -> Any:
+    try:
+        return deepcopy(value)
+    except Exception as error:  # such as an open file, which is not identified by content either
+        logger.info("A fit parameter of type %s is used without a copy: %r", type(value).__name__, error)
+        return value
+
+
+def bare(estimator: Any) -> Any:
+    """Return the estimator without its fit parameters."""
+    return estimator.estimator if isinstance(estimator, WithFitParams) else estimator
+
+
 def _consumes(estimator: Any, name: str) -> bool:
     return bool(get_routing_for_object(estimator).consumes("fit", [name]))
 
 
 def wants_groups(estimator: Any) -> bool:
     """Whether the estimator asks for groups in fit; only with metadata routing can it."""
-    return bool(get_config()["enable_metadata_routing"]) and _consumes(estimator, "groups")
+    return bool(get_config()["enable_metadata_routing"]) and _consumes(bare(estimator), "groups")
 
 
 def weight_parameter(estimator: Any) -> str | None:
@@ -307,6 +350,8 @@ def check_takes_weights(estimator: Any) -> None:
 
 def fit_metadata(estimator: Any, data: Data, index: npt.NDArray[np.intp]) -> dict[str, Any]:
     """Keyword arguments for ``fit`` on the rows at ``index``."""
+    if isinstance(estimator, WithFitParams):
+        return fit_metadata(estimator.estimator, data, index) | estimator.params_at(index)
     metadata: dict[str, Any] = {}
     if data.weight is not None:
         name = weight_parameter(estimator)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sklearn import get_config
 
 from truefit._core.code import class_state, replaced
-from truefit._core.data import Data, wants_groups
+from truefit._core.data import Data, WithFitParams, bare, wants_groups
 from truefit._core.fingerprint import Fingerprint, Unkeyable
 from truefit._core.hashing import IDENTITY_VERSION, Tokens, few_values, mix, value_tokens
 from truefit._core.packages import package_digest
@@ -190,6 +190,9 @@ class Keys:
             train_key += b"|labels %016x%016x" % self._label_digest(task.train, task.y)
         if grouped and self.data.groups is not None:
             train_key += b"|groups %016x%016x" % self._label_digest(task.train, self.data.groups)
+        if isinstance(task.estimator, WithFitParams) and task.estimator.by_row:
+            # Which value a row has is known by where it stands in the table.
+            train_key += b"|table %b|places %b" % (self.data.rowset, _digest(task.train.index))
         if task.each_left_out:
             train_key += b"|each left out"
         if estimator_key is None:
@@ -214,13 +217,7 @@ class Keys:
         if index is None or not hasattr(index, "to_numpy") or index.dtype.kind not in "iu":
             return order
         labels = index.to_numpy()
-        return (
-            order
-            + b"|index %b"
-            % blake2b(
-                np.ascontiguousarray(labels if rows.whole else labels[rows.index]).astype(np.int64).data, digest_size=16
-            ).digest()
-        )
+        return order + b"|index %b" % _digest(labels if rows.whole else labels[rows.index])
 
     def _estimator(self, estimator: Any) -> _Known:
         known = self._estimators.get(id(estimator))
@@ -235,9 +232,9 @@ class Keys:
                     unknown.append(str(reason))
             if unknown:
                 warnings.warn(
-                    f"{type(estimator).__name__} cannot be identified by its content: {unknown[0]}. Its fits are run "
-                    "each time, never shared or stored. Give it parameters that are plain values, arrays, functions or "
-                    "estimators.",
+                    f"{type(bare(estimator)).__name__} cannot be identified by its content: {unknown[0]}. Its fits are "
+                    "run each time, never shared or stored. Give it parameters that are plain values, arrays, "
+                    "functions or estimators.",
                     stacklevel=2,
                 )
             origin = Origin(found.digest, environment, self._stored, found.own_code)
@@ -254,6 +251,10 @@ class Keys:
             known = (labels, rows, self._labelled.digest(rows, labels))
             self._labels = {place: known}  # tasks come in runs of the same labels: one is enough
         return known[2]
+
+
+def _digest(numbers: npt.NDArray[np.integer]) -> bytes:
+    return blake2b(np.ascontiguousarray(numbers).astype(np.int64).data, digest_size=16).digest()
 
 
 class RowUnions:

@@ -22,6 +22,7 @@ from truefit._engine.stats import KeySet, Stats
 
 R = TypeVar("R")
 Listener = Callable[[Progress], None]
+OnError = Literal["raise", "record"]
 
 _MODELS_CACHED = 4
 #: Outcomes that go into the store together: a closed form has those of all rows, which would be there twice.
@@ -57,7 +58,7 @@ class BaseEngine:
         solvers: Sequence[Solver],
         scratch: Callable[[], Store],
         serial_executor: Executor | None = None,
-        on_error: Literal["raise", "record"] = "raise",
+        on_error: OnError = "raise",
         listener: Listener | None = None,
     ) -> None:
         self.stats = Stats()
@@ -80,15 +81,28 @@ class BaseEngine:
         """Where outcomes are kept."""
         return self._store
 
-    def run(self, plan: Plan[R], data: Data, *, seconds: float | None = None, description: str = "") -> R:
-        """Drive one plan to its result."""
-        (result,) = self.run_all([(plan, data)], seconds=seconds, description=description)
+    def run(
+        self,
+        plan: Plan[R],
+        data: Data,
+        *,
+        seconds: float | None = None,
+        description: str = "",
+        on_error: OnError | None = None,
+    ) -> R:
+        """Drive one plan to its result; ``on_error`` is for this plan, in place of the engine's own."""
+        (result,) = self.run_all([(plan, data)], seconds=seconds, description=description, on_error=on_error)
         if isinstance(result, BaseException):
             raise result
         return result  # type: ignore[no-any-return]
 
     def run_all(
-        self, plans: Sequence[tuple[Plan[Any], Data]], *, seconds: float | None = None, description: str = ""
+        self,
+        plans: Sequence[tuple[Plan[Any], Data]],
+        *,
+        seconds: float | None = None,
+        description: str = "",
+        on_error: OnError | None = None,
     ) -> list[Any]:
         """Drive several plans at once; their open tasks are merged.
 
@@ -98,7 +112,7 @@ class BaseEngine:
             A result for each plan, or the exception that ended it while the others went on.
         """
         runs = [PlanRun(plan, data) for plan, data in plans]
-        call = _Call(self, self._scratch(), seconds, description)
+        call = _Call(self, self._scratch(), seconds, description, on_error or self._on_error)
         if seconds is not None and runs:
             self._start_workers(runs[0].data)
         try:
@@ -182,10 +196,13 @@ class BaseEngine:
 class _Call:
     """One call of ``run_all``: its deadline, its progress, and the rounds it goes through."""
 
-    def __init__(self, engine: BaseEngine, scratch: Store, seconds: float | None, description: str) -> None:
+    def __init__(
+        self, engine: BaseEngine, scratch: Store, seconds: float | None, description: str, on_error: OnError
+    ) -> None:
         self.engine = engine
         self.scratch = scratch
         self.description = description
+        self.on_error = on_error
         self.started = time.monotonic()
         self.deadline = None if seconds is None else self.started + seconds
         self.total = self.done = self.run = self.shared = self.stored = self.failed = 0
@@ -331,7 +348,7 @@ class _Call:
             if outcome.error is not None:
                 engine.stats.failed += 1
                 self.failed += 1
-                if engine._on_error == "raise":
+                if self.on_error == "raise":
                     want.fail(outcome.error)
             elif outcome.hidden_input is not None and engine.reused and not is_private(outcome.key):
                 engine._warn_once(

@@ -96,6 +96,19 @@ def names_of(estimators: Sequence[Any]) -> list[str]:
     return names
 
 
+def params_text(params: Mapping[str, Any]) -> str:
+    """Return parameters as a person writes them: numbers of numpy as plain ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> params_text({"C": np.float64(1.5), "kernel": "rbf", "layers": (np.int64(3),)})
+    "C=1.5, kernel='rbf', layers=(3,)"
+    """
+    with np.printoptions(legacy="1.25"):
+        return ", ".join(f"{name}={value!r}" for name, value in params.items())
+
+
 def _named(given: Any) -> dict[str, Any]:
     if isinstance(given, Mapping):
         named = {str(name): estimator for name, estimator in given.items()}

@@ -35,8 +35,8 @@ class TransformedData(Data):
     """
 
     def __init__(self, data: Data, train: Positions, steps: FittedSteps, asked: Sequence[Rows]) -> None:
-        worked_out = ("_by_token", "rowset")  # of the rows as they stand there
-        self.__dict__.update({name: value for name, value in vars(data).items() if name not in worked_out})
+        # The rowset is of the rows as they stand there.
+        self.__dict__.update({name: value for name, value in vars(data).items() if name != "rowset"})
         self.source, self.steps = data, steps
         self.X = steps.fitted
         self.trained = len(train)

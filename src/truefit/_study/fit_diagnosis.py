@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -118,40 +119,74 @@ def does_it_fit(found: StudyEvidence) -> Answer:
 
 
 def _headline(found: StudyEvidence, fit: FitDiagnosis) -> str:
-    spoken, follows = found.spoken, memorised(found, found.best)
-    noise = "" if follows is None else f"{whole_percent(follows)} of the noise"
-    if fit.kind == "guessing":
-        return "There is nothing that it fits: it is not clearly better than guessing."
-    other = "" if fit.instead is None else f"{fit.instead}, which follows {_followed(found, fit.instead)}, does as well"
-    if fit.kind == "overfits":
-        return f"It overfits: it follows {noise}, and {other or 'a candidate that follows less does as well'}."
-    if fit.kind == "underfits":
-        own = found.training.get(found.best)
-        where = "" if own is None else f": even on its own training rows it has {spoken.of_value(own)}"
-        return f"It underfits{where}."
-    if fit.kind == "memorises" and other:
-        return f"It memorises ({noise}) with little harm: {variance_share(found) or 0:.0%} of its error is variance."
-    if fit.kind == "memorises" and _some_follow_less(found):
-        return f"It memorises ({noise}), but nothing here that memorises less does as well."
-    if fit.kind == "memorises":
-        return f"It memorises ({noise}); nothing that memorises less was looked at beside it."
-    if fit.kind == "unsteady":
-        return f"It is unsteady: {variance_share(found) or 0:.0%} of its error comes from which rows it was trained on."
-    if fit.kind == "unknown":
-        gap = found.gap(found.best)
-        seen = "" if gap is None else f"; on its training rows it is {spoken.change(gap)} better than on others"
-        return f"Not looked into{seen}."
+    return _HEADLINES[fit.kind](found, fit)
+
+
+def _guesses(found: StudyEvidence, fit: FitDiagnosis) -> str:
+    return "There is nothing that it fits: it is not clearly better than guessing."
+
+
+def _overfits(found: StudyEvidence, fit: FitDiagnosis) -> str:
+    other = "a candidate that follows less does as well"
+    if fit.instead is not None:
+        other = f"{fit.instead}, which follows {_followed(found, fit.instead)}, does as well"
+    return f"It overfits: it follows {_noise_followed(found)}, and {other}."
+
+
+def _underfits(found: StudyEvidence, fit: FitDiagnosis) -> str:
+    own = found.training.get(found.best)
+    where = "" if own is None else f": even on its own training rows it has {found.spoken.of_value(own)}"
+    return f"It underfits{where}."
+
+
+def _memorises(found: StudyEvidence, fit: FitDiagnosis) -> str:
+    begin = f"It memorises ({_noise_followed(found)})"
+    if fit.instead is not None:
+        return f"{begin} with little harm: {variance_share(found) or 0:.0%} of its error is variance."
+    if _some_follow_less(found):
+        return f"{begin}, but nothing here that memorises less does as well."
+    return f"{begin}; nothing that memorises less was looked at beside it."
+
+
+def _unsteady(found: StudyEvidence, fit: FitDiagnosis) -> str:
+    return f"It is unsteady: {variance_share(found) or 0:.0%} of its error comes from which rows it was trained on."
+
+
+def _unknown(found: StudyEvidence, fit: FitDiagnosis) -> str:
+    gap = found.gap(found.best)
+    seen = "" if gap is None else f"; on its training rows it is {found.spoken.change(gap)} better than on others"
+    return f"Not looked into{seen}."
+
+
+def _fits(found: StudyEvidence, fit: FitDiagnosis) -> str:
+    noise = _noise_followed(found)
     if noise and "perturbation" not in found.sampled:
-        if (follows or 0.0) > MEMORISES:
+        if (memorised(found, found.best) or 0.0) > MEMORISES:
             return f"It may memorise: it follows {noise}, but whether that is more than half is not beyond doubt."
         return f"No sign of over- or underfitting: it follows {noise}."
     gap, share = found.gap(found.best), variance_share(found)
     seen = ""
     if gap is not None and has_narrow_gap(found):
-        seen = f": rows left out are only {spoken.change(gap)} worse than training rows"
+        seen = f": rows left out are only {found.spoken.change(gap)} worse than training rows"
     elif share is not None:
         seen = f": {whole_percent(share)} of its error comes from which rows it was trained on"
     return f"No sign of over- or underfitting{seen}."
+
+
+_HEADLINES: dict[Kind, Callable[[StudyEvidence, FitDiagnosis], str]] = {
+    "guessing": _guesses,
+    "overfits": _overfits,
+    "memorises": _memorises,
+    "underfits": _underfits,
+    "unsteady": _unsteady,
+    "fits": _fits,
+    "unknown": _unknown,
+}
+
+
+def _noise_followed(found: StudyEvidence) -> str:
+    follows = memorised(found, found.best)
+    return "" if follows is None else f"{whole_percent(follows)} of the noise"
 
 
 def _some_follow_less(found: StudyEvidence) -> bool:

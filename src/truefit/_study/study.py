@@ -6,12 +6,11 @@ import time
 from functools import partial
 from typing import Any, Literal
 
+from truefit._api.deprecation import K_TO_CV, renamed_keywords
 from truefit._api.engine import Engine, engine_for_one_call, engine_or_new
-from truefit._api.metric import metric_for
-from truefit._api.seed import seed_of
+from truefit._api.validation import read_input, resolve_folds, resolve_metric, resolve_seed
 from truefit._core.data import Data, checked_table
 from truefit._methods.assessment.estimate import check_interval_choice
-from truefit._methods.candidates import Candidates
 from truefit._methods.selection.default_candidates import default_candidates
 from truefit._methods.splitting.splits import make_splits
 from truefit._study.budget import TimeBudget, seconds_of
@@ -22,13 +21,14 @@ from truefit._study.result import Study
 from truefit.sources.task import infer_task
 
 
+@renamed_keywords(K_TO_CV)
 def study(
     X: Any,
     y: Any,
     models: Any = None,
     *,
     budget: Any = None,
-    k: int = 5,
+    cv: int = 5,
     metric: str | None = None,
     level: float = 0.95,
     pos_label: Any = None,
@@ -57,7 +57,9 @@ def study(
         result. By default all candidates are searched, and the further questions take about as long as that.
     metric : str, optional
         By default the error of a classification and the root mean squared error of a regression.
-    k, level, pos_label, groups, sample_weight, random_state, engine
+    cv : int, default=5
+        Number of folds; every two of them are left out together too, to assess the choice.
+    level, pos_label, groups, sample_weight, random_state, engine
         As for :func:`assess`. Without an engine of one's own, candidates that cannot be fitted are left out and named.
     task : {"classification", "regression"}, optional
         What the default candidates are for; inferred from y by default.
@@ -89,13 +91,13 @@ def study(
     seconds = seconds_of(budget)
     if models is None:
         models = default_candidates(checked_table(X), infer_task(y)[0] if task is None else task)
-    candidates = Candidates(models, y)
-    data = Data(X, y, task=candidates.task, groups=groups, weight=sample_weight)
+    candidates, data = read_input(models, X, y, groups=groups, sample_weight=sample_weight)
     if metric is None and data.task == "regression":
         metric = "rmse"
-    chosen = metric_for(data, metric, pos_label)
-    seed = seed_of(random_state)
-    splits = make_splits(data, "kfold", k=k, random_state=seed)
+    chosen = resolve_metric(data, metric, pos_label)
+    seed = resolve_seed(random_state)
+    folds = resolve_folds(cv, why="the choice is assessed on every two of them")
+    splits = make_splits(data, "kfold", k=folds, random_state=seed)
     own = engine is None
     engine = engine_for_one_call(on_error="record") if engine is None else engine_or_new(engine)
     time_budget = TimeBudget(seconds, getattr(engine, "workers", 1))

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin
-from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import _BaseComposition, available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from truefit._api.engine import Engine, engine_for_one_call
-from truefit._api.seed import seed_of
+from truefit._api.engine import Engine
+from truefit._api.validation import resolve_seed
 from truefit._core.data import Data, Task
 from truefit._core.errors import InvalidInput
-from truefit._core.outcome import grouped_failures
 from truefit._core.stages import AtStage
 from truefit._core.typing import Array
 from truefit._methods.agghoo.plan import Agghoo, AgghooConfig, agghoo_plan, aligned, mean_of, splits_for, vote_of
 from truefit._methods.splitting.splits import Splits
 from truefit._metrics.metric import Metric, get_metric, metric_of_scorer
 from truefit._plots.agghoo import validation_curves
+from truefit.estimators._base import UsesEngine, groups_and_weight, warn_of_failures
 from truefit.estimators.agghoo_candidates import make_candidates, named_estimators
 
 if TYPE_CHECKING:
@@ -40,7 +38,7 @@ def _selection(columns: dict[str, list[Any]]) -> pd.DataFrame:
     return table.rename_axis("split")
 
 
-class _Agghoo(MetaEstimatorMixin, _BaseComposition, BaseEstimator):  # type: ignore[misc]
+class _Agghoo(MetaEstimatorMixin, UsesEngine, _BaseComposition, BaseEstimator):  # type: ignore[misc]
     """What both have in common."""
 
     _task: ClassVar[Task]
@@ -52,9 +50,7 @@ class _Agghoo(MetaEstimatorMixin, _BaseComposition, BaseEstimator):  # type: ign
     scoring: Any
     path: Any
     aggregate: Any
-    n_jobs: int | None
     random_state: Any
-    engine: Engine | None
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Any:
         """Choose a candidate on each split, and hold on to the chosen models.
@@ -65,20 +61,19 @@ class _Agghoo(MetaEstimatorMixin, _BaseComposition, BaseEstimator):  # type: ign
         **params
             ``groups`` for the splits and ``sample_weight`` for the fits and the scores.
         """
-        groups, weight = self._metadata(params)
+        groups, weight = groups_and_weight(self, params)
         if y is None:
             raise InvalidInput(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         data = Data(X, y, task=self._task, groups=groups, weight=weight)
         config = self.agghoo_terms(data.y)
         config.check(data)
-        splits = splits_for(data, self.cv, seed_of(self.random_state))
-        found = self._run(agghoo_plan(config, data, splits), data)
+        splits = splits_for(data, self.cv, resolve_seed(self.random_state))
+        plan = agghoo_plan(config, data, splits)
+        found: Agghoo = self._run(plan, data, "agghoo", on_error="record" if self.engine is None else None)
         if found.failures:
-            warnings.warn(
-                f"{len(found.failures)} fits failed, and their candidates were left out of the choice on those splits."
-                f"\n\n{grouped_failures(found.failures)}",
-                FitFailedWarning,
-                stacklevel=2,
+            warn_of_failures(
+                f"{len(found.failures)} fits failed, and their candidates were left out of the choice on those splits.",
+                found.failures,
             )
         validate_data(self, X, skip_check_array=True)  # takes down the number of columns and their names
         self._publish(found, config, data, splits)
@@ -113,26 +108,6 @@ class _Agghoo(MetaEstimatorMixin, _BaseComposition, BaseEstimator):  # type: ign
                 "chooses by one score."
             )
         return metric_of_scorer("score", self.scoring, self._task)
-
-    def _metadata(self, params: dict[str, Any]) -> tuple[Any, Any]:
-        unknown = sorted(set(params) - {"groups", "sample_weight"})
-        if unknown:
-            raise InvalidInput(
-                f"{type(self).__name__}.fit takes 'groups' and 'sample_weight' beside X and y. Got "
-                f"{', '.join(unknown)} too. Set such things as parameters of the estimator."
-            )
-        return params.get("groups"), params.get("sample_weight")
-
-    def _run(self, plan: Any, data: Data) -> Agghoo:
-        if self.engine is not None:
-            shared: Agghoo = self.engine.run(plan, data, description="agghoo")
-            return shared
-        engine = engine_for_one_call(workers=1 if self.n_jobs is None else self.n_jobs, on_error="record")
-        try:
-            found: Agghoo = engine.run(plan, data, description="agghoo")
-        finally:
-            engine.stop_workers()
-        return found
 
     def _publish(self, found: Agghoo, config: AgghooConfig, data: Data, splits: Splits) -> None:
         self.members_ = [model.model_ if isinstance(model, AtStage) else model for model in found.members]
@@ -174,12 +149,10 @@ class _Agghoo(MetaEstimatorMixin, _BaseComposition, BaseEstimator):  # type: ign
             ax=ax,
         )
 
-    # Kept files hold plain values in place of the table, so that skops can write them, and no engine.
+    # Saved files hold plain values in place of the table, so that skops can write them.
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = dict(super().__getstate__())
-        if "engine" in state:
-            state["engine"] = None
+        state = super().__getstate__()
         if "selection_" in state:
             table = state["selection_"].astype({"stage": object})
             state["selection_"] = table.where(table.notna(), None).to_dict("list")

@@ -18,7 +18,7 @@ from truefit._methods.candidates import Candidates, names_of
 from truefit._methods.splitting.splits import is_whole
 from truefit._solvers.boosting_rounds import cut_to, library_of, runs_all_rounds
 from truefit._solvers.boosting_stages import HISTOGRAM, booster_of, counted_by, family_of
-from truefit.estimators.grid import grid_points
+from truefit.estimators._base import grid_points, with_params
 
 #: Trained by epoch unless that is turned off; other learners with partial_fit only where a number of stages is given.
 _NETWORKS = ("MLPClassifier", "MLPRegressor")
@@ -48,8 +48,7 @@ def make_candidates(estimator: Any, param_grid: Any, path: Any, y: Any) -> tuple
     found: list[Candidate] = []
     for name, base in named:
         for params in grids[name]:
-            made = clone(base).set_params(**clone(params, safe=False))
-            found += _with_stages(name, params, made, path)
+            found += _with_stages(name, params, with_params(base, params), path)
     if is_whole(path) and all(candidate.stage is None for candidate in found):
         raise InvalidInput(
             f"With path={path} an estimator must offer stages: boosting, forests, or partial_fit. None of "

@@ -3,39 +3,32 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
-from sklearn.exceptions import FitFailedWarning
-from sklearn.model_selection._search import BaseSearchCV
-from sklearn.pipeline import Pipeline
 
-from truefit._api.engine import Engine, engine_for_one_call
-from truefit._api.seed import seed_of
-from truefit._core.data import Data, Task, check_takes_weights
+from truefit._api.engine import Engine
+from truefit._api.validation import resolve_seed
+from truefit._core.data import Data, Task, WithFitParams, check_takes_weights, weight_parameter
 from truefit._core.errors import InvalidInput
-from truefit._core.outcome import Outcome, grouped_failures
-from truefit._core.packages import installed
-from truefit._core.rows import Rows
-from truefit._core.task import RESPONSES, Response
 from truefit._methods.assessment.estimate import check_interval_choice
-from truefit._methods.candidates import Candidates
+from truefit._methods.candidates import Candidates, params_text
 from truefit._methods.selection.plan import Search, inner_splits, search_plan
+from truefit._methods.selection.race_run import NOT_FITTED
 from truefit._methods.selection.racing import Race
 from truefit._methods.selection.result import NestedAssessment
-from truefit._methods.splitting.splits import Split, Splits, is_whole, make_splits
+from truefit._methods.splitting.splits import Split, Splits, cv_splits
 from truefit._metrics.metric import Metric, metric_of_scorer
-from truefit._metrics.scorers import StoredPredictor
-from truefit.estimators.grid import grid_points
-from truefit.estimators.raced_results import with_dropped
+from truefit.estimators._base import SearchBase, grid_points, warn_of_failures, with_params
+from truefit.estimators._cv_results import format_results, rank_dropped, tested_scores, trained_scores, verbose_lines
+from truefit.estimators._scoring import OutcomeScorer, check_score_is_usual
 
 Scores = Mapping[str, npt.NDArray[np.float64]]
 
 
-class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
+class HonestSearchCV(SearchBase):
     """Choose parameters by cross-validation, and assess the choice by nested cross-validation of the same fits.
 
     Stands wherever ``GridSearchCV`` can. For K folds and N candidates it takes K(K+1)/2·N + 1 fits, where
@@ -56,6 +49,17 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
         As for ``GridSearchCV``.
     n_jobs : int, optional
         Worker processes; ignored where an ``engine`` is given.
+    verbose : int, default=0
+        1: print how many fits there are. 2 and more: print a line for each fit of the search when it is done, with its
+        time; 3 and more: with its scores.
+    pre_dispatch : int or str, default="2*n_jobs"
+        Accepted as ``GridSearchCV`` has it, without effect: fits are handed to workers as these become free, and the
+        table is sent to a worker once.
+    error_score : "raise" or number, default=nan
+        The score of a fit that fails, which is warned of; "raise" ends the search instead. It decides whatever the
+        ``on_error`` of the engine. Candidates without a score rank last. Where all fits fail a ValueError is raised.
+    return_train_score : bool, default=False
+        Whether ``cv_results_`` has scores on the training rows too. They are predicted on by the same fits.
     level : float, default=0.95
         Level of the interval of ``assessment_``.
     race : {"folds", "sizes"} or Race, optional
@@ -88,12 +92,6 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
     True
     """
 
-    # What BaseSearchCV expects to find on itself and this search does not offer.
-    verbose = 0
-    pre_dispatch = None
-    error_score = np.nan
-    return_train_score = False
-
     def __init__(
         self,
         estimator: Any,
@@ -104,6 +102,10 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
         cv: Any = 5,
         refit: Any = True,
         n_jobs: int | None = None,
+        verbose: int = 0,
+        pre_dispatch: Any = "2*n_jobs",
+        error_score: Any = np.nan,
+        return_train_score: bool = False,
         level: float = 0.95,
         race: Race | str | None = None,
         random_state: Any = None,
@@ -116,6 +118,10 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.cv = cv
         self.refit = refit
         self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.pre_dispatch = pre_dispatch
+        self.error_score = error_score
+        self.return_train_score = return_train_score
         self.level = level
         self.race = race
         self.random_state = random_state
@@ -128,51 +134,97 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
         ----------
         X, y : table and target
         **params
-            ``groups`` for the splits and ``sample_weight`` for the fits.
+            Parameters of the estimator's ``fit``, the scorers and the splitter as for ``GridSearchCV``, with and
+            without metadata routing: ``groups``, ``sample_weight``, ``clf__sample_weight`` of a step, ``eval_set``,
+            ``callbacks``. Those with one value per row are split along with the rows. Each fit has its own copy of the
+            others. Fits with parameters that have no comparable content are run each time, never shared or stored.
         """
         check_interval_choice("auto", self.level)
-        race = Race.of(self.race)
-        groups, weight = _metadata(params)
+        on_error, race = self._on_error(), Race.of(self.race)
         scorers, refit_metric = self._get_scorers()
         base = Candidates({"estimator": self.estimator}, y)
         if self.scoring is None:
-            _check_score_is_usual(self.estimator)
+            check_score_is_usual(self.estimator)
+        groups, weight = params.get("groups"), params.get("sample_weight")
         data = Data(X, y, task=base.task, groups=groups, weight=weight)
         if weight is not None:
             check_takes_weights(self.estimator)
-        seed = seed_of(self.random_state)
+        fit_params, score_params = self._routed(params)
+        seed = resolve_seed(self.random_state)
         candidates = grid_points(self.param_grid, n_iter=self.n_iter, seed=seed)
-        estimators = [clone(base.estimators["estimator"]).set_params(**clone(p, safe=False)) for p in candidates]
-        splits = _splits(data, 5 if self.cv is None else self.cv, seed)
-        inner, reason = self._inner(data, splits, seed)
-        judge = _Judge(scorers, data, self._scored_metadata(weight))
+        estimators = [with_params(base.estimators["estimator"], point) for point in candidates]
+        cv = 5 if self.cv is None else self.cv
+        splits = cv_splits(data, cv, random_state=seed)
+        inner, reason = self._inner(data, splits, cv, seed)
+        scorer = OutcomeScorer(scorers, data, score_params, self.error_score)
         plan = search_plan(
-            estimators,
+            [WithFitParams(each, fit_params, data.n) for each in estimators] if fit_params else estimators,
             data,
             splits,
-            responses=[judge.responses(estimator) for estimator in estimators],
-            judge=judge,
+            responses=[scorer.responses(estimator) for estimator in estimators],
+            judge=scorer,
             choose=self._chooser(candidates, refit_metric),
             inner=inner,
             refit=bool(self.refit),
             race=race,
             metric=None if race is None else self._race_metric(scorers, refit_metric, data.task),
+            error_score=np.nan if on_error == "raise" else float(self.error_score),
+            train_scores=self.return_train_score,
         )
-        search = self._run(plan, data)
-        if search.failures:
-            warnings.warn(
-                f"{len(search.failures)} fits failed and have no score.\n\n{grouped_failures(search.failures)}",
-                FitFailedWarning,
-                stacklevel=2,
-            )
+        self._say(
+            f"Fitting {len(splits)} folds for each of {len(candidates)} candidates, totalling "
+            f"{len(splits) * len(candidates)} fits, and those of the nested assessment"
+        )
+        search: Search = self._run(plan, data, "search", on_error=on_error)
+        self._warn(search)
+        names = [params_text(each) or "as given" for each in candidates]
+        if self.verbose > 1:
+            self._say("\n".join(verbose_lines(search, names, with_scores=self.verbose > 2)))
         metric = self._publish(search, candidates, scorers, refit_metric, data.task)
-        self._assess(search, metric, data, splits, candidates, reason or search.without_nesting)
+        self._assess(search, metric, data, splits, names, reason or search.without_nesting)
         return self
 
-    def _inner(self, data: Data, splits: Splits, seed: int | None) -> tuple[list[list[Split]] | None, str | None]:
+    def _routed(self, params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what scikit-learn routes to ``fit``, besides weights and groups, and to the scorers."""
+        routed = self._get_routed_params_for_fit(params)
+        further = sorted(set(routed.splitter.split) - {"groups"})
+        if further:
+            raise InvalidInput(f"Splitters can be given 'groups'. Got {', '.join(further)} too; leave them out.")
+        weights = weight_parameter(self.estimator)
+        if params.get("sample_weight") is not None and weights != "sample_weight" and weights in params:
+            raise InvalidInput(
+                f"Weights must be given once. Got 'sample_weight' and {weights!r}; leave out one of them."
+            )
+        own = {name for name in ("groups", "sample_weight") if name in params}
+        fit_params = {name: value for name, value in routed.estimator.fit.items() if name not in own}
+        return fit_params, dict(routed.scorer.score)
+
+    def _warn(self, search: Search) -> None:
+        if not search.failures:
+            return
+        n_splits = search.fit_seconds.shape[1]
+        fits = [each for line in search.outcomes for each in line[:n_splits] if each is not NOT_FITTED]
+        failed = sum(each.error is not None for each in fits)
+        nested = len(search.failures) - failed
+        if not failed and search.nested is None:
+            return  # the warning that there is no assessment has the reason
+        if not failed:
+            head = f"{nested} fits of the nested assessment failed, and their candidates were not chosen there."
+        else:
+            head = (
+                f"{failed} fits failed out of a total of {len(fits)}"
+                + (f", and {nested} more in the nested assessment" if nested else "")
+                + ".\nThe score on these train-test partitions for these parameters will be set to "
+                f"{self.error_score}.\nIf these failures are not expected, set error_score='raise' to debug them."
+            )
+        warn_of_failures(head, search.failures)
+
+    def _inner(
+        self, data: Data, splits: Splits, cv: Any, seed: int | None
+    ) -> tuple[list[list[Split]] | None, str | None]:
         """Return the inner splits of the assessment, or why they cannot be made."""
         try:
-            return inner_splits(data, splits, 5 if self.cv is None else self.cv, random_state=seed), None
+            return inner_splits(data, splits, cv, random_state=seed), None
         except InvalidInput as error:
             return None, str(error)
 
@@ -182,7 +234,7 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
         metric: Metric | None,
         data: Data,
         splits: Splits,
-        candidates: list[Any],
+        names: list[str],
         reason: str | None,
     ) -> None:
         self.assessment_ = None
@@ -190,34 +242,21 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
             return
         if search.nested is None:
             warnings.warn(
-                f"The choice could not be assessed by nesting, so assessment_ is None. {reason}",
+                f"The choice could not be assessed by nested cross-validation, so assessment_ is None. {reason}",
                 UserWarning,
                 stacklevel=3,
             )
             return
-        names = [_named(each) for each in candidates]
         self.assessment_ = NestedAssessment(search.nested, data, splits, metric, names=names, level=self.level)
 
-    def _run(self, plan: Any, data: Data) -> Search:
-        if self.engine is not None:
-            shared: Search = self.engine.run(plan, data, description="search")
-            return shared
-        engine = engine_for_one_call(workers=1 if self.n_jobs is None else self.n_jobs)
-        try:
-            found: Search = engine.run(plan, data, description="search")
-        finally:
-            engine.stop_workers()
-        return found
-
     def _chooser(self, candidates: list[dict[str, Any]], refit_metric: str) -> Callable[[Scores], int]:
-        def choose(scores: Scores) -> int:
+        def choose(tables: Scores) -> int:
+            scores = tested_scores(tables)
             by = self._chosen_by(scores, refit_metric)
             if by is None:
                 return 0
-            with warnings.catch_warnings():
-                # Scores that are missing are warned of once, for the search as a whole.
-                warnings.filterwarnings("ignore", "One or more of the test scores are non-finite")
-                results = self._results(candidates, scores, None)
+            # Scores that are missing are warned of once, for the search as a whole.
+            results = format_results(self, candidates, scores, trained_scores(tables), None, quiet=True)
             return int(self._select_best_index(self.refit, by, results))
 
         return choose
@@ -247,33 +286,14 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
             )
         return str(name)
 
-    def _results(self, candidates: list[dict[str, Any]], scores: Scores, seconds: Any) -> dict[str, Any]:
-        """Return the scores in the shape of ``GridSearchCV.cv_results_``."""
-        n_candidates, n_splits = next(iter(scores.values())).shape
-        out = [
-            {
-                "test_scores": {name: values[c, s] for name, values in scores.items()},
-                "fit_time": 0.0 if seconds is None else seconds[c, s],
-                "score_time": 0.0,
-            }
-            for c in range(n_candidates)
-            for s in range(n_splits)
-        ]
-        return self._format_results(candidates, n_splits, out)  # type: ignore[no-any-return]
-
-    def _found(self, search: Search, candidates: list[dict[str, Any]]) -> dict[str, Any]:
-        """Return ``cv_results_``."""
-        with warnings.catch_warnings():
-            if search.dropped and not search.failures:  # NaN is only where nothing was fitted
-                warnings.filterwarnings("ignore", "One or more of the test scores are non-finite")
-            results = self._results(candidates, search.scores, search.fit_seconds)
-        return results if self.race is None else with_dropped(results, search)
-
     def _publish(
         self, search: Search, candidates: list[dict[str, Any]], scorers: Any, refit_metric: str, task: Task
     ) -> Metric | None:
         """Set the attributes that GridSearchCV has; return the metric that was chosen by, if one was."""
-        self.cv_results_ = self._found(search, candidates)
+        # Where candidates were dropped NaN is only where nothing was fitted.
+        quiet = bool(search.dropped and not search.failures)
+        results = format_results(self, candidates, search.scores, search.train_scores, search.fit_seconds, quiet=quiet)
+        self.cv_results_ = results if self.race is None else rank_dropped(results, search)
         self.multimetric_ = set(search.scores) != {"score"}
         self.scorer_ = getattr(scorers, "_scorers", scorers)
         self.n_splits_ = search.fit_seconds.shape[1]
@@ -284,91 +304,9 @@ class HonestSearchCV(BaseSearchCV):  # type: ignore[misc]
             if not callable(self.refit):
                 self.best_score_ = self.cv_results_[f"mean_test_{by}"][search.best]
         if self.refit:
-            self.best_estimator_ = search.model
-            self.refit_time_ = search.refit_seconds
-            if hasattr(search.model, "feature_names_in_"):
-                self.feature_names_in_ = search.model.feature_names_in_
+            self._set_best_estimator(search.model, search.refit_seconds)
         if by is None:
             return None
         name = by if by in search.scores else next(iter(search.scores))
         named = getattr(scorers, "_scorers", {name: scorers})
         return metric_of_scorer(name, named.get(name), task)
-
-    def _scored_metadata(self, weight: Any) -> dict[str, Any]:
-        """Return what goes to the scorers along with the predictions, as scikit-learn routes it."""
-        if weight is None:
-            return {}
-        routed = self._get_routed_params_for_fit({"sample_weight": weight})
-        return dict(routed.scorer.score)
-
-
-class _Judge:
-    """Scores stored predictions with scikit-learn's own scorers."""
-
-    def __init__(self, scorers: Any, data: Data, metadata: Mapping[str, Any]) -> None:
-        self._scorers = scorers
-        self._data = data
-        self._metadata = metadata
-        self._by_name = getattr(scorers, "_scorers", {"score": scorers})
-        #: A scorer of the user's own may look at X itself.
-        self._needs_X = not all(_is_scikit_learn(scorer) for scorer in self._by_name.values())
-        metrics = {name: metric_of_scorer(name, scorer, data.task) for name, scorer in self._by_name.items()}
-        #: Shares of right or wrong rows are counted, which comes to the same and takes a tenth of the time.
-        self._shares = metrics if all(m.zero_one for m in metrics.values()) and data.weight is None else None
-
-    def responses(self, estimator: Any) -> tuple[Response, ...]:
-        if self._needs_X:
-            return tuple(response for response in RESPONSES if hasattr(estimator, response))
-        wanted = [r for name, scorer in self._by_name.items() for r in Metric(name, scorer).responses(estimator)]
-        # Just that: a second response would cost a neighbour search or a kernel a second time in every fit.
-        return tuple(dict.fromkeys(wanted))
-
-    def __call__(self, outcome: Outcome, rows: Rows) -> Mapping[str, float]:
-        if self._shares is not None:
-            return {name: metric.value(outcome, self._data, rows) for name, metric in self._shares.items()}
-        data, index = self._data, rows.index
-        X = data.take(index) if self._needs_X else index
-        metadata = {name: np.asarray(values)[index] for name, values in self._metadata.items()}
-        scored = self._scorers(StoredPredictor.of(outcome, data, rows), X, data.y[index], **metadata)
-        return scored if isinstance(scored, Mapping) else {"score": float(scored)}
-
-
-def _is_scikit_learn(scorer: Any) -> bool:
-    return type(scorer).__module__.startswith("sklearn.")
-
-
-def _check_score_is_usual(estimator: Any) -> None:
-    """Refuse to guess what a score of an estimator's own would say: only predictions are kept, not models."""
-    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-    home = next((each.__module__ for each in type(last).__mro__ if "score" in vars(each)), "sklearn.base")
-    # The classifiers of scikit-learn all mean accuracy by it, and the regressors R², generalised linear ones aside.
-    usual = installed(home) and not home.startswith("sklearn.linear_model._glm")
-    if not usual or isinstance(last, BaseSearchCV):
-        raise InvalidInput(
-            f"{type(last).__name__} has a score of its own, which cannot be told from predictions alone. Say by what "
-            "to choose: scoring='r2', scoring='accuracy', or another scorer."
-        )
-
-
-def _metadata(params: dict[str, Any]) -> tuple[Any, Any]:
-    unknown = sorted(set(params) - {"groups", "sample_weight"})
-    if unknown:
-        raise InvalidInput(
-            f"HonestSearchCV.fit takes 'groups' and 'sample_weight' beside X and y. Got {', '.join(unknown)} too. Set "
-            "such things as parameters of the estimator."
-        )
-    return params.get("groups"), params.get("sample_weight")
-
-
-def _splits(data: Data, design: Any, seed: int | None) -> Splits:
-    if is_whole(design):
-        return make_splits(data, "kfold", k=int(design), random_state=seed)
-    if isinstance(design, str) or not (hasattr(design, "split") or isinstance(design, Iterable)):
-        raise InvalidInput(
-            f"The 'cv' parameter must be a number of folds, a splitter or an iterable. Got {design!r} instead."
-        )
-    return make_splits(data, design)
-
-
-def _named(params: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in params.items()) or "as given"

@@ -7,11 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.model_selection._search import BaseSearchCV
 
-from truefit._api.engine import Engine, engine_for_one_call
-from truefit._api.seed import seed_of
+from truefit._api.engine import Engine
+from truefit._api.validation import resolve_seed
 from truefit._core.data import Data
 from truefit._core.errors import FitError, InvalidInput
 from truefit._core.outcome import reasons
@@ -19,16 +17,16 @@ from truefit._core.protocols import Plan
 from truefit._core.rows import Rows
 from truefit._core.task import FitTask, Keep
 from truefit._methods.assessment.estimate import check_interval_choice
-from truefit._methods.candidates import Candidates
+from truefit._methods.candidates import Candidates, params_text
 from truefit._methods.perturbation.config import PerturbationConfig, perturbation_config
 from truefit._methods.perturbation.plan import perturb_plan
 from truefit._methods.perturbation.result import Perturbation
-from truefit.estimators.grid import grid_points
+from truefit.estimators._base import SearchBase, grid_points, groups_and_weight, with_params
 
 TieBreaker = Literal["cv", "first", "rate"]
 
 
-class PerturbedSearch(BaseSearchCV):  # type: ignore[misc]
+class PerturbedSearch(SearchBase):
     """Choose parameters by Perturbed Model Validation: the largest decrease rate wins, and ties are broken openly.
 
     Stands wherever ``GridSearchCV`` can. No row is held out: candidates are trained on all rows with noise in the
@@ -57,6 +55,11 @@ class PerturbedSearch(BaseSearchCV):  # type: ignore[misc]
         Whether the chosen candidate is fitted on all rows.
     n_jobs : int, optional
         Worker processes; ignored where an ``engine`` is given.
+    verbose : int, default=0
+        1 and more: print how many candidates are rated.
+    error_score : "raise" or nan, default=nan
+        A candidate with a fit that fails has no rate and ranks last, which is warned of; "raise" ends the search
+        instead. It decides whatever the ``on_error`` of the engine.
     level : float, default=0.95
         Of the intervals, and of telling candidates apart.
     random_state : int, RandomState or None
@@ -92,11 +95,9 @@ class PerturbedSearch(BaseSearchCV):  # type: ignore[misc]
     'overfitted'
     """
 
-    # What BaseSearchCV expects to find on itself and this search does not offer.
+    # What BaseSearchCV expects to find on itself and this search does not offer: no row is held out to be scored.
     scoring = None
-    verbose = 0
     pre_dispatch = None
-    error_score = np.nan
     return_train_score = False
 
     def __init__(
@@ -111,6 +112,8 @@ class PerturbedSearch(BaseSearchCV):  # type: ignore[misc]
         cv: int = 5,
         refit: bool = True,
         n_jobs: int | None = None,
+        verbose: int = 0,
+        error_score: Any = np.nan,
         level: float = 0.95,
         random_state: Any = None,
         engine: Engine | None = None,
@@ -124,6 +127,8 @@ class PerturbedSearch(BaseSearchCV):  # type: ignore[misc]
         self.cv = cv
         self.refit = refit
         self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.error_score = error_score
         self.level = level
         self.random_state = random_state
         self.engine = engine
@@ -138,12 +143,14 @@ class PerturbedSearch(BaseSearchCV):  # type: ignore[misc]
             ``groups`` for the folds and ``sample_weight`` for the fits.
         """
         check_interval_choice("auto", self.level)
-        self._check_choices(params)
+        self._check_choices()
+        on_error = self._on_error()
+        groups, weight = groups_and_weight(self, params)
         grid = grid_points(self.param_grid)
         base = Candidates({"estimator": self.estimator}, y)
-        estimators = [clone(base.estimators["estimator"]).set_params(**clone(each, safe=False)) for each in grid]
+        estimators = [with_params(base.estimators["estimator"], point) for point in grid]
         candidates = Candidates(dict(zip(_names(grid), estimators, strict=True)), y)
-        data = Data(X, y, task=base.task, groups=params.get("groups"), weight=params.get("sample_weight"))
+        data = Data(X, y, task=base.task, groups=groups, weight=weight)
         config = perturbation_config(
             candidates,
             data,
@@ -154,24 +161,17 @@ class PerturbedSearch(BaseSearchCV):  # type: ignore[misc]
             cv=self.cv,
             bounds=False,
             level=self.level,
-            random_state=seed_of(self.random_state),
+            random_state=resolve_seed(self.random_state),
         )
-        found, best, model, seconds = self._run(self._plan(candidates, config), config.data)
+        self._say(f"Rating {len(grid)} candidates on noise in the training data")
+        plan = self._plan(candidates, config)
+        found, best, model, seconds = self._run(plan, config.data, "search", on_error=on_error)
         self._publish(found, best, grid)
         if self.refit:
-            self.best_estimator_ = model
-            self.refit_time_ = seconds
-            if hasattr(model, "feature_names_in_"):
-                self.feature_names_in_ = model.feature_names_in_
+            self._set_best_estimator(model, seconds)
         return self
 
-    def _check_choices(self, params: Mapping[str, Any]) -> None:
-        unknown = sorted(set(params) - {"groups", "sample_weight"})
-        if unknown:
-            raise InvalidInput(
-                f"PerturbedSearch.fit takes 'groups' and 'sample_weight' beside X and y. Got {', '.join(unknown)} too. "
-                "Set such things as parameters of the estimator."
-            )
+    def _check_choices(self) -> None:
         if self.tie_breaker not in get_args(TieBreaker):
             offered = ", ".join(map(repr, get_args(TieBreaker)))
             raise InvalidInput(f"The 'tie_breaker' parameter must be one of {offered}. Got {self.tie_breaker!r}.")
@@ -203,17 +203,6 @@ class PerturbedSearch(BaseSearchCV):  # type: ignore[misc]
             if known:
                 return min(known, key=lambda name: known[name])
         return found.best
-
-    def _run(self, plan: Any, data: Data) -> tuple[Perturbation, int, Any, float]:
-        if self.engine is not None:
-            shared: tuple[Perturbation, int, Any, float] = self.engine.run(plan, data, description="search")
-            return shared
-        engine = engine_for_one_call(workers=1 if self.n_jobs is None else self.n_jobs)
-        try:
-            found: tuple[Perturbation, int, Any, float] = engine.run(plan, data, description="search")
-        finally:
-            engine.stop_workers()
-        return found
 
     def _publish(self, found: Perturbation, best: int, grid: Sequence[dict[str, Any]]) -> None:
         self.perturbation_ = found
@@ -250,5 +239,5 @@ class PerturbedSearch(BaseSearchCV):  # type: ignore[misc]
 
 def _names(grid: Sequence[Mapping[str, Any]]) -> list[str]:
     """Name candidates by their parameters; those that read alike are told apart by number."""
-    texts = [", ".join(f"{name}={value!r}" for name, value in params.items()) or "as given" for params in grid]
+    texts = [params_text(params) or "as given" for params in grid]
     return [f"{text} ({place})" if texts.count(text) > 1 else text for place, text in enumerate(texts, start=1)]

@@ -278,6 +278,6 @@ def test_whole_numbers_to_be_predicted_share_their_fits_with_other_methods():
     cross_test(AgghooRegressor(Ridge(), {"alpha": [0.1, 10.0]}, engine=engine), X, grades, cv=5)
     run = engine.stats.run
     models = {str(alpha): Ridge(alpha=alpha) for alpha in (0.1, 10.0)}
-    assess(models, X, grades, k=5, metric="mse", engine=engine)
-    assess(models, X, grades.astype(float), k=5, metric="mse", engine=engine)
+    assess(models, X, grades, cv=5, metric="mse", engine=engine)
+    assess(models, X, grades.astype(float), cv=5, metric="mse", engine=engine)
     assert engine.stats.run == run

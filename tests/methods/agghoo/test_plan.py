@@ -62,7 +62,7 @@ def test_folds_of_rare_classes_are_those_of_the_shared_partition():
     assert splits.partition
     assert sorted(len(split.test) for split in splits) == [5, 5, 5, 5]
     assert [len(split.test) for split in splits_for(data, None, None)] == [4] * 5
-    with pytest.raises(InvalidInput, match="number of folds k"):
+    with pytest.raises(InvalidInput, match="number of folds must be"):
         splits_for(data, 1, None)
     with pytest.raises(InvalidInput, match="number of rows"):
         splits_for(data, 21, None)

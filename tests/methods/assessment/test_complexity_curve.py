@@ -18,7 +18,7 @@ TREE = DecisionTreeClassifier(random_state=0)
 
 def test_train_and_test_values_are_scikit_learns_on_the_same_splits():
     cv, depths = StratifiedKFold(4), [1, 2, 5]
-    curve = complexity_curve(TREE, X, y, parameter="max_depth", values=depths, design=cv, metric="accuracy")
+    curve = complexity_curve(TREE, X, y, parameter="max_depth", values=depths, cv=cv, metric="accuracy")
     train, test = validation_curve(TREE, X, y, param_name="max_depth", param_range=depths, cv=cv)
     assert np.allclose(curve.table["train"], train.mean(axis=1), rtol=1e-12)
     assert np.allclose(curve.table["train_sd"], train.std(axis=1, ddof=1), rtol=1e-9)
@@ -29,9 +29,9 @@ def test_train_and_test_values_are_scikit_learns_on_the_same_splits():
 def test_a_path_takes_one_fit_per_split_and_shares_it_with_an_assessment():
     engine = Engine()
     boosting = GradientBoostingClassifier(max_depth=1, random_state=0)
-    complexity_curve(boosting, X, y, parameter="n_estimators", values=[5, 10, 20], k=3, engine=engine)
+    complexity_curve(boosting, X, y, parameter="n_estimators", values=[5, 10, 20], cv=3, engine=engine)
     assert (engine.stats.asked, engine.stats.run) == (9, 3)
-    assess(boosting.set_params(n_estimators=20), X, y, k=3, metric="accuracy", engine=engine)
+    assess(boosting.set_params(n_estimators=20), X, y, cv=3, metric="accuracy", engine=engine)
     assert engine.stats.run <= 6
 
 
@@ -45,7 +45,7 @@ def test_a_triangle_can_stand_behind_each_point():
 
 
 def test_it_is_drawn_told_and_written():
-    curve = complexity_curve(TREE, X, y, parameter="max_depth", values=[1, 3, None], k=3)
+    curve = complexity_curve(TREE, X, y, parameter="max_depth", values=[1, 3, None], cv=3)
     assert "best at" in curve.summary()
     assert json.loads(json.dumps(curve.to_dict()))["points"][2]["at"] is None
     assert curve.plot().get_xlabel() == "max_depth"

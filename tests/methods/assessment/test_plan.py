@@ -45,12 +45,12 @@ DESIGNS = {
 def test_the_estimate_equals_scikit_learns_on_the_same_splits(design):
     cv = DESIGNS[design]
     model = make_pipeline(StandardScaler(), LogisticRegression())
-    result = assess(model, X, y, design=cv, metric="accuracy")
+    result = assess(model, X, y, cv=cv, metric="accuracy")
     assert np.isclose(result.estimate, cross_val_score(model, X, y, cv=cv).mean(), rtol=1e-12)
 
 
 def test_loo_by_name_is_loo_by_splitter_and_has_no_interval():
-    by_name, by_splitter = (assess(Ridge(), XD[:60], yd[:60], design=d) for d in ("loo", LeaveOneOut()))
+    by_name, by_splitter = (assess(Ridge(), XD[:60], yd[:60], **o) for o in ({"design": "loo"}, {"cv": LeaveOneOut()}))
     assert by_name.estimate == by_splitter.estimate
     assert by_name.interval is None
     assert "leave-one-out" in by_name.interval_reason
@@ -59,8 +59,8 @@ def test_loo_by_name_is_loo_by_splitter_and_has_no_interval():
 
 def test_holdout_is_the_first_fold_and_shares_its_fit():
     engine = Engine()
-    assess(GaussianNB(), X, y, k=5, engine=engine)
-    result = assess(GaussianNB(), X, y, design="holdout", k=5, engine=engine)
+    assess(GaussianNB(), X, y, cv=5, engine=engine)
+    result = assess(GaussianNB(), X, y, design="holdout", cv=5, engine=engine)
     assert engine.stats.run == 5
     assert result.interval[0] < result.estimate < result.interval[1]
     assert len(result.predictions) == 30
@@ -96,7 +96,7 @@ INTERVALS = {
     "repeats": ({"repeats": 3}, "averaged repeats × 1.1"),
     "conservative": ({"interval": "corrected_t"}, "corrected t"),
     "a metric that is no mean over rows": ({"metric": "auc"}, "corrected t"),
-    "splits that overlap": ({"design": ShuffleSplit(5, random_state=0)}, "corrected t"),
+    "splits that overlap": ({"cv": ShuffleSplit(5, random_state=0)}, "corrected t"),
     "hold-out": ({"design": "holdout"}, "hold-out"),
     "groups": ({"groups": np.arange(150) // 5}, "corrected t"),
 }
@@ -114,7 +114,7 @@ def test_the_interval_suits_the_design(case):
 def test_tables_of_any_kind_give_the_same_answers():
     frame = pd.DataFrame(X, columns=[f"c{i}" for i in range(6)])
     kinds = [X, frame, pl.from_pandas(frame), sparse.csr_matrix(X)]
-    estimates = {assess(KNeighborsClassifier(), table, y, design=StratifiedKFold(4)).estimate for table in kinds}
+    estimates = {assess(KNeighborsClassifier(), table, y, cv=StratifiedKFold(4)).estimate for table in kinds}
     assert len(estimates) == 1
 
 
@@ -129,7 +129,7 @@ def test_labels_of_any_kind_give_the_same_answers():
         pd.Categorical(names[y]),
         list(y),
     ]
-    estimates = {assess(GaussianNB(), X, labels, design=StratifiedKFold(4)).estimate for labels in kinds}
+    estimates = {assess(GaussianNB(), X, labels, cv=StratifiedKFold(4)).estimate for labels in kinds}
     assert len(estimates) == 1
 
 
@@ -263,7 +263,7 @@ def test_the_task_of_an_untagged_estimator_comes_from_the_target():
 
 
 def test_regression_by_kfold():
-    result = assess(Ridge(), XD, yd, design=KFold(5))
+    result = assess(Ridge(), XD, yd, cv=KFold(5))
     assert np.isclose(
         result.estimate, -cross_val_score(Ridge(), XD, yd, cv=KFold(5), scoring="neg_mean_squared_error").mean()
     )
@@ -285,7 +285,7 @@ class Backwards(ClassifierMixin, BaseEstimator):
 
 
 def test_probabilities_follow_the_classes_of_the_model():
-    straight, backwards = (assess(model, X, y, design=StratifiedKFold(4)) for model in (GaussianNB(), Backwards()))
+    straight, backwards = (assess(model, X, y, cv=StratifiedKFold(4)) for model in (GaussianNB(), Backwards()))
     pd.testing.assert_frame_equal(straight.predictions, backwards.predictions)
     assert straight.score("average_precision") == backwards.score("average_precision")
 
@@ -298,8 +298,8 @@ def test_intervals_stay_within_the_range_of_the_metric():
 
 def test_a_positive_class_reaches_every_metric_that_has_one():
     labels = np.where(y == 1, "yes", "no")
-    result = assess(GaussianNB(), X, labels, design=StratifiedKFold(4))
-    numbered = assess(GaussianNB(), X, y, design=StratifiedKFold(4))
+    result = assess(GaussianNB(), X, labels, cv=StratifiedKFold(4))
+    numbered = assess(GaussianNB(), X, y, cv=StratifiedKFold(4))
     for metric in ("average_precision", "brier", "jaccard", "recall"):
         assert np.isclose(result.score(metric, pos_label="yes"), numbered.score(metric))
     with pytest.raises(InvalidInput, match="must be a class of y"):
@@ -317,14 +317,14 @@ def test_names_and_repeats_that_would_be_lost_are_refused():
     with pytest.raises(InvalidInput, match="different names"):
         assess({1: GaussianNB(), "1": GaussianNB()}, X, y)
     with pytest.raises(InvalidInput, match="can be repeated"):
-        assess(GaussianNB(), X, y, design=KFold(3), repeats=4)
+        assess(GaussianNB(), X, y, cv=KFold(3), repeats=4)
     with pytest.raises(InvalidInput, match=r"Engine\('runs.db'\)"):
         assess(GaussianNB(), X, y, engine="runs.db")
 
 
 def test_a_stack_can_be_assessed():
     stack = StackingClassifier([("nb", GaussianNB()), ("tree", DecisionTreeClassifier(max_depth=2))], cv=2)
-    assert assess(stack, X, y, k=2).estimate < 0.5
+    assert assess(stack, X, y, cv=2).estimate < 0.5
 
 
 def test_a_result_can_be_pickled():
@@ -334,7 +334,7 @@ def test_a_result_can_be_pickled():
 
 
 def test_splits_over_time_get_a_word_of_caution():
-    over_time = assess(Ridge(), XD, yd, design=TimeSeriesSplit(5))
+    over_time = assess(Ridge(), XD, yd, cv=TimeSeriesSplit(5))
     assert any("depend on one another" in note for note in over_time.notes)
-    at_random = assess(Ridge(), XD, yd, design=ShuffleSplit(5, random_state=0))
+    at_random = assess(Ridge(), XD, yd, cv=ShuffleSplit(5, random_state=0))
     assert not any("depend on one another" in note for note in at_random.notes)

@@ -83,4 +83,4 @@ def test_all_metrics_stand_in_one_table_without_a_fit(engine):
 )
 def test_a_picture_that_does_not_suit_is_refused(model, table, target, kind, message):
     with pytest.raises(InvalidInput, match=message):
-        assess(model, table, target, k=3).plot(kind=kind)
+        assess(model, table, target, cv=3).plot(kind=kind)

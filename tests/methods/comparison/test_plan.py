@@ -35,7 +35,7 @@ def line(result, candidate, reference=None):
 def test_the_test_is_the_published_formula_on_scikit_learns_scores():
     cv = KFold(6, shuffle=True, random_state=1)
     result = compare(
-        {"nb": GaussianNB(), "knn": KNeighborsClassifier()}, X, y, design=cv, metric="accuracy", reference="nb"
+        {"nb": GaussianNB(), "knn": KNeighborsClassifier()}, X, y, cv=cv, metric="accuracy", reference="nb"
     )
     apart = cross_val_score(KNeighborsClassifier(), X, y, cv=cv) - cross_val_score(GaussianNB(), X, y, cv=cv)
     se = math.sqrt((1 / 6 + 25 / 125) * apart.var(ddof=1))
@@ -52,8 +52,8 @@ def test_published_comparison_of_two_kernels():
     # The numbers that scikit-learn's example of a statistical comparison of models prints for this pair.
     moons, side = make_moons(noise=0.352, random_state=1, n_samples=100)
     models = {"linear": SVC(kernel="linear"), "rbf": SVC()}
-    design = RepeatedStratifiedKFold(n_splits=10, n_repeats=10, random_state=0)
-    result = compare(models, moons, side, design=design, metric="auc", reference="linear", rope=0.01)
+    cv = RepeatedStratifiedKFold(n_splits=10, n_repeats=10, random_state=0)
+    result = compare(models, moons, side, cv=cv, metric="auc", reference="linear", rope=0.01)
     found = line(result, "rbf")
     assert found["t"] == pytest.approx(0.750, abs=5e-4)
     assert found["p"] / 2 == pytest.approx(0.227, abs=5e-4)  # printed one-sided
@@ -93,10 +93,10 @@ def test_a_clear_loser_is_no_tie_and_the_sentences_say_so():
 
 def test_after_an_assessment_nothing_is_fitted():
     engine = Engine()
-    assess(MODELS, X, y, k=4, engine=engine)
+    assess(MODELS, X, y, cv=4, engine=engine)
     assert engine.stats.run == 12
-    result = compare(MODELS, X, y, k=4, engine=engine)
-    again = compare(MODELS, X, y, k=4, metric="auc", test="corrected_t", reference="all", engine=engine)
+    result = compare(MODELS, X, y, cv=4, engine=engine)
+    again = compare(MODELS, X, y, cv=4, metric="auc", test="corrected_t", reference="all", engine=engine)
     assert engine.stats.run == 12
     assert engine.stats.refitted == 0
     assert len(result.differences) == 2
@@ -157,7 +157,7 @@ def test_the_same_difference_on_all_test_sets():
 
 def test_pooled_rows_by_hand():
     models = {"nb": GaussianNB(), "knn": KNeighborsClassifier()}
-    result = compare(models, X, y, test="pooled", reference="nb", k=3)
+    result = compare(models, X, y, test="pooled", reference="nb", cv=3)
     frames = result.assessment.predictions
     wrong = {name: (f["y"] != f["prediction"]).to_numpy().astype(float) for name, f in frames.items()}
     apart = wrong["knn"] - wrong["nb"]
@@ -166,7 +166,7 @@ def test_pooled_rows_by_hand():
     assert found["t"] == pytest.approx(apart.mean() / (1.2 * apart.std(ddof=1) / math.sqrt(150)))
     assert found["df"] == 149
     assert result.pairs[0].test == "pooled losses × 1.2"
-    assert compare(models, X, y, test="pooled", k=3, repeats=2).pairs[0].test == "averaged repeats × 1.1"
+    assert compare(models, X, y, test="pooled", cv=3, repeats=2).pairs[0].test == "averaged repeats × 1.1"
 
 
 def test_a_hold_out_is_compared_row_by_row():
@@ -241,7 +241,7 @@ def test_a_region_of_practical_equivalence():
 def test_one_standard_error_by_hand():
     models = {"stump": DecisionTreeClassifier(max_depth=1), "tree": DecisionTreeClassifier(random_state=0)}
     models["nb"] = GaussianNB()
-    result = compare(models, X, y, k=5)
+    result = compare(models, X, y, cv=5)
     scores = result.assessment.split_scores()
     means = {name: scores[name].mean() for name in models}
     best = min(means, key=means.get)
@@ -260,7 +260,7 @@ def test_repeats_do_not_shrink_the_standard_error():
 
     assert within(repeats=6) == pytest.approx(within(), rel=0.5)
     assert within(design="holdout") > 0
-    assert within(design=ShuffleSplit(10, test_size=0.2, random_state=0)) > 0
+    assert within(cv=ShuffleSplit(10, test_size=0.2, random_state=0)) > 0
 
 
 class Moody(ClassifierMixin, BaseEstimator):
@@ -338,7 +338,7 @@ BAD = {
     "level": ({"level": 95}, "'level' parameter"),
     "design": ({"design": ".632+"}, "without replacement"),
     "pooled auc": ({"test": "pooled", "metric": "auc"}, "mean over independent rows"),
-    "pooled overlapping splits": ({"test": "pooled", "design": ShuffleSplit(5)}, "each tested once"),
+    "pooled overlapping splits": ({"test": "pooled", "cv": ShuffleSplit(5)}, "each tested once"),
 }
 
 

@@ -41,14 +41,14 @@ class Growing:
 
 def test_all_rows_share_their_fits_with_other_methods() -> None:
     engine = Engine()
-    assess(GaussianNB(), *CANCER, k=10, engine=engine)
+    assess(GaussianNB(), *CANCER, cv=10, engine=engine)
     before = engine.stats.run
     curve = learning_curve(GaussianNB(), *CANCER, schedule=[569], engine=engine)
     assert engine.stats.run == before
-    assert curve.errors[-1] == pytest.approx(assess(GaussianNB(), *CANCER, k=10, engine=engine).estimate)
-    learning_curve(GaussianNB(), *CANCER, k=5, tolerance=1e-6, engine=engine)
+    assert curve.errors[-1] == pytest.approx(assess(GaussianNB(), *CANCER, cv=10, engine=engine).estimate)
+    learning_curve(GaussianNB(), *CANCER, cv=5, tolerance=1e-6, engine=engine)
     before = engine.stats.run
-    compare({"a": GaussianNB()} | {"b": GaussianNB()}, *CANCER, k=5, engine=engine)
+    compare({"a": GaussianNB()} | {"b": GaussianNB()}, *CANCER, cv=5, engine=engine)
     assert engine.stats.run == before
 
 
@@ -56,9 +56,9 @@ def test_a_weighted_error_at_all_rows_is_that_of_assess() -> None:
     weight = np.random.default_rng(0).uniform(0.5, 2, 569)
     engine = Engine()
     model = DecisionTreeClassifier(max_depth=2)
-    curve = learning_curve(model, *CANCER, schedule=[200, 569], k=5, sample_weight=weight, engine=engine)
+    curve = learning_curve(model, *CANCER, schedule=[200, 569], cv=5, sample_weight=weight, engine=engine)
     before = engine.stats.run
-    assess(model, *CANCER, k=5, sample_weight=weight, engine=engine)
+    assess(model, *CANCER, cv=5, sample_weight=weight, engine=engine)
     assert engine.stats.run == before
     assert 0 < curve.errors[-1] < 0.2
 
@@ -69,7 +69,7 @@ def test_the_standard_error_of_a_share_is_binomial() -> None:
 
 
 def test_sizes_step_by_a_tenth_to_twice() -> None:
-    curve = learning_curve(DecisionTreeClassifier(max_depth=3), *MANY, k=3, tolerance=0.001)
+    curve = learning_curve(DecisionTreeClassifier(max_depth=3), *MANY, cv=3, tolerance=0.001)
     ratio = curve.sizes[1:] / curve.sizes[:-1]
     assert (ratio >= 1.09).all()
     assert (ratio <= 2.01).all()
@@ -82,21 +82,21 @@ def test_sizes_step_by_a_tenth_to_twice() -> None:
 def test_rows_on_demand_are_read_only_as_far_as_needed() -> None:
     source = Growing(*MANY)
     engine = Engine()
-    curve = learning_curve(GaussianNB(), source, k=3, budget=600, engine=engine)
+    curve = learning_curve(GaussianNB(), source, cv=3, budget=600, engine=engine)
     assert source.largest == 600
     assert curve.rule == "budget"
     assert "600 rows" in curve.reason
     assert engine.stats.run == curve.fits
-    again = learning_curve(GaussianNB(), Growing(*MANY), k=3, budget=1200, engine=engine)
+    again = learning_curve(GaussianNB(), Growing(*MANY), cv=3, budget=1200, engine=engine)
     assert engine.stats.run == curve.fits + 3 * len(set(again.sizes) - set(curve.sizes))
 
 
 def test_a_source_that_runs_dry_says_so() -> None:
-    curve = learning_curve(GaussianNB(), Growing(*CANCER), k=3)
+    curve = learning_curve(GaussianNB(), Growing(*CANCER), cv=3)
     assert curve.stopped
     assert curve.rule == "rows"
     assert "All 569 rows are used" in curve.reason
-    listed = learning_curve(GaussianNB(), Growing(*CANCER), k=3, schedule=[100, 500, 5000])
+    listed = learning_curve(GaussianNB(), Growing(*CANCER), cv=3, schedule=[100, 500, 5000])
     assert listed.sizes.tolist() == [100, 500]
     assert "only 569 rows" in listed.reason
 
@@ -104,9 +104,9 @@ def test_a_source_that_runs_dry_says_so() -> None:
 def test_only_new_samples_are_fitted_when_rows_come() -> None:
     X, y = MANY
     engine = Engine()
-    first = learning_curve(GaussianNB(), X[:500], y[:500], k=3, tolerance=0.001, engine=engine)
+    first = learning_curve(GaussianNB(), X[:500], y[:500], cv=3, tolerance=0.001, engine=engine)
     before = engine.stats.run
-    then = learning_curve(GaussianNB(), X[:900], y[:900], k=3, tolerance=0.001, batches=[500, 900], engine=engine)
+    then = learning_curve(GaussianNB(), X[:900], y[:900], cv=3, tolerance=0.001, batches=[500, 900], engine=engine)
     assert set(first.sizes) < set(then.sizes)
     assert then.errors[: len(first.sizes)] == pytest.approx(first.errors)
     assert engine.stats.run - before == 3 * (len(then.sizes) - len(first.sizes))
@@ -115,32 +115,32 @@ def test_only_new_samples_are_fitted_when_rows_come() -> None:
 def test_position_does_not_matter() -> None:
     X, y = CANCER
     shuffled = np.random.default_rng(1).permutation(len(y))
-    one = learning_curve(GaussianNB(), X, y, k=3)
-    other = learning_curve(GaussianNB(), X[shuffled], y[shuffled], k=3)
+    one = learning_curve(GaussianNB(), X, y, cv=3)
+    other = learning_curve(GaussianNB(), X[shuffled], y[shuffled], cv=3)
     assert one.errors == pytest.approx(other.errors)
-    assert one.errors.tolist() != learning_curve(GaussianNB(), X, y, k=3, random_state=1).errors.tolist()
+    assert one.errors.tolist() != learning_curve(GaussianNB(), X, y, cv=3, random_state=1).errors.tolist()
 
 
 def test_targets() -> None:
-    reached = learning_curve(GaussianNB(), *CANCER, k=5, target=0.2)
+    reached = learning_curve(GaussianNB(), *CANCER, cv=5, target=0.2)
     assert reached.rule == "target reached"
     assert reached.next_size is None
     assert reached.enough
     noise = np.random.default_rng(0).integers(0, 2, len(MANY[1]))
     model = DummyClassifier(strategy="prior")
-    missed = learning_curve(model, MANY[0], noise, k=3, target=0.01)
+    missed = learning_curve(model, MANY[0], noise, cv=3, target=0.01)
     assert missed.rule in ("target out of reach", "rows")
     with pytest.raises(InvalidInput, match="'target' parameter"):
         learning_curve(GaussianNB(), *CANCER, target=-0.1)
 
 
 def test_budgets() -> None:
-    curve = learning_curve(GaussianNB(), *MANY, k=3, tolerance=1e-3, budget={"money": 100, "price_per_row": 0.25})
+    curve = learning_curve(GaussianNB(), *MANY, cv=3, tolerance=1e-3, budget={"money": 100, "price_per_row": 0.25})
     assert curve.sizes[-1] == 400
     assert "400 rows at 0.25 each" in curve.reason
     engine = Engine()
-    learning_curve(GaussianNB(), *MANY, k=3, tolerance=1e-3, engine=engine)
-    spent = learning_curve(GaussianNB(), *MANY, k=3, tolerance=1e-3, budget={"seconds": 1e-9}, engine=engine)
+    learning_curve(GaussianNB(), *MANY, cv=3, tolerance=1e-3, engine=engine)
+    spent = learning_curve(GaussianNB(), *MANY, cv=3, tolerance=1e-3, budget={"seconds": 1e-9}, engine=engine)
     assert spent.rule == "budget"
     assert len(spent.sizes) == 5
     with pytest.raises(InvalidInput, match="'budget' parameter"):
@@ -151,7 +151,7 @@ def test_budgets() -> None:
 
 def test_train_errors_and_picture() -> None:
     X, y = load_diabetes(return_X_y=True)
-    curve = learning_curve(Ridge(0.1), X, y, k=5, train=True)
+    curve = learning_curve(Ridge(0.1), X, y, cv=5, train=True)
     assert (curve.train[-1] < curve.errors[-1]).all()
     assert "train" in [text.get_text() for text in curve.plot().texts]
     assert curve.metric == "mse"
@@ -162,7 +162,7 @@ def test_train_errors_and_picture() -> None:
 
 
 def test_several_estimators_have_a_curve_each() -> None:
-    both = learning_curve({"bayes": GaussianNB(), "tree": DecisionTreeClassifier()}, *CANCER, k=3)
+    both = learning_curve({"bayes": GaussianNB(), "tree": DecisionTreeClassifier()}, *CANCER, cv=3)
     assert isinstance(both, LearningCurves)
     assert set(both.errors) == {"bayes", "tree"}
     assert "estimate" in both.table.columns
@@ -172,10 +172,10 @@ def test_several_estimators_have_a_curve_each() -> None:
 
 
 def test_other_losses() -> None:
-    assert learning_curve(LogisticRegression(max_iter=5000), *load_iris(return_X_y=True), k=3, metric="log_loss").fits
+    assert learning_curve(LogisticRegression(max_iter=5000), *load_iris(return_X_y=True), cv=3, metric="log_loss").fits
     X, y = load_diabetes(return_X_y=True)
-    rmse = learning_curve(Ridge(), X, y, k=3, metric="rmse", schedule=[100, 442])
-    mse = learning_curve(Ridge(), X, y, k=3, metric="mse", schedule=[100, 442])
+    rmse = learning_curve(Ridge(), X, y, cv=3, metric="rmse", schedule=[100, 442])
+    mse = learning_curve(Ridge(), X, y, cv=3, metric="mse", schedule=[100, 442])
     assert rmse.errors**2 == pytest.approx(mse.errors, rel=1e-2)
     assert rmse.stderr == pytest.approx(mse.stderr / (2 * rmse.errors), rel=1e-2)
     for metric in ("accuracy", "auc"):
@@ -188,8 +188,8 @@ def test_other_losses() -> None:
 def test_groups_stay_together() -> None:
     X, y = load_diabetes(return_X_y=True)
     groups = np.arange(len(y)) // 4
-    curve = learning_curve(Ridge(), X, y, k=3, groups=groups, schedule=[100, 442])
-    alone = learning_curve(Ridge(), X, y, k=3, schedule=[100, 442])
+    curve = learning_curve(Ridge(), X, y, cv=3, groups=groups, schedule=[100, 442])
+    alone = learning_curve(Ridge(), X, y, cv=3, schedule=[100, 442])
     assert curve.errors[-1] != alone.errors[-1]
     assert curve.stderr[-1] > 0
 
@@ -211,7 +211,7 @@ def test_bad_input_is_one_sentence() -> None:
         learning_curve(GaussianNB(), X, y, batches=[300, 200])
     engine = Engine()
     for wrong, message in (
-        ({"k": 1}, "at least 2"),
+        ({"cv": 1}, "at least 2"),
         ({"level": 0.9999}, "'level'"),
         ({"tolerance": 0}, "'tolerance'"),
         ({"horizon": -1}, "'horizon'"),
@@ -230,12 +230,12 @@ def test_rare_classes_do_not_keep_small_samples_away() -> None:
     X, y = MANY
     several = y.copy()
     several[:40] = 2
-    curve = learning_curve(GaussianNB(), X, several, k=10)
+    curve = learning_curve(GaussianNB(), X, several, cv=10)
     assert curve.sizes[0] < 100
 
 
 def test_paper_mode_follows_the_paper() -> None:
-    curve = learning_curve(DecisionTreeClassifier(max_depth=4), *MANY, k=5, mode="paper")
+    curve = learning_curve(DecisionTreeClassifier(max_depth=4), *MANY, cv=5, mode="paper")
     assert curve.sizes[:4].tolist() == [80, 90, 100, 200]
     assert curve.level == 0.999
     assert {"next", "large", "r_sigma", "well_behaved", "disagreement"} <= set(curve.table.columns)
@@ -243,7 +243,7 @@ def test_paper_mode_follows_the_paper() -> None:
     if curve.rule == "paper":
         assert curve.well_behaved
         assert "Eq. 40" in curve.reason
-    full = learning_curve(DecisionTreeClassifier(max_depth=4), *MANY, k=5, mode="paper", schedule=[80, 90, 100, 200])
+    full = learning_curve(DecisionTreeClassifier(max_depth=4), *MANY, cv=5, mode="paper", schedule=[80, 90, 100, 200])
     assert full.rule == "sizes"
 
 
@@ -258,10 +258,10 @@ class FailsBelow(GaussianNB):
 
 def test_sizes_with_failed_fits_are_left_out_and_said() -> None:
     with pytest.warns(UserWarning, match="too few rows for me"):
-        curve = learning_curve(FailsBelow(), *MANY, k=3, engine=Engine(on_error="record"))
+        curve = learning_curve(FailsBelow(), *MANY, cv=3, engine=Engine(on_error="record"))
     assert curve.sizes[0] > 100
     with pytest.raises(FitError, match="too few rows for me"):
-        learning_curve(FailsBelow(), *MANY, k=3, schedule=[60, 90], engine=Engine(on_error="record"))
+        learning_curve(FailsBelow(), *MANY, cv=3, schedule=[60, 90], engine=Engine(on_error="record"))
 
 
 def test_a_deadline_leaves_what_was_measured() -> None:

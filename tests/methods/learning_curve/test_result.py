@@ -10,7 +10,7 @@ X, Y = make_classification(200, 6, n_informative=4, flip_y=0.15, random_state=0)
 
 @pytest.fixture(scope="module")
 def curve():
-    return learning_curve(GaussianNB(), X, Y, k=5, tolerance=0.001)
+    return learning_curve(GaussianNB(), X, Y, cv=5, tolerance=0.001)
 
 
 def test_as_many_as_the_next_step_takes_or_as_there_are(curve):
@@ -29,9 +29,9 @@ def test_as_many_as_the_next_step_takes_or_as_there_are(curve):
 
 def test_enough_is_enough_and_a_spent_budget_ends_it():
     easy, classes = make_classification(200, 6, n_informative=4, class_sep=2.0, random_state=0)
-    enough = learning_curve(GaussianNB(), easy, classes, k=5, tolerance=0.9)
+    enough = learning_curve(GaussianNB(), easy, classes, cv=5, tolerance=0.9)
     assert enough.enough
     assert labelling(enough, 200, unlabelled=1000) == labelling(enough, 200)
     assert str(labelling(enough, 200)) == f"Stop labelling. {enough.reason}"
-    spent = learning_curve(GaussianNB(), X, Y, k=5, tolerance=0.001, budget=100)
+    spent = learning_curve(GaussianNB(), X, Y, cv=5, tolerance=0.001, budget=100)
     assert str(labelling(spent, 200)).startswith("Stop here. The budget of 100 rows is spent.")

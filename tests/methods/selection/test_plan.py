@@ -276,7 +276,7 @@ def test_a_fit_that_fails_ends_the_race_for_its_candidate():
     ]
     assert found.best == 1
     assert len(found.failures) == 1
-    with pytest.raises(FitError, match="All the 50 fits failed"):
+    with pytest.raises(FitError, match="All the 10 fits failed"):
         searched([FailsAt((320, 240)), FailsAt((240, 320))], data, folds_of(data), engine=engine)
 
 

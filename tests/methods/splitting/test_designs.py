@@ -49,7 +49,7 @@ def squared(y, predicted):
 @pytest.mark.parametrize("k", [3, 5, 10])
 def test_the_triangle_is_that_of_brute_force_at_the_fewest_fits(k):
     engine = Engine()
-    result = assess(GaussianNB(), X, y, design="nested", k=k, engine=engine)
+    result = assess(GaussianNB(), X, y, design="nested", cv=k, engine=engine)
     by_hand = triangle_tau(*triangle_by_hand(GaussianNB(), X, y, k, wrong), zero_one=True)
     assert np.allclose([result.estimate, *result.interval], [by_hand.estimate, by_hand.low, by_hand.high], rtol=1e-12)
     assert engine.stats.run == k + k * (k - 1) // 2
@@ -57,23 +57,23 @@ def test_the_triangle_is_that_of_brute_force_at_the_fewest_fits(k):
 
 
 def test_nested_cross_validation_is_that_of_brute_force():
-    result = assess(LinearRegression(), XD, yd, k=5, interval="nested_cv")
+    result = assess(LinearRegression(), XD, yd, cv=5, interval="nested_cv")
     by_hand = nested_cv([triangle_by_hand(LinearRegression(), XD, yd, 5, squared)])
     assert np.allclose([result.estimate, *result.interval], by_hand[:3], rtol=1e-9)
     assert "fewer than 10 repeats" in result.notes[0]
 
 
 def test_from_ten_repeats_on_nesting_is_trusted_and_below_it_the_triangle_is():
-    few, many = (assess(GaussianNB(), X, y, design="nested", k=3, repeats=r) for r in (2, 10))
+    few, many = (assess(GaussianNB(), X, y, design="nested", cv=3, repeats=r) for r in (2, 10))
     assert (few.interval_method, many.interval_method) == ("triangle + τ", "nested cross-validation")
     assert not many.notes
 
 
 def test_kfold_nesting_search_and_triangle_share_their_fits():
     engine = Engine()
-    assess(DecisionTreeClassifier(max_depth=2), X, y, design="nested", k=5, engine=engine)
-    assess(DecisionTreeClassifier(max_depth=2), X, y, k=5, engine=engine)
-    assess(DecisionTreeClassifier(max_depth=2), X, y, k=5, interval="nested_cv", engine=engine)
+    assess(DecisionTreeClassifier(max_depth=2), X, y, design="nested", cv=5, engine=engine)
+    assess(DecisionTreeClassifier(max_depth=2), X, y, cv=5, engine=engine)
+    assess(DecisionTreeClassifier(max_depth=2), X, y, cv=5, interval="nested_cv", engine=engine)
     assert engine.stats.run == 15
     HonestSearchCV(DecisionTreeClassifier(), {"max_depth": [2]}, cv=5, engine=engine).fit(X, y)
     assert engine.stats.run == 16  # and one on all rows
@@ -126,7 +126,7 @@ def test_632_plus_takes_squared_losses_and_refuses_what_is_no_mean_over_rows():
 def test_three_ways_choose_on_rows_of_their_own():
     engine = Engine()
     models = {f"depth {d}": DecisionTreeClassifier(max_depth=d, random_state=0) for d in (1, 3, 9)}
-    result = assess(models, X, y, design="threeway", k=5, engine=engine)
+    result = assess(models, X, y, design="threeway", cv=5, engine=engine)
     assert engine.stats.run == 6
     data = Data(X, y, task="classification")
     folds = shared_partition(data, 5)
@@ -141,7 +141,7 @@ def test_three_ways_choose_on_rows_of_their_own():
 
 def test_the_conservative_z_takes_hold_outs_of_halves():
     engine = Engine()
-    result = assess(GaussianNB(), X, y, design="holdout", k=10, repeats=15, interval="conservative_z", engine=engine)
+    result = assess(GaussianNB(), X, y, design="holdout", cv=10, repeats=15, interval="conservative_z", engine=engine)
     assert engine.stats.run == 225
     low, high = result.interval
     assert (low + high) / 2 == pytest.approx(result.estimate)
@@ -187,13 +187,13 @@ def test_under_another_metric_the_interval_is_made_anew_and_nothing_is_fitted():
 
 
 REFUSED = {
-    "unknown design": ({"design": "boot"}, "'design' parameter must be one of"),
-    "triangle without folds": ({"design": ShuffleSplit(5), "interval": "triangle"}, "needs 3 or more folds"),
-    "triangle of time": ({"design": TimeSeriesSplit(4), "interval": "nested_cv"}, "needs 3 or more folds"),
+    "unknown design": ({"design": "boot"}, "'design' parameter must be None or one of"),
+    "triangle without folds": ({"cv": ShuffleSplit(5), "interval": "triangle"}, "needs 3 or more folds"),
+    "triangle of time": ({"cv": TimeSeriesSplit(4), "interval": "nested_cv"}, "needs 3 or more folds"),
     "triangle of auc": ({"metric": "auc", "interval": "triangle"}, "made of values of independent rows"),
     "triangle of groups": ({"groups": np.arange(120) // 4, "interval": "triangle"}, "with groups"),
     "conservative z of folds": ({"interval": "conservative_z"}, "needs repeated hold-outs"),
-    "two folds, three ways": ({"design": "threeway", "k": 2}, "k must be 3 or more"),
+    "two folds, three ways": ({"design": "threeway", "cv": 2}, "cv must be 3 or more"),
     "three ways, twice": ({"design": "threeway", "repeats": 2}, "made once"),
     "one bootstrap sample": ({"design": "bootstrap", "repeats": 1}, "at least 2 samples"),
     "bootstrap, pooled": ({"design": ".632", "interval": "pooled"}, "interval of its own"),
@@ -212,7 +212,7 @@ def test_what_does_not_go_together_is_refused_before_anything_is_fitted(case):
 def test_halves_are_disjoint_and_tests_are_as_large_as_those_of_the_whole():
     data = Data(X, y, task="classification")
     metric = get_metric(None, "classification")
-    design = make_design(data, "holdout", metric, k=10, repeats=3, interval="conservative_z", random_state=None)
+    design = make_design(data, metric, cv=10, design="holdout", repeats=3, interval="conservative_z")
     assert len(design.extra) == 7 * 2 * 3
     for place in range(0, len(design.extra), 6):
         halves = [
@@ -300,7 +300,7 @@ def test_all_who_ask_for_bootstrap_samples_share_the_fits():
     X, y = load_iris(return_X_y=True)
     engine = Engine()
     assessed = assess(GaussianNB(), X, y, design="bootstrap", repeats=25, engine=engine)
-    parts = bias_variance(GaussianNB(), X, y, rounds=25, engine=engine)
+    parts = bias_variance(GaussianNB(), X, y, repeats=25, engine=engine)
     assert (engine.stats.run, engine.stats.shared) == (25, 25)
     # The expected loss is the leave-one-out bootstrap.
     assert np.isclose(parts.expected_loss, assessed.estimate, rtol=1e-12)

@@ -19,6 +19,7 @@ from truefit._core.protocols import Plan
 from truefit._core.rows import Rows
 from truefit._core.task import Ask, FitTask, Keep
 from truefit._core.typing import Array
+from truefit._methods.candidates import params_text
 from truefit._methods.splitting.splits import Split, Splits, Splittable, is_whole, make_splits, row_subset
 from truefit._metrics.metric import Metric
 
@@ -89,7 +90,7 @@ class Candidate:
     @property
     def label(self) -> str:
         """Name, parameters and stage as a person reads them."""
-        params = ", ".join(f"{name}={value!r}" for name, value in self.params.items())
+        params = params_text(self.params)
         return self.name + (f"({params})" if params else "") + ("" if self.stage is None else f" at {self.stage}")
 
 

@@ -316,7 +316,7 @@ def learning_curve_config(
     """
     check_forecast(mode, level, tolerance)
     if not is_whole(k) or k < 2:
-        raise InvalidInput(f"The number of folds k must be a whole number of at least 2. Got {k!r} instead.")
+        raise InvalidInput(f"The number of folds must be a whole number of at least 2. Got {k!r} instead.")
     _check_loss(metric)
     spend = Budget.of(budget)
     wanted = None if target is None else number("target", target, at_least=0.0)
@@ -338,7 +338,7 @@ def learning_curve_config(
 
 
 def _too_few(data: Data, k: int, most: float, trained_on: int) -> str:
-    wanted = f"A learning curve with k={k} folds must have at least {k} rows"
+    wanted = f"A learning curve with {k} folds must have at least {k} rows"
     if data.task == "classification":
         wanted += ", and as many of each of two classes"
     if data.groups is not None:

@@ -7,7 +7,7 @@ way round. Nothing here knows of that: both are asked for, and the engine sees t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,9 @@ Judge = Callable[[Outcome, Rows], Mapping[str, float]]
 #: Picks a candidate from the scores by name, each of shape (candidates, splits).
 Choose = Callable[[Mapping[str, Scores]], int]
 
+#: What the names of scores on training rows begin with.
+TRAIN = "train "
+
 
 @dataclass(frozen=True, slots=True)
 class Search:
@@ -58,6 +61,8 @@ class Search:
         Why there is no nested part although it was asked for.
     dropped : tuple of DroppedCandidate
         Candidates that a race let go on the way. Their scores are NaN on the splits that they did not come to.
+    train_scores : dict of (candidates, splits) arrays
+        Scores on the training rows, where they were asked for.
     """
 
     scores: dict[str, Scores]
@@ -70,6 +75,7 @@ class Search:
     refit_seconds: float = float("nan")
     without_nesting: str | None = None
     dropped: tuple[DroppedCandidate, ...] = ()
+    train_scores: dict[str, Scores] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +105,8 @@ def search_plan(
     refit: bool = True,
     race: Race | None = None,
     metric: Metric | None = None,
+    error_score: float = float("nan"),
+    train_scores: bool = False,
 ) -> Plan[Search]:
     """Fit every candidate on every training set, and on every inner one, choose, and fit the chosen one on all rows.
 
@@ -111,9 +119,13 @@ def search_plan(
     trained without the outer test rows and are judged without them. Who was dropped in the search itself, with a look
     at those rows, may win there and is then fitted on that outer training set; who leads in the search may be dropped
     there. No decision of one race is seen by another: they only share fits.
+
+    A fit that fails has ``error_score`` for a score. With ``train_scores`` every fit is scored on its training rows
+    too, and the tables that ``choose`` is given have these under names that begin with ``TRAIN``.
     """
     races = _races(data, splits, inner, len(estimators), race, metric)
-    raced = _RacedCandidates(estimators, responses, judge, data, {} if race is None else _tested(data, races))
+    tested = {} if race is None else _tested(data, races)
+    raced = _RacedCandidates(estimators, responses, judge, data, tested, train_scores)
     without_nesting = None
     while not all(race_run.finished for race_run in races):
         try:
@@ -132,13 +144,17 @@ def search_plan(
     main = races[0]
     failures = _failures_short_of_all(races)
     names = list(dict.fromkeys(name for race_run in races for name in race_run.names))
-    best = choose(main.table(names))
+    tested_names = [name for name in names if not name.startswith(TRAIN)]
+    best = choose(main.table(names, error_score))
     nested = None
-    if len(races) > 1:
-        chosen = [choose(race_run.table(names)) for race_run in races[1:]]
+    lost = [race_run for race_run in races[1:] if race_run.all_failed] if np.isnan(error_score) else []
+    if lost:  # every candidate has a fit without a score there, and any choice would be arbitrary
+        without_nesting = reasons(lost[0].failures())
+    elif len(races) > 1:
+        chosen = [choose(race_run.table(names, error_score)) for race_run in races[1:]]
         try:
             outer = yield from raced.fitted(main, chosen)
-            nested = _nested(chosen, outer, splits, judge, races[1:], names)
+            nested = _nested(chosen, outer, splits, judge, races[1:], tested_names)
         except FitError as error:
             without_nesting = str(error)
     model, refit_seconds = None, float("nan")
@@ -149,7 +165,12 @@ def search_plan(
             raise FitError(text, [final.error])
         model, refit_seconds = final.model, final.fit_seconds
     return Search(
-        scores=main.table(names),
+        scores=main.table(tested_names, error_score),
+        train_scores={
+            name.removeprefix(TRAIN): table
+            for name, table in main.table(names, error_score).items()
+            if name.startswith(TRAIN)
+        },
         fit_seconds=main.fit_seconds(),
         outcomes=[[each for race_run in races for each in race_run.outcomes(i)] for i in range(len(estimators))],
         best=best,
@@ -207,10 +228,12 @@ class _RacedCandidates:
     judge: Judge
     data: Data
     tested: Mapping[tuple[int, int], Sequence[Rows]]
+    train_scores: bool = False
 
     def task(self, candidate: int, split: Split) -> FitTask:
         tested = self.tested.get(self.data.digest(split.train), (split.test,)) if self.tested else (split.test,)
-        asks = tuple(Ask(rows, response) for rows in tested for response in self.responses[candidate])
+        wanted = (*tested, split.train) if self.train_scores else tested
+        asks = tuple(Ask(rows, response) for rows in wanted for response in self.responses[candidate])
         return FitTask(self.estimators[candidate], split.train, asks)
 
     def tasks(self, races: Sequence[RaceRun]) -> list[FitTask]:
@@ -222,11 +245,16 @@ class _RacedCandidates:
             wanted = race_run.wanted()
             own = outcomes[start : start + len(wanted)]
             start += len(wanted)
-            scores = [
-                None if outcome.error is not None else self.judge(outcome, split.test)
-                for outcome, (_, split) in zip(own, wanted, strict=True)
-            ]
+            scores = [self._scores(outcome, split) for outcome, (_, split) in zip(own, wanted, strict=True)]
             race_run.take(own, scores)
+
+    def _scores(self, outcome: Outcome, split: Split) -> Mapping[str, float] | None:
+        if outcome.error is not None:
+            return None
+        scores = dict(self.judge(outcome, split.test))
+        if self.train_scores:
+            scores |= {TRAIN + name: value for name, value in self.judge(outcome, split.train).items()}
+        return scores
 
     def fitted(self, race_run: RaceRun, chosen: Sequence[int]) -> Plan[list[Outcome]]:
         """One candidate's outcome on each split of a heat; who was dropped there before is fitted now."""
@@ -240,11 +268,11 @@ class _RacedCandidates:
 
 
 def _failures_short_of_all(races: Sequence[RaceRun]) -> tuple[Failure, ...]:
-    fitted = [outcome for race_run in races for outcome in race_run.fitted()]
-    failures = tuple(outcome.error for outcome in fitted if outcome.error is not None)
-    if failures and len(failures) == len(fitted):
-        raise FitError(f"All the {len(failures)} fits failed. {reasons(failures)}", failures)
-    return failures
+    """Return why fits failed; where all of the search itself did, nothing can be chosen."""
+    failed = races[0].failures()
+    if failed and len(failed) == len(races[0].fitted()):
+        raise FitError(f"All the {len(failed)} fits failed. {reasons(failed)}", failed)
+    return tuple(failure for race_run in races for failure in race_run.failures())
 
 
 def _nested(

@@ -175,9 +175,14 @@ class RaceRun:
         """Names of the scores."""
         return list(self._scores)
 
-    def table(self, names: Sequence[str]) -> dict[str, Floats]:
-        """Scores by name, of shape (candidates, splits); NaN where there is none."""
-        return {name: self._all_scores(name)[:, : self._folds] for name in names}
+    def table(self, names: Sequence[str], error_score: float = np.nan) -> dict[str, Floats]:
+        """Scores by name, of shape (candidates, splits); ``error_score`` for fits that failed, NaN if not run."""
+        tables = {name: self._all_scores(name)[:, : self._folds] for name in names}
+        if np.isnan(error_score):
+            return tables
+        lines = [self.outcomes(candidate) for candidate in range(len(self._outcomes))]
+        failed = np.array([[each.error is not None and each is not NOT_FITTED for each in line] for line in lines])
+        return {name: np.where(failed, error_score, table) for name, table in tables.items()}
 
     def outcomes(self, candidate: int) -> list[Outcome]:
         """A candidate's outcome on each split; ``NOT_FITTED`` where there is none."""
@@ -186,6 +191,15 @@ class RaceRun:
     def fitted(self) -> list[Outcome]:
         """All outcomes on the splits themselves; a fit that failed on a rung has lost nothing yet."""
         return [each for line in self._outcomes for each in line[: self._folds] if each is not NOT_FITTED]
+
+    def failures(self) -> list[Failure]:
+        """Why fits on the splits themselves failed."""
+        return [each.error for each in self.fitted() if each.error is not None]
+
+    @property
+    def all_failed(self) -> bool:
+        """Whether every candidate that is left has a fit that failed, so that no choice can be made."""
+        return all(any(each.error is not None for each in self.outcomes(candidate)) for candidate in self.running)
 
     def fit_seconds(self) -> Floats:
         """What each fit took, of shape (candidates, splits); NaN where there is none."""

@@ -6,10 +6,10 @@ fit that two folds share.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from truefit._methods.splitting.splits import (
     Split,
     Splits,
     Splittable,
+    cv_splits,
     is_whole,
     make_splits,
     row_subset,
@@ -188,100 +189,165 @@ def is_mean_over_rows(metric: Metric, data: Data) -> bool:
     return (metric.row_loss is not None or metric.smooth is not None) and data.groups is None and data.weight is None
 
 
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What a design is made of."""
+
+    data: Data
+    metric: Metric
+    design: str
+    cv: Any
+    repeats: int | None
+    interval: str
+    random_state: int | None
+
+    @property
+    def by_rows(self) -> bool:
+        return is_mean_over_rows(self.metric, self.data)
+
+    @property
+    def dependence(self) -> str:
+        given = (("groups", self.data.groups), ("weights", self.data.weight))
+        names = [name for name, values in given if values is not None]
+        return f" with {' and '.join(names)}" if names else ""
+
+
 def make_design(
     data: Data,
-    design: Any,
     metric: Metric,
     *,
-    k: int,
-    repeats: int | None,
-    interval: str,
-    random_state: int | None,
+    cv: Any,
+    design: Any = None,
+    repeats: int | None = None,
+    interval: str = "auto",
+    random_state: int | None = None,
 ) -> Design:
-    """Spell out a design for a table, with the fits that the interval needs.
+    """Return the splits of a design for a table, with the fits that the interval needs.
 
-    ``interval="auto"`` becomes a method here where that decides on the fits; otherwise it is left to the estimate.
+    Without a ``design`` it is cross-validation by ``cv``: a number of folds, a splitter, or (train, test) pairs. For
+    designs of another name ``cv`` is a number of folds. ``interval="auto"`` becomes a method here where that decides on
+    the fits; otherwise it is left to the estimate.
     """
-    if isinstance(design, str) and design not in DESIGNS:
+    name = "kfold" if design is None else design
+    if not isinstance(name, str) or name not in DESIGNS:
         raise InvalidInput(
-            f"The 'design' parameter must be one of {', '.join(map(repr, DESIGNS))}, a scikit-learn splitter, or an "
-            f"iterable of (train, test) index arrays. Got {design!r} instead."
+            f"The 'design' parameter must be None or one of {', '.join(map(repr, DESIGNS))}. Got {design!r} instead; "
+            "splitters and (train, test) pairs are given as cv."
         )
-    if isinstance(design, str) and design in BOOTSTRAPS:
-        return _bootstrap(data, design, repeats=repeats, interval=interval, random_state=random_state)
-    if isinstance(design, str) and design == "threeway":
-        return _three_way(data, k, repeats=repeats, interval=interval, random_state=random_state)
-    nested = isinstance(design, str) and design == "nested"
-    splits = make_splits(
-        data, "kfold" if nested else design, k=k, repeats=1 if repeats is None else repeats, random_state=random_state
-    )
-    by_rows = is_mean_over_rows(metric, data)
-    if nested and interval == "auto" and by_rows:
+    if cv is not None and not is_whole(cv) and name != "kfold":
+        raise InvalidInput(
+            f"With design={name!r} 'cv' must be a number of folds. Got {cv!r}; leave out one of the two."
+        )
+    cv = 5 if cv is None else cv
+    return _MAKERS[name](_Request(data, metric, name, cv, repeats, interval, random_state))
+
+
+def _cross_validation(request: _Request) -> Design:
+    """Cross-validation, hold-outs and leave-one-out."""
+    splits = _splits(request, request.design)
+    return Design("splits", splits, request.interval, _interval_fits(request, splits, request.interval))
+
+
+def _nested(request: _Request) -> Design:
+    splits = _splits(request, "kfold")
+    interval = request.interval
+    if interval == "auto" and request.by_rows:
         interval = "nested_cv" if splits.repeats >= NESTED_REPEATS else "triangle"
-    if interval in ("triangle", "nested_cv"):
-        _check_triangle(data, splits, by_rows, metric, interval)
-        pairs = tuple(split for group in pair_splits(data.n, splits) for split in group)
-        return Design("nested" if nested else "splits", splits, interval, pairs)
-    if interval in ("pooled", "bayle") and not (by_rows and (splits.partition or len(splits) == 1)):
-        raise InvalidInput(
-            f"interval={interval!r} needs a metric that is made of values of independent rows, each tested once. Got "
-            f"{metric.name} by {splits.description}{_dependence(data)}. Use interval='auto'."
-        )
-    if interval == "conservative_z":
-        if not (isinstance(design, str) and design == "holdout" and splits.repeats > 1):
-            raise InvalidInput(
-                "The conservative z needs repeated hold-outs. Use design='holdout' with repeats=15, or interval='auto'."
-            )
-        return Design("splits", splits, interval, _halves(data, k, splits.repeats, random_state))
-    return Design("nested" if nested else "splits", splits, interval)
+    return Design("nested", splits, interval, _interval_fits(request, splits, interval))
 
 
-def _dependence(data: Data) -> str:
-    given = [name for name, values in (("groups", data.groups), ("weights", data.weight)) if values is not None]
-    return f" with {' and '.join(given)}" if given else ""
+def _splits(request: _Request, design: str) -> Splits:
+    repeats = 1 if request.repeats is None else request.repeats
+    if design == "kfold":
+        return cv_splits(request.data, request.cv, repeats=repeats, random_state=request.random_state)
+    return make_splits(request.data, design, k=request.cv, repeats=repeats, random_state=request.random_state)
 
 
-def _check_triangle(data: Data, splits: Splits, by_rows: bool, metric: Metric, interval: str) -> None:
-    if not has_triangle(splits):
-        raise InvalidInput(
-            f"interval={interval!r} needs 3 or more folds that partition the rows. Got {splits.description}. Use "
-            "design='kfold', or another interval."
-        )
-    if not by_rows:
-        raise InvalidInput(
-            f"interval={interval!r} needs a metric that is made of values of independent rows. Got {metric.name}"
-            f"{_dependence(data)}. Use interval='auto'."
-        )
-
-
-def _bootstrap(data: Data, design: Any, *, repeats: int | None, interval: str, random_state: int | None) -> Design:
-    rounds = BOOTSTRAP_ROUNDS if repeats is None else repeats
+def _bootstrap(request: _Request) -> Design:
+    rounds = BOOTSTRAP_ROUNDS if request.repeats is None else request.repeats
     if not is_whole(rounds) or rounds < 2:
         raise InvalidInput(
             f"A bootstrap needs a whole number of at least 2 samples, given as repeats. Got {rounds!r} instead."
         )
-    if interval != "auto":
-        raise InvalidInput(f"A bootstrap has an interval of its own. Got interval={interval!r}; use 'auto'.")
-    splits = bootstrap_samples(data, int(rounds), random_state)
-    everything = Rows.all(data.n)
-    extra = () if design == "bootstrap" else (Split(everything, everything),)
-    return Design(design, splits, interval, extra)
+    if request.interval != "auto":
+        raise InvalidInput(f"A bootstrap has an interval of its own. Got interval={request.interval!r}; use 'auto'.")
+    splits = bootstrap_samples(request.data, int(rounds), request.random_state)
+    everything = Rows.all(request.data.n)
+    extra = () if request.design == "bootstrap" else (Split(everything, everything),)
+    return Design(cast("Kind", request.design), splits, request.interval, extra)
 
 
-def _three_way(data: Data, k: int, *, repeats: int | None, interval: str, random_state: int | None) -> Design:
-    if repeats not in (None, 1):
-        raise InvalidInput(f"A three-way hold-out is made once. Got repeats={repeats!r}; leave it out.")
-    if is_whole(k) and k < 3:
-        raise InvalidInput(f"A three-way hold-out takes 2 of k folds away from training: k must be 3 or more. Got {k}.")
-    folds = shared_partition(data, k, random_state=random_state)
-    test, validation = (np.flatnonzero(folds == fold) for fold in (0, 1))
+def _three_way(request: _Request) -> Design:
+    data, folds = request.data, request.cv
+    if request.repeats not in (None, 1):
+        raise InvalidInput(f"A three-way hold-out is made once. Got repeats={request.repeats!r}; leave it out.")
+    if folds < 3:
+        raise InvalidInput(
+            f"A three-way hold-out takes 2 folds away from training: cv must be 3 or more. Got cv={folds}."
+        )
+    fold_of_row = shared_partition(data, folds, random_state=request.random_state)
+    test, validation = (np.flatnonzero(fold_of_row == fold) for fold in (0, 1))
     train = Rows.without(data.n, np.concatenate([test, validation]))
-    share = f"{100 / k:.0f}%"
+    share = f"{100 / folds:.0f}%"
     splits = Splits.of(
         [Split(Rows.without(data.n, test), Rows.of(test))],
         f"three-way hold-out ({share} to choose on, {share} to test on)",
     )
-    return Design("threeway", splits, interval, (Split(train, Rows.of(validation)),))
+    return Design("threeway", splits, request.interval, (Split(train, Rows.of(validation)),))
+
+
+_MAKERS: dict[str, Callable[[_Request], Design]] = {
+    **dict.fromkeys(SPLIT_DESIGNS, _cross_validation),
+    "nested": _nested,
+    "threeway": _three_way,
+    **dict.fromkeys(BOOTSTRAPS, _bootstrap),
+}
+
+
+def _interval_fits(request: _Request, splits: Splits, interval: str) -> tuple[Split, ...]:
+    """Return the further fits that an interval needs; refuse an interval that these splits and rows do not allow."""
+    needs = _INTERVAL_FITS.get(interval)
+    return () if needs is None else needs(request, splits, interval)
+
+
+def _pairs_of_folds(request: _Request, splits: Splits, interval: str) -> tuple[Split, ...]:
+    if not has_triangle(splits):
+        raise InvalidInput(
+            f"interval={interval!r} needs 3 or more folds that partition the rows. Got {splits.description}. Use "
+            "cv=5, or another interval."
+        )
+    if not request.by_rows:
+        raise InvalidInput(
+            f"interval={interval!r} needs a metric that is made of values of independent rows. Got "
+            f"{request.metric.name}{request.dependence}. Use interval='auto'."
+        )
+    return tuple(split for group in pair_splits(request.data.n, splits) for split in group)
+
+
+def _rows_tested_once(request: _Request, splits: Splits, interval: str) -> tuple[Split, ...]:
+    if not (request.by_rows and (splits.partition or len(splits) == 1)):
+        raise InvalidInput(
+            f"interval={interval!r} needs a metric that is made of values of independent rows, each tested once. Got "
+            f"{request.metric.name} by {splits.description}{request.dependence}. Use interval='auto'."
+        )
+    return ()
+
+
+def _holdouts_in_halves(request: _Request, splits: Splits, interval: str) -> tuple[Split, ...]:
+    if not (request.design == "holdout" and splits.repeats > 1):
+        raise InvalidInput(
+            "The conservative z needs repeated hold-outs. Use design='holdout' with repeats=15, or interval='auto'."
+        )
+    return _halves(request.data, request.cv, splits.repeats, request.random_state)
+
+
+_INTERVAL_FITS: dict[str, Callable[[_Request, Splits, str], tuple[Split, ...]]] = {
+    "triangle": _pairs_of_folds,
+    "nested_cv": _pairs_of_folds,
+    "pooled": _rows_tested_once,
+    "bayle": _rows_tested_once,
+    "conservative_z": _holdouts_in_halves,
+}
 
 
 def _halves(data: Data, k: int, holdouts: int, random_state: int | None) -> tuple[Split, ...]:

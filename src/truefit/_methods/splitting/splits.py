@@ -161,6 +161,18 @@ def make_splits(
     return Splits(pairs, True, int(repeats), f"{times}{k}-fold cross-validation")
 
 
+def cv_splits(data: Splittable, cv: Any, *, repeats: int = 1, random_state: int | None = None) -> Splits:
+    """Return the splits of a ``cv`` parameter: a number of folds, a scikit-learn splitter, or (train, test) pairs."""
+    if is_whole(cv):
+        return make_splits(data, "kfold", k=int(cv), repeats=repeats, random_state=random_state)
+    if isinstance(cv, str) or not (hasattr(cv, "split") or isinstance(cv, Iterable)):
+        raise InvalidInput(
+            "The 'cv' parameter must be a number of folds, a scikit-learn splitter, or an iterable of (train, test) "
+            f"index arrays. Got {cv!r} instead."
+        )
+    return make_splits(data, cv, repeats=repeats)
+
+
 def leave_one_out(data: Splittable) -> Splits:
     """Leave out each row once; the training sets stay lazy."""
     if data.n < 2:
@@ -207,21 +219,23 @@ def is_whole(value: Any) -> bool:
 
 def _check_k(data: Splittable, k: Any, *, rare: bool) -> None:
     if not is_whole(k) or k < 2:
-        raise InvalidInput(f"The number of folds k must be a whole number of at least 2. Got {k!r} instead.")
+        raise InvalidInput(f"The number of folds must be a whole number of at least 2. Got {k!r} instead.")
     if k > data.n:
         raise InvalidInput(
-            f"The number of folds k must not be greater than the number of rows. Got k={k} and n_samples={data.n}. "
+            f"The number of folds must not be greater than the number of rows. Got {k} folds and n_samples={data.n}. "
             "Use fewer folds, or design='loo'."
         )
     if data.groups is not None:
         groups = len(np.unique(data.groups))
         if k > groups:
-            raise InvalidInput(f"k must not be greater than the number of groups. Got k={k} and {groups} groups.")
+            raise InvalidInput(
+                f"The number of folds must not be greater than the number of groups. Got {k} folds and {groups} groups."
+            )
         if data.codes is not None and k > np.bincount(data.codes).max():
             most = np.bincount(data.codes).max()
             raise InvalidInput(
-                f"k must not be greater than the number of rows in the largest class. Got k={k} and {most} rows. Use "
-                "fewer folds, or check that the target is not a quantity."
+                "The number of folds must not be greater than the number of rows in the largest class. Got "
+                f"{k} folds and {most} rows. Use fewer folds, or check that the target is not a quantity."
             )
     elif data.codes is not None and data.classes is not None and not rare:
         counts = np.bincount(data.codes)
@@ -230,8 +244,8 @@ def _check_k(data: Splittable, k: Any, *, rare: bool) -> None:
             rows = "1 row" if counts.min() == 1 else f"{counts.min()} rows"
             fewer = f"Use at most {counts.min()} folds, or" if counts.min() > 1 else "Leave its rows out, or"
             raise InvalidInput(
-                f"k must not be greater than the number of rows in the smallest class. Got k={k}, and class {rarest!r} "
-                f"has {rows}. {fewer} merge rare classes."
+                "The number of folds must not be greater than the number of rows in the smallest class. Got "
+                f"{k} folds, and class {rarest!r} has {rows}. {fewer} merge rare classes."
             )
 
 

@@ -1,0 +1,121 @@
+"""What HonestSearchCV, PerturbedSearch and Agghoo share: the engine, the grid, and the checks of their arguments."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import FitFailedWarning
+from sklearn.model_selection import ParameterGrid, ParameterSampler
+from sklearn.model_selection._search import BaseSearchCV
+
+from truefit._api.engine import Engine, engine_for_one_call
+from truefit._core.data import Data
+from truefit._core.errors import InvalidInput
+from truefit._core.outcome import Failure, grouped_failures
+from truefit._methods.splitting.splits import is_whole
+
+
+class UsesEngine:
+    """An estimator whose fits are run by an engine: its own, or one for the call.
+
+    A clone shares the engine (:class:`Engine` says so itself); a pickle or a model file drops it.
+    """
+
+    engine: Engine | None
+    n_jobs: int | None
+
+    def _run(self, plan: Any, data: Data, description: str, *, on_error: Any = None) -> Any:
+        """Drive a plan by the engine; ``on_error`` is what the estimator's own parameters say, if anything."""
+        if self.engine is not None:
+            return self.engine.run(plan, data, description=description, on_error=on_error)
+        engine = engine_for_one_call(workers=1 if self.n_jobs is None else self.n_jobs)
+        try:
+            return engine.run(plan, data, description=description, on_error=on_error)
+        finally:
+            engine.stop_workers()
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = {**super().__getstate__()}  # type: ignore[dict-item]
+        if "engine" in state:
+            state["engine"] = None
+        return state
+
+
+class SearchBase(UsesEngine, BaseSearchCV):  # type: ignore[misc]
+    """A search that stands wherever ``GridSearchCV`` can."""
+
+    def _on_error(self) -> str:
+        """Return whether fits that fail are recorded; ``error_score`` decides, whatever the engine says."""
+        raises = isinstance(self.error_score, str) and self.error_score == "raise"
+        number = isinstance(self.error_score, int | float | np.number) and not isinstance(self.error_score, bool)
+        if not raises and not number:
+            raise InvalidInput(
+                "The 'error_score' parameter must be 'raise' or a number, such as nan. "
+                f"Got {self.error_score!r} instead."
+            )
+        return "raise" if raises else "record"
+
+    def _say(self, text: str) -> None:
+        if self.verbose > 0:
+            print(text)
+
+    def _set_best_estimator(self, model: Any, seconds: float) -> None:
+        self.best_estimator_ = model
+        self.refit_time_ = seconds
+        if hasattr(model, "feature_names_in_"):
+            self.feature_names_in_ = model.feature_names_in_
+
+
+def groups_and_weight(owner: Any, params: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return the groups and the weights of a ``fit`` that takes nothing else beside X and y."""
+    unknown = sorted(set(params) - {"groups", "sample_weight"})
+    if unknown:
+        raise InvalidInput(
+            f"{type(owner).__name__}.fit takes 'groups' and 'sample_weight' beside X and y. Got {', '.join(unknown)} "
+            "too. Set such things as parameters of the estimator."
+        )
+    return params.get("groups"), params.get("sample_weight")
+
+
+def grid_points(given: Any, *, n_iter: Any = None, seed: int | None = None) -> list[dict[str, Any]]:
+    """Return the points of a grid, or so many drawn from it; only then may values be distributions.
+
+    Examples
+    --------
+    >>> grid_points({"max_depth": [2, 3]})
+    [{'max_depth': 2}, {'max_depth': 3}]
+    >>> grid_points({"max_depth": 3})
+    Traceback (most recent call last):
+    ...
+    truefit._core.errors.InvalidInput: Each parameter of 'param_grid' must have a list of values to try. 'max_depth' ...
+    """
+    maps = [given] if isinstance(given, Mapping) else given
+    if not isinstance(maps, Sequence) or not maps or not all(isinstance(each, Mapping) for each in maps):
+        raise InvalidInput(
+            f"The 'param_grid' parameter must be a dict or a list of dicts, not an empty list. Got {given!r} instead."
+        )
+    for name, values in ((name, values) for each in maps for name, values in each.items()):
+        drawn_from = n_iter is not None and hasattr(values, "rvs")
+        if not drawn_from and (isinstance(values, str) or not hasattr(values, "__len__") or len(values) == 0):
+            raise InvalidInput(
+                f"Each parameter of 'param_grid' must have a list of values to try. {name!r} has {values!r}."
+            )
+    if n_iter is None:
+        return list(ParameterGrid(given))
+    if not is_whole(n_iter) or n_iter < 1:
+        raise InvalidInput(f"The 'n_iter' parameter must be a positive whole number. Got {n_iter!r} instead.")
+    return list(ParameterSampler(given, int(n_iter), random_state=seed))
+
+
+def with_params(estimator: Any, params: Mapping[str, Any]) -> Any:
+    """Return a clone with other parameters; estimators among these are cloned too."""
+    return clone(estimator).set_params(**clone(dict(params), safe=False))
+
+
+def warn_of_failures(head: str, failures: Sequence[Failure]) -> None:
+    """Warn of fits that failed, identical tracebacks once with their count."""
+    warnings.warn(f"{head}\n\n{grouped_failures(failures)}", FitFailedWarning, stacklevel=3)
