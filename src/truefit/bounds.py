@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from truefit._api.deprecation import Renamed, renamed_keywords
 from truefit._api.engine import Engine, engine_or_new
 from truefit._api.validation import resolve_seed
 from truefit._core.data import Data
@@ -344,13 +343,12 @@ def vc_dimension(estimator: Any, n_features: int) -> Bound:
     return Bound(value, reading=f"The VC dimension of {name} on {features:,} features is {size}: {why}.", equation=why)
 
 
-@renamed_keywords(Renamed("rounds", "repeats"))
 def rademacher(
     estimator: Any,
     X: Any,
     y: Any = None,
     *,
-    repeats: int = 20,
+    rounds: int = 20,
     level: float = 0.95,
     random_state: Any = None,
     engine: Engine | None = None,
@@ -368,7 +366,7 @@ def rademacher(
     y : labels of two classes, optional
         The complexity does not depend on them. Where they are given the learner is fitted to them too, and
         ``training_error`` is its error there, for :func:`srm_bound`.
-    repeats : int, default=20
+    rounds : int, default=20
         How many sets of signs.
     level : float, default=0.95
         Of the interval over the sets of signs.
@@ -385,13 +383,13 @@ def rademacher(
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> float(rademacher(DecisionTreeClassifier(), X, repeats=3))
+    >>> float(rademacher(DecisionTreeClassifier(), X, rounds=3))
     1.0
     >>> bayes = rademacher(GaussianNB(), X, y)
     >>> srm_bound(bayes.training_error, bayes, bayes.rows) < 1
     True
     """
-    repeats = check_rounds(repeats)
+    rounds = check_rounds(rounds)
     check_interval_choice("auto", level)
     labelled = y is not None
     if not labelled:
@@ -408,6 +406,6 @@ def rademacher(
             f"Rademacher complexity bounds the error of two classes. The target has {len(data.classes)}; leave y out, "
             "or take two classes together."
         )
-    signs = random_signs(data.X, repeats, resolve_seed(random_state))
+    signs = random_signs(data.X, rounds, resolve_seed(random_state))
     plan = rademacher_plan(candidates, data, signs, level=level, labelled=labelled)
     return engine_or_new(engine).run(plan, data, description="rademacher complexity")

@@ -11,7 +11,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 
 import truefit
-from truefit import Engine, assess, bias_variance, bounds, compare, complexity_curve, learning_curve, study
+from truefit import Engine, assess, bounds, compare, complexity_curve, learning_curve, study
 from truefit._api.deprecation import Renamed, renamed_keywords
 
 X, y = load_iris(return_X_y=True)
@@ -24,8 +24,6 @@ CALLS = {
     "complexity_curve": (complexity_curve, (GaussianNB(), X, y), "k", "cv", 3),
     "learning_curve": (learning_curve, (GaussianNB(), X, y), "k", "cv", 3),
     "study": (study, (X, y, PAIR), "k", "cv", 3),
-    "bias_variance": (bias_variance, (GaussianNB(), X, y), "rounds", "repeats", 20),
-    "rademacher": (bounds.rademacher, (GaussianNB(), X), "rounds", "repeats", 3),
     "assess, a splitter": (assess, (GaussianNB(), X, y), "design", "cv", StratifiedKFold(3)),
     "compare, a splitter": (compare, (PAIR, X, y), "design", "cv", StratifiedKFold(3)),
     "complexity_curve, a splitter": (complexity_curve, (GaussianNB(), X, y), "design", "cv", StratifiedKFold(3)),

@@ -158,7 +158,7 @@ def test_dimensions_that_are_not_known_are_not_guessed(model):
         lambda: bounds.selection_burden(0, 100),
         lambda: bounds.selection_burden(10, 100, 1.0),
         lambda: bounds.vc_dimension(LogisticRegression(), 0),
-        lambda: bounds.rademacher(GaussianNB(), np.eye(4), repeats=0),
+        lambda: bounds.rademacher(GaussianNB(), np.eye(4), rounds=0),
         lambda: bounds.rademacher(GaussianNB(), np.eye(4), level=95),
     ],
 )

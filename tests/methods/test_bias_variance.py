@@ -42,7 +42,7 @@ def fitted_by_hand(model, X, y, rounds, task):
 
 
 def test_squared_parts_equal_those_of_a_loop_with_scikit_learn():
-    result = bias_variance(Ridge(), XD, yd, repeats=30)
+    result = bias_variance(Ridge(), XD, yd, rounds=30)
     said = fitted_by_hand(Ridge(), XD, yd, 30, "regression")
     loss = np.mean([np.mean((np.array(s) - y) ** 2) for s, y in zip(said, yd, strict=True)])
     variance = np.mean([np.var(s, ddof=1) for s in said])
@@ -55,7 +55,7 @@ def test_squared_parts_equal_those_of_a_loop_with_scikit_learn():
 
 def test_zero_one_parts_equal_those_of_a_loop_with_scikit_learn():
     model = DecisionTreeClassifier(max_depth=2, random_state=0)
-    result = bias_variance(model, XI, yi, repeats=30)
+    result = bias_variance(model, XI, yi, rounds=30)
     said = fitted_by_hand(model, XI, yi, 30, "classification")
     main = np.array([np.bincount(s).argmax() for s in said])
     loss = np.mean([np.mean(np.array(s) != y) for s, y in zip(said, yi, strict=True)])
@@ -73,7 +73,7 @@ def test_the_squared_loss_of_a_classification_is_the_brier_score():
     train, test = slice(0, 80), slice(80, 120)
     labels = np.where(y == 1, "yes", "no")
     result = bias_variance(
-        GaussianNB(), X[train], labels[train], repeats=10, loss="squared", X_test=X[test], y_test=labels[test]
+        GaussianNB(), X[train], labels[train], rounds=10, loss="squared", X_test=X[test], y_test=labels[test]
     )
     scores = []
     for sample in draw_samples(Data(X[train], labels[train], task="classification"), 10):
@@ -82,18 +82,18 @@ def test_the_squared_loss_of_a_classification_is_the_brier_score():
         scores.append(brier_score_loss(labels[test], fitted.predict_proba(X[test])[:, 1], pos_label="yes"))
     assert np.isclose(result.expected_loss, np.mean(scores), rtol=1e-12)
     assert np.isclose(result.bias + result.variance, result.expected_loss, rtol=1e-12)
-    three = bias_variance(GaussianNB(), XI, yi, repeats=10, loss="squared")
+    three = bias_variance(GaussianNB(), XI, yi, rounds=10, loss="squared")
     assert 0 < three.expected_loss < 0.2
     assert three.unbiased_variance is None
 
 
 def test_a_full_tree_varies_more_and_is_less_biased_than_a_stump():
     trees = {"stump": DecisionTreeRegressor(max_depth=1), "full": DecisionTreeRegressor()}
-    result = bias_variance(trees, XD, yd, repeats=60)
+    result = bias_variance(trees, XD, yd, rounds=60)
     assert result.variance["full"] > 3 * result.variance["stump"]
     assert result.bias["full"] < result.bias["stump"]
     labels = {"stump": DecisionTreeClassifier(max_depth=1), "full": DecisionTreeClassifier()}
-    result = bias_variance(labels, XI, yi, repeats=60)
+    result = bias_variance(labels, XI, yi, rounds=60)
     assert result.bias["full"] < result.bias["stump"]
 
 
@@ -112,7 +112,7 @@ def test_the_parts_are_those_of_the_generator():
     tables = [table() for _ in range(150)]
     line_said, tree_said = (np.array([m.fit(*t).predict(points) for t in tables]) for m in (line, tree))
     results = [
-        bias_variance({"line": line, "tree": tree}, *t, repeats=40, X_test=points, y_test=truth(points), noise=0.0)
+        bias_variance({"line": line, "tree": tree}, *t, rounds=40, X_test=points, y_test=truth(points), noise=0.0)
         for t in tables[:8]
     ]
     # The line misses the sine by far more than it varies; the tree is nearly all variance.
@@ -123,37 +123,37 @@ def test_the_parts_are_those_of_the_generator():
 
 
 def test_noise_that_is_known_is_set_apart():
-    plain, told = (bias_variance(Ridge(), XD, yd, repeats=10, noise=noise) for noise in (None, 500.0))
+    plain, told = (bias_variance(Ridge(), XD, yd, rounds=10, noise=noise) for noise in (None, 500.0))
     assert told.noise == 500.0
     assert told.bias == plain.bias - 500.0
     assert abs(told.bias + told.variance + told.noise - told.expected_loss) < 1e-10
     assert "noise 500" in told.summary()
     assert any("not known" in note for note in plain.notes)
-    too_much = bias_variance(Ridge(), XD, yd, repeats=10, noise=1e6)
+    too_much = bias_variance(Ridge(), XD, yd, rounds=10, noise=1e6)
     assert too_much.bias < 0
     assert any("less noise than was given" in note for note in too_much.notes)
 
 
 def test_two_calls_with_one_engine_share_their_fits_also_with_other_losses_and_fewer_rounds():
     engine = Engine()
-    first = bias_variance(GaussianNB(), XI, yi, repeats=20, engine=engine)
-    again = bias_variance(GaussianNB(), XI, yi, repeats=20, engine=engine)
-    bias_variance(GaussianNB(), XI, yi, repeats=12, loss="squared", engine=engine)
+    first = bias_variance(GaussianNB(), XI, yi, rounds=20, engine=engine)
+    again = bias_variance(GaussianNB(), XI, yi, rounds=20, engine=engine)
+    bias_variance(GaussianNB(), XI, yi, rounds=12, loss="squared", engine=engine)
     assert engine.stats.run == 20
     assert engine.stats.refitted == 0
     assert first.to_dict()["estimators"][0]["bias"] == again.to_dict()["estimators"][0]["bias"]
-    bias_variance(GaussianNB(), XI, yi, repeats=20, random_state=1, engine=engine)
+    bias_variance(GaussianNB(), XI, yi, rounds=20, random_state=1, engine=engine)
     assert engine.stats.run == 40
 
 
 def test_the_same_rows_give_the_same_numbers_in_any_order_with_any_solvers():
     order = np.random.default_rng(0).permutation(len(yi))
-    ours = bias_variance(KNeighborsClassifier(3), XI, yi, repeats=20)
-    theirs = bias_variance(KNeighborsClassifier(3), XI[order], yi[order], repeats=20)
-    plain = bias_variance(KNeighborsClassifier(3), XI, yi, repeats=20, engine=Engine(solvers="plain"))
+    ours = bias_variance(KNeighborsClassifier(3), XI, yi, rounds=20)
+    theirs = bias_variance(KNeighborsClassifier(3), XI[order], yi[order], rounds=20)
+    plain = bias_variance(KNeighborsClassifier(3), XI, yi, rounds=20, engine=Engine(solvers="plain"))
     assert np.isclose(ours.expected_loss, theirs.expected_loss, atol=0.02)  # kNN breaks ties by position
     assert np.isclose(ours.expected_loss, plain.expected_loss, rtol=1e-12)
-    ridge = [bias_variance(Ridge(), *t, repeats=10).variance for t in ((XD, yd), (XD[::-1], yd[::-1]))]
+    ridge = [bias_variance(Ridge(), *t, rounds=10).variance for t in ((XD, yd), (XD[::-1], yd[::-1]))]
     assert np.isclose(*ridge, rtol=1e-9)
 
 
@@ -175,7 +175,7 @@ class TrainsOnSmall(ClassifierMixin, BaseEstimator):
 
 def test_a_test_set_is_judged_on_and_never_trained_on():
     X, y = XI[:, :2], yi == 2
-    result = bias_variance(TrainsOnSmall(), X[::2], y[::2], repeats=5, X_test=X[1::2] + 1000, y_test=y[1::2])
+    result = bias_variance(TrainsOnSmall(), X[::2], y[::2], rounds=5, X_test=X[1::2] + 1000, y_test=y[1::2])
     assert not result.out_of_bag
     assert result.rows == 75
     assert result.table.loc["TrainsOnSmall", "points"] == 75
@@ -195,7 +195,7 @@ def test_a_test_set_may_be_of_any_kind_of_table(kind):
     names = np.array(["setosa", "versicolor", "virginica"])[yi]
     engine = Engine()
     apart = bias_variance(
-        model, make(XI[::2]), names[::2], repeats=8, X_test=make(XI[1::2]), y_test=names[1::2], engine=engine
+        model, make(XI[::2]), names[::2], rounds=8, X_test=make(XI[1::2]), y_test=names[1::2], engine=engine
     )
     said = [
         clone(model).fit(XI[::2][s.train.index], names[::2][s.train.index]).predict(XI[1::2])
@@ -203,32 +203,32 @@ def test_a_test_set_may_be_of_any_kind_of_table(kind):
     ]
     assert np.isclose(apart.expected_loss, np.mean(np.array(said) != names[1::2]), rtol=1e-12)
     # The models are those of the call without a test set: only their answers for other rows are wanted.
-    bias_variance(model, make(XI[::2]), names[::2], repeats=8, engine=engine)
+    bias_variance(model, make(XI[::2]), names[::2], rounds=8, engine=engine)
     assert engine.stats.run == 8
 
 
 def test_a_test_set_may_hold_few_classes_and_unseen_ones():
     train = yi < 2
-    result = bias_variance(GaussianNB(), XI[train], yi[train], repeats=5, X_test=XI[yi == 2], y_test=yi[yi == 2])
+    result = bias_variance(GaussianNB(), XI[train], yi[train], rounds=5, X_test=XI[yi == 2], y_test=yi[yi == 2])
     assert (result.bias, result.variance, result.expected_loss) == (1.0, 0.0, 1.0)
-    one = bias_variance(GaussianNB(), XI, yi, repeats=5, X_test=XI[:1], y_test=yi[:1])
+    one = bias_variance(GaussianNB(), XI, yi, rounds=5, X_test=XI[:1], y_test=yi[:1])
     assert one.expected_loss == 0.0
 
 
 def test_groups_are_drawn_whole_and_weights_count_in_fits_and_means():
     groups = np.arange(150) // 10
-    grouped = bias_variance(GaussianNB(), XI, yi, repeats=20, groups=groups)
-    assert grouped.expected_loss != bias_variance(GaussianNB(), XI, yi, repeats=20).expected_loss
+    grouped = bias_variance(GaussianNB(), XI, yi, rounds=20, groups=groups)
+    assert grouped.expected_loss != bias_variance(GaussianNB(), XI, yi, rounds=20).expected_loss
     weight = np.where(yi == 0, 0.0, 1.0)
-    weighted = bias_variance(GaussianNB(), XI, yi, repeats=20, sample_weight=weight + 1e-9)
+    weighted = bias_variance(GaussianNB(), XI, yi, rounds=20, sample_weight=weight + 1e-9)
     assert abs(weighted.bias + weighted.variance - weighted.expected_loss) < 1e-14
     # Setosa is never mistaken: without it the error is half as large again.
-    plain = bias_variance(GaussianNB(), XI, yi, repeats=20)
+    plain = bias_variance(GaussianNB(), XI, yi, rounds=20)
     assert np.isclose(weighted.expected_loss, 1.5 * plain.expected_loss, rtol=0.25)
     with pytest.raises(InvalidEstimator, match="take weights"):
-        bias_variance(KNeighborsClassifier(), XI, yi, repeats=5, sample_weight=weight)
+        bias_variance(KNeighborsClassifier(), XI, yi, rounds=5, sample_weight=weight)
     tested = bias_variance(
-        GaussianNB(), XI[::2], yi[::2], repeats=5, X_test=XI[1::2], y_test=yi[1::2],
+        GaussianNB(), XI[::2], yi[::2], rounds=5, X_test=XI[1::2], y_test=yi[1::2],
         groups=groups[::2], sample_weight=weight[::2] + 1,
     )  # fmt: skip
     assert tested.table["points"].iloc[0] == 75
@@ -236,15 +236,15 @@ def test_groups_are_drawn_whole_and_weights_count_in_fits_and_means():
 
 def test_several_outputs_are_averaged():
     Y = np.column_stack([yd, yd * 2])
-    both = bias_variance(Ridge(), XD, Y, repeats=10)
-    one = bias_variance(Ridge(), XD, yd, repeats=10, X_test=XD, y_test=yd)
+    both = bias_variance(Ridge(), XD, Y, rounds=10)
+    one = bias_variance(Ridge(), XD, yd, rounds=10, X_test=XD, y_test=yd)
     assert np.isclose(both.bias + both.variance, both.expected_loss, rtol=1e-12)
-    two = bias_variance(Ridge(), XD, Y, repeats=10, X_test=XD, y_test=Y)
+    two = bias_variance(Ridge(), XD, Y, rounds=10, X_test=XD, y_test=Y)
     assert np.isclose(two.bias, one.bias * 5 / 2, rtol=0.05)
 
 
 def test_rows_that_no_model_could_judge_are_counted_and_left_out():
-    result = bias_variance(GaussianNB(), XI, yi, repeats=3)
+    result = bias_variance(GaussianNB(), XI, yi, rounds=3)
     points = result.table["points"].iloc[0]
     assert 0 < points < 150
     assert any(note.startswith(f"{150 - points} rows") for note in result.notes)
@@ -252,8 +252,8 @@ def test_rows_that_no_model_could_judge_are_counted_and_left_out():
 
 
 def test_the_result_has_what_every_result_has():
-    single = bias_variance(GaussianNB(), XI, yi, repeats=20)
-    several = bias_variance({"bayes": GaussianNB(), "tree": DecisionTreeClassifier()}, XI, yi, repeats=20)
+    single = bias_variance(GaussianNB(), XI, yi, rounds=20)
+    several = bias_variance({"bayes": GaussianNB(), "tree": DecisionTreeClassifier()}, XI, yi, rounds=20)
     assert isinstance(single.expected_loss, float)
     assert several.bias["bayes"] == single.bias
     assert several.table.loc["bayes", "estimate"] == single.expected_loss == several.expected_loss["bayes"]
@@ -264,7 +264,7 @@ def test_the_result_has_what_every_result_has():
     assert "net variance" in several.summary()
     assert several.plot().get_figure() is not None
     assert "<svg" in single._repr_html_()
-    squared = bias_variance([Ridge(), Ridge(alpha=10)], XD, yd, repeats=5)
+    squared = bias_variance([Ridge(), Ridge(alpha=10)], XD, yd, rounds=5)
     assert {"bias_error", "variance_error", "noise"} <= set(squared.table.columns)
     assert json.dumps(squared.to_dict())
 
@@ -283,11 +283,11 @@ class FailsOnSome(ClassifierMixin, BaseEstimator):
 def test_fits_that_fail_are_said_and_their_learner_gets_no_number():
     models = {"fails": FailsOnSome(), "bayes": GaussianNB()}
     with pytest.raises(FitError, match="no"):
-        bias_variance(models, XI, yi, repeats=10)
+        bias_variance(models, XI, yi, rounds=10)
     with pytest.warns(UserWarning, match="of 20 fits failed"):
-        result = bias_variance(models, XI, yi, repeats=10, engine=Engine(on_error="record"))
+        result = bias_variance(models, XI, yi, rounds=10, engine=Engine(on_error="record"))
     assert np.isnan(result.bias["fails"])
-    assert result.bias["bayes"] == bias_variance(GaussianNB(), XI, yi, repeats=10).bias
+    assert result.bias["bayes"] == bias_variance(GaussianNB(), XI, yi, rounds=10).bias
     assert "of its fits failed" in result.summary()
     assert result.to_dict()["estimators"][0]["estimate"] is None
 
@@ -310,7 +310,7 @@ def test_a_spent_budget_gives_what_the_finished_rounds_say():
         plan.throw(BudgetSpent("late", done + [None] * 10))
 
     part = answered_at_once(bias_variance_plan(candidates, setup), half)
-    assert part.expected_loss == bias_variance(GaussianNB(), XI, yi, repeats=10).expected_loss
+    assert part.expected_loss == bias_variance(GaussianNB(), XI, yi, rounds=10).expected_loss
     assert any("before 10 of the fits" in note for note in part.notes)
     plan = bias_variance_plan(candidates, setup)
     tasks = next(plan)
@@ -330,8 +330,8 @@ def test_a_learner_of_which_every_fit_fails_is_an_error():
 @pytest.mark.parametrize(
     ("model", "options", "message"),
     [
-        (Ridge(), {"repeats": 1}, "repeats"),
-        (Ridge(), {"repeats": 2.5}, "repeats"),
+        (Ridge(), {"rounds": 1}, "rounds"),
+        (Ridge(), {"rounds": 2.5}, "rounds"),
         (Ridge(), {"loss": "mse"}, "'auto', 'squared' or '0-1'"),
         (Ridge(), {"loss": "0-1"}, "is a regression"),
         (Ridge(), {"noise": -1.0}, "noise"),

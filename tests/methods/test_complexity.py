@@ -43,7 +43,7 @@ def test_equal_rows_get_signs_of_their_own_and_a_set_always_has_both():
 
 
 def test_a_learner_that_remembers_everything_has_complexity_1():
-    result = rademacher(KNeighborsClassifier(1), X, repeats=5)
+    result = rademacher(KNeighborsClassifier(1), X, rounds=5)
     assert float(result) == result.value == 1.0
     assert result.interval is None
     assert "repeats 100%" in result.reading
@@ -51,7 +51,7 @@ def test_a_learner_that_remembers_everything_has_complexity_1():
 
 
 def test_one_class_for_all_has_the_complexity_of_an_unbalanced_coin():
-    result = rademacher(DummyClassifier(), X, repeats=200)
+    result = rademacher(DummyClassifier(), X, rounds=200)
     # The larger class of m fair signs: E|sum| / m, about sqrt(2 / (π m)).
     assert np.isclose(result.value, np.sqrt(2 / (np.pi * 200)), rtol=0.15)
     low, high = result.interval
@@ -61,7 +61,7 @@ def test_one_class_for_all_has_the_complexity_of_an_unbalanced_coin():
 def test_the_complexity_of_stumps_on_one_feature_is_that_of_all_thresholds():
     x = np.arange(12.0).reshape(-1, 1)
     stump = DecisionTreeClassifier(max_depth=1, criterion="gini", random_state=0)
-    result = rademacher(stump, x, repeats=60)
+    result = rademacher(stump, x, rounds=60)
     best = []
     for signs in random_signs(x, 60, None):
         sides = [np.where(np.arange(12) < cut, side, -side) for cut in range(13) for side in (-1, 1)]
@@ -72,7 +72,7 @@ def test_the_complexity_of_stumps_on_one_feature_is_that_of_all_thresholds():
 
 
 def test_each_round_is_the_training_accuracy_on_its_signs():
-    result = rademacher(GaussianNB(), X, y, repeats=4)
+    result = rademacher(GaussianNB(), X, y, rounds=4)
     for signs, correlation in zip(random_signs(X, 4, None), result.correlations, strict=True):
         assert np.isclose(correlation, 2 * GaussianNB().fit(X, signs).score(X, signs) - 1, rtol=1e-12)
     assert np.isclose(result.training_error, 1 - GaussianNB().fit(X, y).score(X, y))
@@ -80,7 +80,7 @@ def test_each_round_is_the_training_accuracy_on_its_signs():
 
 def test_labels_do_not_change_the_complexity_and_may_be_words():
     named = np.where(y == 1, "good", "bad")
-    plain, told = rademacher(GaussianNB(), X, repeats=5), rademacher(GaussianNB(), X, named, repeats=5)
+    plain, told = rademacher(GaussianNB(), X, rounds=5), rademacher(GaussianNB(), X, named, rounds=5)
     assert np.array_equal(plain.correlations, told.correlations)
     assert told.training_error < 0.1
 
@@ -88,24 +88,24 @@ def test_labels_do_not_change_the_complexity_and_may_be_words():
 def test_fits_are_shared_and_signs_depend_on_the_seed():
     engine = Engine()
     tree = DecisionTreeClassifier(max_depth=2)
-    first = rademacher(tree, X, y, repeats=5, engine=engine)
-    rademacher(tree, X, y, repeats=3, engine=engine)
+    first = rademacher(tree, X, y, rounds=5, engine=engine)
+    rademacher(tree, X, y, rounds=3, engine=engine)
     assert engine.stats.run == 6
-    other = rademacher(tree, X, y, repeats=5, random_state=1, engine=engine)
+    other = rademacher(tree, X, y, rounds=5, random_state=1, engine=engine)
     assert engine.stats.run == 11
     assert not np.array_equal(first.correlations, other.correlations)
 
 
 def test_signs_are_answered_together_where_a_solver_can():
     auto, plain = Engine(), Engine(solvers="plain")
-    together, alone = (rademacher(GaussianNB(), X, y, repeats=5, engine=engine) for engine in (auto, plain))
+    together, alone = (rademacher(GaussianNB(), X, y, rounds=5, engine=engine) for engine in (auto, plain))
     assert (auto.stats.run, plain.stats.run) == (1, 6)
     assert np.array_equal(together.correlations, alone.correlations)
 
 
 def test_the_result_has_what_every_result_has():
-    single = rademacher(GaussianNB(), X, y, repeats=4)
-    several = rademacher({"bayes": GaussianNB(), "tree": DecisionTreeClassifier(max_depth=2)}, X, y, repeats=4)
+    single = rademacher(GaussianNB(), X, y, rounds=4)
+    several = rademacher({"bayes": GaussianNB(), "tree": DecisionTreeClassifier(max_depth=2)}, X, y, rounds=4)
     assert several.value["bayes"] == single.value == several.table.loc["bayes", "estimate"]
     assert several.value["bayes"] < several.value["tree"]
     assert json.loads(json.dumps(several.to_dict()))["estimators"][1]["name"] == "tree"
@@ -134,6 +134,6 @@ def test_what_cannot_be_measured_is_refused():
     with pytest.raises(InvalidInput, match="two classes"):
         rademacher(GaussianNB(), X, np.arange(200) % 3)
     with pytest.raises(FitError, match="no signs please"):
-        rademacher(Fails(), X, repeats=2)
+        rademacher(Fails(), X, rounds=2)
     with pytest.raises(FitError, match="2 of 3 fits failed"):
-        rademacher(Fails(), X, y, repeats=2, engine=Engine(on_error="record"))
+        rademacher(Fails(), X, y, rounds=2, engine=Engine(on_error="record"))

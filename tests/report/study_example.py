@@ -102,7 +102,7 @@ def made_study(task: str = "classification", *, whole: bool = True) -> MadeStudy
     parts |= {"assessment": assess(models, X, y, engine=engine), "comparison": compare(models, X, y, engine=engine)}
     if whole:
         parts["perturbation"] = perturb(first, X, y, levels=[0.2, 0.4], repeats=2, engine=engine)
-        parts["bias_variance"] = bias_variance(first, X, y, repeats=10, engine=engine)
+        parts["bias_variance"] = bias_variance(first, X, y, rounds=10, engine=engine)
         parts["cross_test"] = cross_test(agghoo.fit(X, y), X, y)
         parts["curves"] = learning_curve(first, X, y, schedule=[40, 60, 90], cv=3, engine=engine)
     return MadeStudy(ATTACK, task, X.shape[1], parts)

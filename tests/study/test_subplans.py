@@ -40,7 +40,7 @@ def test_bootstrap_samples_of_some_rows_too():
     candidates, part = Candidates({"bayes": GaussianNB()}, y), DATA.subset(ROWS)
     setup = bias_variance_config(candidates, part, trained=part.n, rounds=10, loss="auto", noise=None, random_state=1)
     found = Engine().run(on_rows(bias_variance_plan(candidates, setup), DATA, ROWS), DATA)
-    alone = bias_variance({"bayes": GaussianNB()}, X[ROWS], y[ROWS], repeats=10, random_state=1)
+    alone = bias_variance({"bayes": GaussianNB()}, X[ROWS], y[ROWS], rounds=10, random_state=1)
     assert found.expected_loss == alone.expected_loss
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from truefit._api.deprecation import Renamed, renamed_keywords
 from truefit._api.engine import Engine, engine_or_new
 from truefit._api.validation import read_input, resolve_seed
 from truefit._core.concatenation import stacked_data
@@ -12,13 +11,12 @@ from truefit._methods.bias_variance import BiasVariance, bias_variance_config, b
 from truefit._methods.candidates import Candidates
 
 
-@renamed_keywords(Renamed("rounds", "repeats"))
 def bias_variance(
     estimator: Any,
     X: Any,
     y: Any,
     *,
-    repeats: int = 200,
+    rounds: int = 200,
     loss: Literal["auto", "squared", "0-1"] = "auto",
     X_test: Any = None,
     y_test: Any = None,
@@ -38,7 +36,7 @@ def bias_variance(
     ----------
     estimator : estimator, dict of names to estimators, or list of estimators
     X, y : table and target
-    repeats : int, default=200
+    rounds : int, default=200
         How many bootstrap samples.
     loss : {"auto", "squared", "0-1"}, default="auto"
         By default squared loss for a regression and 0-1 loss for a classification (Domingos 2000, with noise 0). The
@@ -62,7 +60,7 @@ def bias_variance(
     >>> from sklearn.tree import DecisionTreeRegressor
     >>> X, y = load_diabetes(return_X_y=True)
     >>> trees = {"stump": DecisionTreeRegressor(max_depth=1), "full tree": DecisionTreeRegressor()}
-    >>> result = bias_variance(trees, X, y, repeats=50)
+    >>> result = bias_variance(trees, X, y, rounds=50)
     >>> result.bias["stump"] > result.bias["full tree"], result.variance["stump"] < result.variance["full tree"]
     (True, True)
     >>> abs(result.bias["stump"] + result.variance["stump"] - result.expected_loss["stump"]) < 1e-10
@@ -78,7 +76,7 @@ def bias_variance(
         candidates,
         data,
         trained=trained,
-        rounds=repeats,
+        rounds=rounds,
         loss=loss,
         noise=noise,
         random_state=resolve_seed(random_state),

@@ -112,7 +112,7 @@ def bias_variance_config(
     """Check what was asked for."""
     if not is_whole(rounds) or rounds < LEAST_ROUNDS:
         raise InvalidInput(
-            f"The 'repeats' parameter must be a whole number of at least {LEAST_ROUNDS}. Got {rounds!r} instead."
+            f"The 'rounds' parameter must be a whole number of at least {LEAST_ROUNDS}. Got {rounds!r} instead."
         )
     if loss not in ("auto", "squared", "0-1"):
         raise InvalidInput(f"The 'loss' parameter must be 'auto', 'squared' or '0-1'. Got {loss!r} instead.")

@@ -224,7 +224,7 @@ class RademacherComplexity(Result):
 def check_rounds(rounds: Any) -> int:
     """Return the number of rounds, or say what is wrong with it."""
     if not is_whole(rounds) or rounds < 1:
-        raise InvalidInput(f"The 'repeats' parameter must be a whole number of at least 1. Got {rounds!r} instead.")
+        raise InvalidInput(f"The 'rounds' parameter must be a whole number of at least 1. Got {rounds!r} instead.")
     return int(rounds)
 
 

@@ -300,7 +300,7 @@ def test_all_who_ask_for_bootstrap_samples_share_the_fits():
     X, y = load_iris(return_X_y=True)
     engine = Engine()
     assessed = assess(GaussianNB(), X, y, design="bootstrap", repeats=25, engine=engine)
-    parts = bias_variance(GaussianNB(), X, y, repeats=25, engine=engine)
+    parts = bias_variance(GaussianNB(), X, y, rounds=25, engine=engine)
     assert (engine.stats.run, engine.stats.shared) == (25, 25)
     # The expected loss is the leave-one-out bootstrap.
     assert np.isclose(parts.expected_loss, assessed.estimate, rtol=1e-12)
