@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from truefit._solvers import all_solvers
+from truefit._solvers.registry import all_solvers
 
 
 def claimed_job(fits, data):

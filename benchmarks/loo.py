@@ -14,7 +14,7 @@ import warnings
 import numpy as np
 from sklearn.base import clone
 from sklearn.datasets import make_classification, make_regression
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.kernel_ridge import KernelRidge
@@ -37,7 +37,6 @@ CASES = [
     (Ridge(), 1000),
     (LinearRegression(), 1000),
     (LinearDiscriminantAnalysis(), 1000),
-    (QuadraticDiscriminantAnalysis(), None),
     (GaussianNB(), 1000),
     (KNeighborsClassifier(), 200),
     (KNeighborsRegressor(), 200),

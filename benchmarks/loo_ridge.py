@@ -13,7 +13,7 @@ from truefit._core.data import Data
 from truefit._core.identity import Keys
 from truefit._core.rows import Rows
 from truefit._core.task import Ask, FitTask
-from truefit._solvers.linear_loo import LinearLooSolver
+from truefit._solvers.closed_form.ridge import LinearLooSolver
 from truefit._solvers.plain import PlainSolver
 
 ESTIMATORS = {

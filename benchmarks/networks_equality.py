@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from truefit import AgghooClassifier, Engine, cross_test
-from truefit._solvers.brought import BroughtSolver
+from truefit._solvers.registry import EstimatorSolver
 from truefit.torch import MLP, ConvNet, TorchClassifier
 
 SMALL = {"hidden": (16,)}
@@ -33,7 +33,7 @@ CASES: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
 def one_by_one() -> Engine:
     """Return an engine that knows every solver but those that estimators bring."""
     engine = Engine()
-    engine._solvers = tuple(solver for solver in engine._solvers if not isinstance(solver, BroughtSolver))
+    engine._solvers = tuple(solver for solver in engine._solvers if not isinstance(solver, EstimatorSolver))
     return engine
 
 

@@ -18,7 +18,7 @@ from benchmarks.table import Row, markdown, show
 #: Benchmarks of speed, in the order of the page; each module has ``rows()``, and what that prints are notes.
 NAMES = (
     *("honest_tuned", "raw_adult", "triangle", "agghoo_speed", "by_hand"),
-    *("loo", "paths", "same_rows", "all_metrics"),
+    *("loo", "pipelines", "paths", "same_rows", "all_metrics"),
     *("overhead", "ordinary", "workers", "unlocked", "growth"),
 )
 

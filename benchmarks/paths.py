@@ -17,7 +17,7 @@ from sklearn.datasets import make_classification, make_regression
 from sklearn.decomposition import PCA
 from sklearn.ensemble import BaggingRegressor, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.feature_selection import SelectKBest, mutual_info_regression
-from sklearn.linear_model import ElasticNet, Lasso, Ridge, RidgeClassifier, SGDClassifier, SGDRegressor
+from sklearn.linear_model import Ridge, RidgeClassifier
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
@@ -116,26 +116,6 @@ def rows():
         best = {"selectkbest__k": list(range(1, 21))}
         ranked = make_pipeline(SelectKBest(mutual_info_regression), Ridge())
         yield compare("SelectKBest, Ridge, n=300, p=20", ranked, best, numbers(300, 20), None, rounds=1)
-        yield from nearly()
-
-
-def nearly():
-    alpha, path = {"alpha": list(np.logspace(-2, 2, 20))}, ("lasso path", "auto")
-    for n, p in ((2000, 50), (500, 200)):
-        yield compare(f"Lasso, n={n}, p={p}", Lasso(), alpha, numbers(n, p), None, solvers=path)
-        net = ElasticNet(l1_ratio=0.9, precompute=True)
-        yield compare(f"ElasticNet, Gram matrix, n={n}, p={p}", net, alpha, numbers(n, p), None, solvers=path)
-    # Separate fits run out of max_iter at the smaller penalties, and the path does not: the difference is theirs.
-    yield compare("Lasso, n=300, p=500", Lasso(), alpha, numbers(300, 500), None, rounds=1, solvers=path)
-    scaled = make_pipeline(StandardScaler(), Lasso())
-    behind = {"lasso__alpha": alpha["alpha"]}
-    yield compare("scaler, Lasso, n=2000, p=50", scaled, behind, numbers(2000, 50), None, solvers=path)
-    epochs, run = {"max_iter": list(range(5, 105, 5))}, ("sgd epochs", "auto")
-    descent = SGDClassifier(tol=None, random_state=0)
-    yield compare("SGDClassifier, n=1000, p=20", descent, epochs, classes(1000, 20), None, solvers=run)
-    X, y = numbers(1000, 20)
-    descent = SGDRegressor(tol=None, random_state=0)
-    yield compare("SGDRegressor, n=1000, p=20", descent, epochs, (X, y / y.std()), None, solvers=run)
 
 
 def main():

@@ -15,7 +15,7 @@ from sklearn.ensemble import (
     HistGradientBoostingRegressor,
 )
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
-from sklearn.linear_model import Lasso, LogisticRegression, Ridge, SGDClassifier, SGDRegressor
+from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
 from sklearn.metrics import log_loss, mean_squared_error
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
@@ -363,30 +363,6 @@ def test_two_processes_give_the_same():
     two = AgghooRegressor(KNeighborsRegressor(), grid, cv=3, n_jobs=2).fit(X, y)
     assert np.array_equal(one.predict(X), two.predict(X))
     assert one.selection_.equals(two.selection_)
-
-
-def test_the_penalties_of_a_lasso_are_one_path_per_split_where_that_is_asked_for():
-    grid = {"alpha": np.logspace(-2, 1, 20)}
-    engine = Engine(solvers=("lasso path", "auto"))
-    agghoo = AgghooRegressor(Lasso(), grid, cv=4, engine=engine).fit(X, y)
-    assert (engine.stats.asked, engine.stats.run, engine.stats.refitted) == (80, 4, 0)
-    for member, params in zip(agghoo.members_, agghoo.selection_["params"], strict=True):
-        assert member.alpha == params["alpha"]
-    exact = Engine()
-    plain = AgghooRegressor(Lasso(), grid, cv=4, engine=exact).fit(X, y)
-    assert exact.stats.run == 80
-    assert np.allclose(agghoo.validation_scores_, plain.validation_scores_, rtol=0.01)
-    assert np.abs(agghoo.predict(X) - plain.predict(X)).max() < 0.05 * y.std()
-
-
-def test_the_epochs_of_a_descent_are_one_run_per_split_where_that_is_asked_for():
-    grid = {"max_iter": list(range(1, 21))}
-    engine = Engine(solvers=("sgd epochs", "auto"))
-    agghoo = AgghooRegressor(SGDRegressor(tol=None), grid, path=None, cv=3, engine=engine).fit(X, y)
-    assert (engine.stats.asked, engine.stats.run, engine.stats.refitted) == (60, 3, 0)
-    assert [member.n_iter_ for member in agghoo.members_] == [each["max_iter"] for each in agghoo.selection_["params"]]
-    plain = AgghooRegressor(SGDRegressor(tol=None), grid, path=None, cv=3, engine=Engine(solvers="plain")).fit(X, y)
-    assert np.allclose(agghoo.validation_scores_, plain.validation_scores_, rtol=1e-9)
 
 
 def scaled_network(**params):

@@ -8,8 +8,8 @@ from truefit._core.identity import Keys
 from truefit._core.rows import Rows
 from truefit._core.stages import AtStage
 from truefit._core.task import Ask, FitTask
-from truefit._solvers.brought import BroughtSolver
 from truefit._solvers.plain import PlainSolver
+from truefit._solvers.registry import EstimatorSolver
 from truefit.testing.solver_contract import SolverCase, SolverContract
 from truefit.torch import MLP, ConvNet, TorchClassifier, TorchRegressor
 from truefit.torch import stack as stacking
@@ -42,7 +42,7 @@ def regressor(module=MLP, params=None, **more):
 def one_by_one():
     """An engine that knows every solver but the one that stacks."""
     engine = Engine()
-    engine._solvers = tuple(solver for solver in engine._solvers if not isinstance(solver, BroughtSolver))
+    engine._solvers = tuple(solver for solver in engine._solvers if not isinstance(solver, EstimatorSolver))
     return engine
 
 
@@ -131,7 +131,7 @@ def test_the_methods_use_it_as_they_are():
     assert engine.stats.failed == 0
     data = Data(TABLE, NUMBERS, task="regression")
     fits = [Keys(data).fit(FitTask(regressor(), Rows.without(62, [i]), (Ask(Rows.of([i])),))) for i in range(3)]
-    [job] = BroughtSolver().claim(fits, data)
+    [job] = EstimatorSolver().claim(fits, data)
     assert [outcome.solver for outcome in job.run(data)] == ["stacked networks"] * 3
 
 

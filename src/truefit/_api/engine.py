@@ -13,9 +13,8 @@ from truefit._executors.environment import available_cores, inside_worker
 from truefit._executors.memory import parse_memory
 from truefit._executors.serial import SerialExecutor
 from truefit._executors.threads import ThreadExecutor, all_release_gil
-from truefit._solvers import all_solvers
-from truefit._solvers.opt_in import ApartStore, opt_in_solvers
 from truefit._solvers.plain import PlainSolver
+from truefit._solvers.registry import all_solvers
 from truefit._stores.memory import MemoryStore
 
 if TYPE_CHECKING:
@@ -47,14 +46,8 @@ class Engine(BaseEngine):
         second, without the table, which workers share. Fits are run in worker processes, even by one worker.
     on_error : {"raise", "record"}, default="raise"
         Whether a fit that fails ends the method, or is recorded and reported.
-    solvers : {"auto", "plain"} or tuple ending in "auto", default="auto"
-        "plain" fits one at a time, for comparison. Before "auto" may stand solvers whose answers equal those of plain
-        fitting only nearly, and which are used for no other reason than that they are named: "tree depths" (trees of
-        several depths from the deepest; equal but for ties), "lasso path" (``Lasso`` and ``ElasticNet`` of several
-        penalties, each from where the larger one ended; equal up to ``tol``), "sgd epochs" (``SGDClassifier`` and
-        ``SGDRegressor`` with ``tol=None`` and several ``max_iter``, from one run; equal up to rounding) and "svd path"
-        (pipelines that begin with a ``TruncatedSVD(algorithm="arpack")`` of several sizes, from the largest; equal up
-        to rounding). A store keeps their answers apart.
+    solvers : {"auto", "plain"}, default="auto"
+        "plain" fits one at a time, for comparison.
     progress : {"auto", True, False} or callable, default="auto"
         A bar on a terminal or in a notebook, and silent otherwise; a callable is given the progress events.
     threads : int, default=1
@@ -90,22 +83,21 @@ class Engine(BaseEngine):
         timeout: float | None = None,
         memory: int | str | None = None,
         on_error: Literal["raise", "record"] = "raise",
-        solvers: Literal["auto", "plain"] | Sequence[str] = "auto",
+        solvers: Literal["auto", "plain"] = "auto",
         progress: Any = "auto",
         threads: int = 1,
     ) -> None:
         _check_choice("on_error", on_error, ("raise", "record"))
-        named = _named_solvers(solvers)
+        _check_choice("solvers", solvers, ("auto", "plain"))
         _check_number("threads", threads, whole=True)
         if timeout is not None:
             _check_number("timeout", timeout)
         self.workers = 1 if executor is not None or inside_worker() else _worker_count(workers)
-        chosen: tuple[Solver, ...] = (PlainSolver(),) if solvers == "plain" else all_solvers(named)
-        kept = _store_for(store)
+        chosen: tuple[Solver, ...] = (PlainSolver(),) if solvers == "plain" else all_solvers()
         serial = SerialExecutor(threads=threads)
         super().__init__(
             serial_executor=serial,
-            store=ApartStore(kept, [solver.name for solver in named]) if named else kept,
+            store=_store_for(store),
             executor=_make_executor(_worker_count(workers), executor, timeout, parse_memory(memory), serial),
             solvers=chosen,
             scratch=MemoryStore,
@@ -195,20 +187,6 @@ def engine_or_new(engine: Engine | None) -> Engine:
     raise InvalidInput(
         f"The 'engine' parameter must be an Engine. Got {engine!r}; pass Engine({engine!r}) for a store."
     )
-
-
-def _named_solvers(solvers: Any) -> tuple[Solver, ...]:
-    """Return the opt-in solvers that are named before "auto"."""
-    if isinstance(solvers, str):
-        _check_choice("solvers", solvers, ("auto", "plain"))
-        return ()
-    known, names = opt_in_solvers(), tuple(solvers)
-    if names[-1:] != ("auto",) or any(name not in known for name in names[:-1]):
-        raise InvalidInput(
-            f"solvers must be 'auto', 'plain', or names among {', '.join(map(repr, known))} followed by 'auto'. "
-            f"Got {solvers!r}."
-        )
-    return tuple(known[name] for name in names[:-1])
 
 
 def _store_for(store: Any) -> Store:

@@ -144,8 +144,7 @@ class Data:
         It has no X: plans that are made for it are driven on the whole table.
         """
         part = self.without_table()
-        for name in ("_by_token", "rowset"):
-            part.__dict__.pop(name, None)
+        part.__dict__.pop("rowset", None)
         part.n, part.y = len(rows), self.y[rows]
         part.tokens = self.tokens[rows]
         part.total = add_tokens(part.tokens)

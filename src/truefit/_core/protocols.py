@@ -47,8 +47,7 @@ class Solver(Protocol):
     - ``claim`` looks at fits and data and returns jobs for those it can answer; it fits nothing, and leaves what
       it cannot do exactly (unusual parameters, subclasses, weights, sparse X) to the solvers after it.
     - ``solve`` returns one outcome per fit of the job in order and never raises for a fit that fails.
-    - The answers equal those of plain fitting, within 1e-8 relative; labels are equal. One that equals them only nearly
-      says ``exact = False``, and is used only where it is named.
+    - The answers equal those of plain fitting, within 1e-8 relative; labels are equal.
     - A solver is pickled with its jobs: it holds options, never data or models.
     - One that answers fits which leave out each row in turn (``FitTask.each_left_out``), a job each, says
       ``leaves_out_each = True``. Such fits are offered to nobody else.

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn import get_config
 from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
 
 from truefit._core.data import Data, fit_metadata
 from truefit._core.outcome import Failure, Outcome, Predictions
@@ -18,24 +21,79 @@ from truefit._core.parameters import seeded
 from truefit._core.protocols import Job
 from truefit._core.side_effects import forks_end_here
 from truefit._core.task import Ask, Fit, Response
-from truefit._solvers.failure import failure_of
+from truefit._core.validation import LARGEST_FLOAT32, find_infinities, infinities_text
+from truefit._sklearn import predicts_largest_probability
 
-logger = logging.getLogger("truefit")
+_LARGEST_SQUARED = float(np.sqrt(np.finfo(np.float64).max))
+
+
+def failure_of(error: BaseException, estimator: Any, data: Data) -> Failure:
+    """Record what a fit raised; values that the estimator cannot take are named before it, with their columns.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> data = Data([[1.0, np.nan], [2.0, 3.0]], [0.5, 1.5], task="regression")
+    >>> print(failure_of(ValueError("Input X contains NaN."), Ridge(), data).message)
+    X has missing values in column 1, and Ridge does not take them: put an imputer before it, as in
+    make_pipeline(SimpleImputer(), Ridge()). ValueError: Input X contains NaN.
+    """
+    failure, said = Failure.of(error), str(error)
+    hint = None
+    if re.search("infinity|too large|overflow", said, re.IGNORECASE):
+        hint = _infinities(data.X, LARGEST_FLOAT32 if re.search("float32|overflow", said) else np.inf)
+    elif re.search("nan|missing", said, re.IGNORECASE):
+        # Where none is missing, a NaN comes of numbers whose squares are infinite.
+        hint = _missing_values(estimator, data.X) or _infinities(data.X, _LARGEST_SQUARED)
+    if hint is None:
+        return failure
+    # The cause is known: where in the library it came to light is of no use.
+    return replace(failure, message=f"{hint} {failure.message}", traceback="")
+
+
+def _infinities(X: Any, largest: float) -> str | None:
+    found = find_infinities(X, largest=largest)
+    return infinities_text(found) if found else None
+
+
+def _missing_values(estimator: Any, X: Any) -> str | None:
+    column, name = _first_with_missing(X), type(estimator).__name__
+    if column is None or _takes_missing(estimator):
+        return None
+    return (
+        f"X has missing values in column {column!r}, and {name} does not take them: put an imputer before it, as in "
+        f"make_pipeline(SimpleImputer(), {name}())."
+    )
+
+
+def _takes_missing(estimator: Any) -> bool:
+    try:
+        return bool(get_tags(estimator).input_tags.allow_nan)
+    except (AttributeError, TypeError):  # not an estimator of scikit-learn's making
+        return True
+
+
+def _first_with_missing(X: Any) -> Any:
+    if hasattr(X, "iloc"):
+        found = np.flatnonzero(X.isna().any(axis=0))
+        return X.columns[found[0]] if len(found) else None
+    if type(X).__module__.startswith("polars"):
+        return next((column.name for column in X.get_columns() if column.null_count() or _has_nan(column)), None)
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f":
+        found = np.flatnonzero(np.isnan(X).any(axis=0))
+        return int(found[0]) if len(found) else None
+    return None
+
+
+def _has_nan(column: Any) -> bool:
+    return bool(column.dtype.is_float() and column.is_nan().any())
+
+
+logger = logging.getLogger(__name__)
 
 #: Rows are predicted on in blocks of about this size, so that a small training set does not need the whole X twice.
 BLOCK_BYTES = 64 << 20
 _DIMENSIONS: dict[Response, tuple[int, ...]] = {"predict": (1, 2), "predict_proba": (2,), "decision_function": (1, 2)}
-#: Classifiers of scikit-learn that predict the class of the largest probability, which they work out for it anew. By
-#: module and class: nothing is imported to look one up.
-_LIKELIEST = frozenset(
-    {
-        "sklearn.tree._classes.DecisionTreeClassifier",
-        "sklearn.tree._classes.ExtraTreeClassifier",
-        "sklearn.ensemble._forest.RandomForestClassifier",
-        "sklearn.ensemble._forest.ExtraTreesClassifier",
-        "sklearn.ensemble._bagging.BaggingClassifier",
-    }
-)
 
 
 class WrongAnswer(Exception):
@@ -70,12 +128,17 @@ def fit_plain(fit: Fit, data: Data) -> Outcome:
     return Outcome(fit.key, answers, seconds, "plain", classes, model)
 
 
+def log_fallback(name: str, work: str, error: BaseException) -> None:
+    """Log that a solver leaves work to plain fitting, and why."""
+    logger.info("%s leaves %s to plain fitting: %r", name, work, error)
+
+
 def or_plain(answer: Callable[[Job, Data], list[Outcome]], job: Job, data: Data) -> list[Outcome]:
     """Answer a group together; where that goes wrong one by one, so that a fit that fails fails alone."""
     try:
         return answer(job, data)
     except (Exception, SystemExit) as error:
-        logger.info("%s gave up on %d fits: %r", job.solver.name, len(job.fits), error)
+        log_fallback(job.solver.name, f"{len(job.fits)} fits", error)
     return [fit_plain(fit, data) for fit in job.fits]
 
 
@@ -131,16 +194,11 @@ def respond(model: Any, asks: Sequence[Ask], data: Data, classes: npt.NDArray[An
 
 def responses(model: Any, wanted: Sequence[Response], X: Any, n: int) -> list[npt.NDArray[Any]]:
     """Return what a model says of n rows, by response; where one follows from another, rows are looked at once."""
-    if "predict_proba" in wanted and "predict" in wanted and _says_the_likeliest(model):
+    if "predict_proba" in wanted and "predict" in wanted and predicts_largest_probability(model):
         shares = checked(model.predict_proba(X), n, "predict_proba")
         known = {"predict_proba": shares, "predict": model.classes_.take(shares.argmax(axis=1), axis=0)}
         return [known[each] if each in known else checked(getattr(model, each)(X), n, each) for each in wanted]
     return [checked(getattr(model, each)(X), n, each) for each in wanted]
-
-
-def _says_the_likeliest(model: Any) -> bool:
-    kind = type(model)
-    return f"{kind.__module__}.{kind.__qualname__}" in _LIKELIEST and getattr(model, "n_outputs_", 1) == 1
 
 
 def last_step(model: Any, X: Any) -> tuple[Any, Any]:

@@ -16,8 +16,15 @@ from truefit._core.stages import AtStage, last_step, offers_stages
 from truefit._methods.agghoo.plan import Candidate
 from truefit._methods.candidates import Candidates, names_of
 from truefit._methods.splitting.splits import is_whole
-from truefit._solvers.boosting_rounds import cut_to, library_of, runs_all_rounds
-from truefit._solvers.boosting_stages import HISTOGRAM, booster_of, counted_by, family_of
+from truefit._solvers.paths.boosting import (
+    HISTOGRAM,
+    booster_of,
+    counted_by,
+    cut_to,
+    family_of,
+    library_of,
+    runs_all_rounds,
+)
 from truefit.estimators._base import grid_points, with_params
 
 #: Trained by epoch unless that is turned off; other learners with partial_fit only where a number of stages is given.

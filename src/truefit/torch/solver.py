@@ -25,8 +25,8 @@ from truefit._core.protocols import Job
 from truefit._core.stages import AtStage
 from truefit._core.task import Fit, Response
 from truefit._core.typing import Array
+from truefit._solvers.paths.stages import StagesSolver
 from truefit._solvers.plain import WrongAnswer, checked, fit_plain
-from truefit._solvers.stages import StagesSolver
 from truefit.torch.config import TrainingConfig, on_device
 from truefit.torch.estimators import TorchClassifier, TorchRegressor, outputs_for, seed_of, targets_for
 from truefit.torch.head import Head, head_of

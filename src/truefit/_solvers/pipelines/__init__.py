@@ -1,0 +1,1 @@
+"""Pipelines that have steps in common: these are fitted once."""
