@@ -91,14 +91,6 @@ def test_missing_cells_of_other_kinds_are_other_content():
     assert len(np.unique(tokens, axis=0)) == 8
 
 
-def test_locate_finds_rows_again():
-    data = Data(X, y, task="classification")
-    order = rng.permutation(30)
-    assert np.array_equal(data.locate(data.tokens[order]), order)
-    strangers = Data(X + 1, y, task="classification").tokens
-    assert np.array_equal(data.locate(np.vstack([strangers[:2], data.tokens[:1]])), [-1, -1, 0])
-
-
 def test_digest_is_additive_and_lazy_rows_agree_with_listed_ones():
     data = Data(X, y, task="classification")
     listed = Rows.of(np.arange(1, 30))

@@ -39,7 +39,7 @@ def _usage_errors() -> Iterator[None]:
     try:
         yield
     except _UsageError as error:
-        error.message = _shown(str(error.message))
+        error.message = _redacted(str(error.message))
         raise
 
 
@@ -53,7 +53,7 @@ app = typer.Typer(
 )
 
 
-def in_plain_words(command: Callable[..., None]) -> Callable[..., None]:
+def report_errors(command: Callable[..., None]) -> Callable[..., None]:
     """Let a command say in a sentence what went wrong, and leave with the exit code for it."""
 
     @functools.wraps(command)
@@ -62,21 +62,21 @@ def in_plain_words(command: Callable[..., None]) -> Callable[..., None]:
             with results_only(), warnings_shown_once():
                 command(*arguments, **options)
         except Interrupted as interrupt:
-            _leave(str(interrupt), 130, interrupt)
+            _exit(str(interrupt), 130, interrupt)
         except (InvalidInput, MissingDependency, StoreError) as error:
-            _leave(f"Error: {error}", 2, error)
+            _exit(f"Error: {error}", 2, error)
         except TruefitError as error:
-            _leave(f"Error: {error}", 1, error)
+            _exit(f"Error: {error}", 1, error)
 
     return guarded
 
 
-def _leave(message: str, code: int, reason: BaseException) -> NoReturn:
-    typer.echo(_shown(message), err=True)
+def _exit(message: str, code: int, reason: BaseException) -> NoReturn:
+    typer.echo(_redacted(message), err=True)
     raise typer.Exit(code) from reason
 
 
-def _shown(message: str) -> str:
+def _redacted(message: str) -> str:
     return without_credentials(message, sys.argv[1:])
 
 

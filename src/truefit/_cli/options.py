@@ -1,18 +1,29 @@
-"""Options that several commands take, and the engine that they describe."""
+"""Options that several commands take, and what every command does with them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import dataclasses
+import functools
+import inspect
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from truefit._cli.app import app, report_errors
+from truefit._cli.inputs import candidates_of, load_table, task_of
+from truefit._cli.messages import echo
+from truefit._cli.stored_reports import provenance, store_result
 from truefit._core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from truefit._api.engine import Engine
+    from truefit._core.data import Task
+    from truefit._methods.result import Result
+    from truefit.sources.table import Table
 
 DataArgument = Annotated[
     str,
@@ -87,3 +98,81 @@ def command_engine(
         Engine(store, executor=executor, **options) as engine,
     ):
         yield engine
+
+
+#: Options that come first in the help of a command; the other common ones come after the command's own.
+_FIRST = ("data", "target", "model")
+
+
+@dataclasses.dataclass(frozen=True)
+class CommandConfig:
+    """Options that every command with a table and models takes: a parameter of this type stands for all of them."""
+
+    data: DataArgument
+    target: TargetOption = None
+    model: ModelsOption = None
+    task: TaskOption = None
+    store: StoreOption = None
+    workers: WorkersOption = None
+    cluster: ClusterOption = None
+    memory: MemoryOption = None
+    seed: SeedOption = None
+    as_json: JsonOption = False
+
+    @property
+    def files(self) -> tuple[str | Path | None, ...]:
+        """What the command reads, as it was given."""
+        return (self.data, self.store, *(self.model or ()))
+
+    def load(self, models: list[str] | None) -> tuple[Table, Task, dict[str, Any]]:
+        """Return the table, its task and the models of these names, or a set that suits the table."""
+        table = load_table(self.data, self.target)
+        task = task_of(self.task, table)
+        return table, task, candidates_of(models, table, task)
+
+    def engine(self, store: Any = None, **options: Any) -> AbstractContextManager[Engine]:
+        """Return the engine that is asked for, over this store or the one of ``--store``; see ``command_engine``."""
+        return command_engine(store or self.store, self.workers, self.cluster, memory=self.memory, **options)
+
+    def store_result(self, engine: Engine, result: Result, table: Table, **described: Any) -> None:
+        """Store what a method returned, with its provenance."""
+        store_result(engine, result, provenance(table, engine.stats, task=self.task) | described)
+
+    def show(self, engine: Engine, data: Mapping[str, Any], print_text: Callable[[], None]) -> None:
+        """Print a result: as JSON if that is wanted, else as text with the counts of fits."""
+        if self.as_json:
+            echo(json.dumps(data, indent=2))
+        else:
+            print_text()
+            echo(f"{engine.stats}.")
+
+
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """Add a command to the application: its name, options and help are those of a function.
+
+    The fields of a parameter whose type is a dataclass become options each.
+    """
+    given = inspect.signature(function, eval_str=True).parameters.values()
+    config: Any
+    name, config = next((each.name, each.annotation) for each in given if dataclasses.is_dataclass(each.annotation))
+    types = get_type_hints(config, include_extras=True)
+    common = {
+        field.name: inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default,
+            annotation=types[field.name],
+        )
+        for field in dataclasses.fields(config)
+    }
+    own = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in given if each.name != name]
+    last = [parameter for field, parameter in common.items() if field not in _FIRST]
+    parameters = [*(common[field] for field in _FIRST), *own, *last]
+
+    @functools.wraps(function)
+    def called(**options: Any) -> None:
+        function(config(**{field: options.pop(field) for field in common}), **options)
+
+    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return app.command()(report_errors(called))

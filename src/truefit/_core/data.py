@@ -11,10 +11,6 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn import get_config
-from sklearn.pipeline import Pipeline
-from sklearn.utils.metadata_routing import get_routing_for_object
-from sklearn.utils.validation import has_fit_parameter
 
 from truefit._core.errors import InvalidEstimator, InvalidInput
 from truefit._core.hashing import Tokens, array_block, mix, row_tokens, rowset_id, table_blocks, value_tokens
@@ -79,11 +75,6 @@ class Data:
             schema += " | weight"
         return schema, row_tokens(blocks)
 
-    @cached_property
-    def _by_token(self) -> tuple[Tokens, npt.NDArray[np.intp]]:
-        order = np.argsort(self.tokens[:, 0], kind="stable")
-        return self.tokens[order], order
-
     def digest(self, rows: Rows) -> tuple[int, int]:
         """Return what the rows are known by together, whatever their order and wherever they stand."""
         return rows.digest(self.tokens, self.total)
@@ -105,23 +96,6 @@ class Data:
     def rowset_of(self, rows: Rows) -> bytes:
         """Identity of some rows in ascending order of position."""
         return self.rowset if rows.whole else rows.rowset(self.tokens)
-
-    def locate(self, tokens: Tokens) -> npt.NDArray[np.intp]:
-        """Positions of tokens in this table; -1 where a row is not in it."""
-        ordered, order = self._by_token
-        place = np.searchsorted(ordered[:, 0], tokens[:, 0])
-        found = np.full(len(tokens), -1, dtype=np.intp)
-        inside = place < self.n
-        # Two rows that share the first lane are a 2^-64 accident; the second lane still tells them apart.
-        while inside.any():
-            here = np.flatnonzero(inside)
-            same_first = ordered[place[here], 0] == tokens[here, 0]
-            same = same_first & (ordered[place[here], 1] == tokens[here, 1])
-            found[here[same]] = order[place[here[same]]]
-            inside[here[same | ~same_first]] = False
-            place[here] += 1
-            inside &= place < self.n
-        return found
 
     def weights_of(self, index: npt.NDArray[np.intp]) -> npt.NDArray[np.float64] | None:
         """Return the weights of rows that a mean is taken over, refused where all are zero; None without weights."""
@@ -164,8 +138,7 @@ class Data:
         It has no X: plans that are made for it are driven on the whole table.
         """
         part = self.without_table()
-        for name in ("_by_token", "rowset"):
-            part.__dict__.pop(name, None)
+        part.__dict__.pop("rowset", None)
         part.n, part.y = len(rows), self.y[rows]
         part.tokens = self.tokens[rows]
         part.total = add_tokens(part.tokens)
@@ -184,7 +157,6 @@ class Data:
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
-        state.pop("_by_token", None)
         state["release"] = None
         return state
 
@@ -271,18 +243,32 @@ class RowSource(Protocol):
         ...
 
 
+# scikit-learn is imported where it is used: a store is listed, and a command's help printed, without it.
+
+
+def _routed() -> bool:
+    from sklearn import get_config
+
+    return bool(get_config()["enable_metadata_routing"])
+
+
 def _consumes(estimator: Any, name: str) -> bool:
+    from sklearn.utils.metadata_routing import get_routing_for_object
+
     return bool(get_routing_for_object(estimator).consumes("fit", [name]))
 
 
 def wants_groups(estimator: Any) -> bool:
     """Whether the estimator asks for groups in fit; only with metadata routing can it."""
-    return bool(get_config()["enable_metadata_routing"]) and _consumes(estimator, "groups")
+    return _routed() and _consumes(estimator, "groups")
 
 
 def weight_parameter(estimator: Any) -> str | None:
     """Name under which ``fit`` takes the weights; None if it does not."""
-    if get_config()["enable_metadata_routing"]:
+    from sklearn.pipeline import Pipeline
+    from sklearn.utils.validation import has_fit_parameter
+
+    if _routed():
         return "sample_weight" if _consumes(estimator, "sample_weight") else None
     if isinstance(estimator, Pipeline):
         name, last = estimator.steps[-1]
@@ -295,7 +281,7 @@ def check_takes_weights(estimator: Any) -> None:
     """Refuse weights that would silently not be used."""
     if weight_parameter(estimator) is not None:
         return
-    if get_config()["enable_metadata_routing"]:
+    if _routed():
         advice = "Request them where they are used: set_fit_request(sample_weight=True)."
     else:
         advice = "Leave sample_weight out, or use an estimator whose fit takes it."
