@@ -14,7 +14,7 @@ from sklearn import get_config
 
 from truefit._core.code import class_state, replaced
 from truefit._core.data import Data, wants_groups
-from truefit._core.fingerprint import Fingerprint, Unkeyable
+from truefit._core.fingerprint import Fingerprint, NotComparable
 from truefit._core.hashing import IDENTITY_VERSION, Tokens, few_values, mix, value_tokens
 from truefit._core.packages import package_digest
 from truefit._core.parameters import OpenSeed, open_seeds, seeds_for
@@ -216,7 +216,7 @@ class Keys:
             if self._shared:
                 try:
                     environment = self._environments.digest(found.packages, found.classes, files=self._stored)
-                except Unkeyable as reason:
+                except NotComparable as reason:
                     unknown.append(str(reason))
             if unknown:
                 warnings.warn(

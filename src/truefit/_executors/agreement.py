@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from truefit._core.data import Data
-from truefit._core.fingerprint import Fingerprint, Unkeyable
+from truefit._core.fingerprint import Fingerprint, NotComparable
 from truefit._core.identity import Environments
 from truefit._core.outcome import Failure, Outcome
 from truefit._core.protocols import Job
@@ -50,7 +50,7 @@ class Agreement:
             return True
         try:
             return self._environments.digest(found.packages, found.classes, files=origin.files) == origin.environment
-        except Unkeyable:
+        except NotComparable:
             return False
 
     def _fingerprint(self, estimator: Any, origin: Origin) -> Fingerprint:

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from sklearn.pipeline import Pipeline
 
-from truefit._core.fingerprint import Fingerprint, Unkeyable
+from truefit._core.fingerprint import Fingerprint, NotComparable
 from truefit._solvers.blind_steps import is_blind
 
 Seeds = tuple[tuple[str, int], ...]
@@ -88,7 +88,7 @@ def last_of(estimator: Any) -> Any:
 def _key(step: Any) -> bytes | None:
     try:
         return Fingerprint(step).digest
-    except Unkeyable:
+    except NotComparable:
         return None
 
 
