@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from truefit._cli.app import command
 from truefit._cli.inputs import label_of
 from truefit._cli.messages import echo
-from truefit._cli.options import CommandConfig, FoldsOption, MetricOption, PlotOption, PositiveOption, command
+from truefit._cli.options import CommandConfig, FoldsOption, MetricOption, PlotOption, PositiveOption
 from truefit._cli.outputs import check_distinct, check_picture, write_picture
 from truefit._cli.saved_model import check_model_file, write_model
 from truefit._core.errors import InvalidInput

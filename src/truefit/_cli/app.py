@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
+import inspect
 import sys
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, get_type_hints
 
 import typer
 from typer.core import TyperGroup
@@ -51,6 +53,41 @@ app = typer.Typer(
     rich_markup_mode="rich",
     help="Which model, how good is it really, does it fit, and would more data help?",
 )
+
+
+#: Options that come first in the help of a command; the other common ones come after the command's own.
+_FIRST = ("data", "target", "model")
+
+
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """Add a command to the application: its name, options and help are those of a function.
+
+    The fields of a parameter whose type is a dataclass become options each.
+    """
+    given = inspect.signature(function, eval_str=True).parameters.values()
+    config: Any
+    name, config = next((each.name, each.annotation) for each in given if dataclasses.is_dataclass(each.annotation))
+    types = get_type_hints(config, include_extras=True)
+    common = {
+        field.name: inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default,
+            annotation=types[field.name],
+        )
+        for field in dataclasses.fields(config)
+    }
+    own = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in given if each.name != name]
+    last = [parameter for field, parameter in common.items() if field not in _FIRST]
+    parameters = [*(common[field] for field in _FIRST), *own, *last]
+
+    @functools.wraps(function)
+    def called(**options: Any) -> None:
+        function(config(**{field: options.pop(field) for field in common}), **options)
+
+    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return app.command()(report_errors(called))
 
 
 def report_errors(command: Callable[..., None]) -> Callable[..., None]:

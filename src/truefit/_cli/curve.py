@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from truefit._cli.app import command
 from truefit._cli.inputs import candidates_of, label_of, print_notes, task_of
 from truefit._cli.messages import echo, print_lines, print_table, results
-from truefit._cli.options import CommandConfig, FoldsOption, MetricOption, PlotOption, PositiveOption, command
+from truefit._cli.options import CommandConfig, FoldsOption, MetricOption, PlotOption, PositiveOption
 from truefit._cli.outputs import check_picture, write_picture
 from truefit._core.errors import InvalidInput
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
-import functools
-import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from truefit._cli.app import app, report_errors
 from truefit._cli.inputs import candidates_of, load_table, task_of
 from truefit._cli.messages import echo
 from truefit._cli.stored_reports import provenance, store_result
@@ -100,11 +97,7 @@ def command_engine(
         yield engine
 
 
-#: Options that come first in the help of a command; the other common ones come after the command's own.
-_FIRST = ("data", "target", "model")
-
-
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class CommandConfig:
     """Options that every command with a table and models takes: a parameter of this type stands for all of them."""
 
@@ -145,34 +138,3 @@ class CommandConfig:
         else:
             print_text()
             echo(f"{engine.stats}.")
-
-
-def command(function: Callable[..., None]) -> Callable[..., None]:
-    """Add a command to the application: its name, options and help are those of a function.
-
-    The fields of a parameter whose type is a dataclass become options each.
-    """
-    given = inspect.signature(function, eval_str=True).parameters.values()
-    config: Any
-    name, config = next((each.name, each.annotation) for each in given if dataclasses.is_dataclass(each.annotation))
-    types = get_type_hints(config, include_extras=True)
-    common = {
-        field.name: inspect.Parameter(
-            field.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default,
-            annotation=types[field.name],
-        )
-        for field in dataclasses.fields(config)
-    }
-    own = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in given if each.name != name]
-    last = [parameter for field, parameter in common.items() if field not in _FIRST]
-    parameters = [*(common[field] for field in _FIRST), *own, *last]
-
-    @functools.wraps(function)
-    def called(**options: Any) -> None:
-        function(config(**{field: options.pop(field) for field in common}), **options)
-
-    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return app.command()(report_errors(called))

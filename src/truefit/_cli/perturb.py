@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from truefit._cli.app import command
 from truefit._cli.messages import echo, print_lines, print_table, results
-from truefit._cli.options import CommandConfig, PlotOption, command
+from truefit._cli.options import CommandConfig, PlotOption
 from truefit._cli.outputs import check_picture, write_picture
 from truefit._core.errors import InvalidInput
 

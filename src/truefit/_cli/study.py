@@ -10,9 +10,10 @@ from typing import Annotated
 import typer
 
 from truefit._cli.agghoo import aggregate_of
+from truefit._cli.app import command
 from truefit._cli.inputs import candidates_of, label_of, load_table, task_of
 from truefit._cli.messages import echo
-from truefit._cli.options import CommandConfig, FoldsOption, MetricOption, PositiveOption, command
+from truefit._cli.options import CommandConfig, FoldsOption, MetricOption, PositiveOption
 from truefit._cli.outputs import check_distinct, check_report, write_report
 from truefit._cli.runs import stored_page
 from truefit._cli.saved_model import check_model_file, write_model

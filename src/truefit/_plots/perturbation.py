@@ -83,8 +83,8 @@ def rates(
         spots = [(float(centre[place]), float(place)) for place in places]
     else:
         ax = canvas() if ax is None else ax
-        _drawn(ax, at, (centre, low, high), DATA, "-")
-        _finished(ax, at, xlabel, ylabel)
+        _draw_series(ax, at, (centre, low, high), DATA, "-")
+        _style_x(ax, at, xlabel, ylabel)
         spots = [(float(at.numbers[place]), float(centre[place])) for place in places]
         place = None if best is None else at.find(best)
         if place is not None:
@@ -138,15 +138,15 @@ def rate_and_errors(
     """
     at = Places.of(x, log=log_x)
     ax = canvas(height=3.7 + at.height) if ax is None else ax
-    handles = [_drawn(ax, at, _columns("test", test, at), *series_style(0))]
+    handles = [_draw_series(ax, at, _columns("test", test, at), *series_style(0))]
     names = ["test"]
     if train is not None:
         none = np.full(at.numbers.size, np.nan)
-        handles.append(_drawn(ax, at, _columns("train", (train, none, none), at), *series_style(3)))
+        handles.append(_draw_series(ax, at, _columns("train", (train, none, none), at), *series_style(3)))
         names.append("train")
-    _finished(ax, at, xlabel, metric)
+    _style_x(ax, at, xlabel, metric)
     right = ax.twinx()
-    handles.append(_drawn(right, at, _columns("rates", found, at), *series_style(1)))
+    handles.append(_draw_series(right, at, _columns("rates", found, at), *series_style(1)))
     style_axes(right, grid=None)
     right.spines["bottom"].set_visible(False)  # that of the errors is there already
     right.tick_params(axis="y", colors=text_colour(ax), labelsize=FONT)
@@ -157,7 +157,7 @@ def rate_and_errors(
     return ax
 
 
-def _drawn(ax: Axes, at: Places, columns: tuple[Floats, Floats, Floats], colour: str, stroke: Stroke) -> Line2D:
+def _draw_series(ax: Axes, at: Places, columns: tuple[Floats, Floats, Floats], colour: str, stroke: Stroke) -> Line2D:
     """Draw values in their band over numbers, with posts at names; return the line."""
     centre, low, high = columns
     if at.names:
@@ -168,7 +168,7 @@ def _drawn(ax: Axes, at: Places, columns: tuple[Floats, Floats, Floats], colour:
     return line
 
 
-def _finished(ax: Axes, at: Places, xlabel: str, ylabel: str) -> None:
+def _style_x(ax: Axes, at: Places, xlabel: str, ylabel: str) -> None:
     style_axes(ax, grid="y" if at.names else "both", xlabel=xlabel, ylabel=ylabel)
     at.scale(ax)
     ax.locator_params(axis="y", nbins=7)

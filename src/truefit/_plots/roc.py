@@ -58,7 +58,7 @@ class Folds:
     count: int
 
     def note(self) -> str:
-        """Return what is said beside the name where folds had to be left out."""
+        """Return the words beside the name where folds had to be left out."""
         return "" if len(self.points) == self.count else f" ({len(self.points)} of {self.count} folds)"
 
 
@@ -116,10 +116,10 @@ def draw_means(
 
     Where there are more curves than colours, those with the largest areas are set off from the others.
     """
-    said = [short + note for short, note in zip(shortened(names, LEGEND_LENGTH), notes, strict=True)]
+    legend_names = [short + note for short, note in zip(shortened(names, LEGEND_LENGTH), notes, strict=True)]
     if ax is None:
         # The square keeps its size: it is the figure that grows with the names beside it.
-        ax = canvas(width=5.0 + 0.08 * max(map(len, [*said, "±1 sd over 10"])), height=3.6, square=True)
+        ax = canvas(width=5.0 + 0.08 * max(map(len, [*legend_names, "±1 sd over 10"])), height=3.6, square=True)
     handles: list[Artist] = []
     labels: list[str] = []
     front, back = _ranked(areas)
@@ -127,7 +127,7 @@ def draw_means(
         _faint(ax, means[i])
     for place, i in enumerate(front):
         handles.append(_coloured(ax, means[i], place))
-        labels.append(f"{numeral(areas[i], 3)}  {said[i]}")
+        labels.append(f"{numeral(areas[i], 3)}  {legend_names[i]}")
     if back:
         handles.append(_faint(ax, None))
         labels.append(_range([areas[i] for i in back]))
