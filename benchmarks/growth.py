@@ -88,7 +88,7 @@ def picture(found, path):
     """Draw seconds against counts, a panel for each of what grows."""
     from matplotlib.figure import Figure
 
-    from truefit._plots.canvas import SERIES, STROKES, tidy
+    from truefit._plots.canvas import SERIES, STROKES, style_axes
 
     figure = Figure(figsize=(9.6, 3.2), layout="constrained", facecolor="white")
     axes = figure.subplots(1, len(COUNTS))
@@ -99,7 +99,7 @@ def picture(found, path):
         for (name, seconds), colour, stroke in zip(lines.items(), SERIES[1::-1], STROKES[1::-1], strict=True):
             ax.plot(counts, seconds, color=colour, linestyle=stroke, marker="o", markersize=4, label=name)
         ax.set(xscale="log", yscale="log", xlabel=along)
-        tidy(ax, grid="both")
+        style_axes(ax, grid="both")
     axes[0].set_ylabel("seconds of the processor")
     axes[0].legend(frameon=False)
     figure.savefig(path)

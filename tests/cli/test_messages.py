@@ -152,7 +152,7 @@ def test_commands_write_results_where_results_go():
     for file in Path(truefit_cli.__file__).parent.glob("*.py"):
         text = file.read_text(encoding="utf-8")
         assert "Console()" not in text
-        assert "sys.stdout" not in text or file.name == "standard_output.py"
+        assert "sys.stdout" not in text or file.name == "messages.py"
         for call in re.findall(r"typer\.echo\(.*", text):
             assert "err=True" in call or "__version__" in call, f"{file.name}: {call}"
 

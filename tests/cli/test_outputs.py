@@ -14,7 +14,7 @@ import pytest
 from sklearn.datasets import load_iris
 from tests.cli.command import truefit
 
-from truefit._cli.outputs import check_apart, check_place, csv_text, replaced, write_text
+from truefit._cli.outputs import check_distinct, check_output, csv_text, replace_whole, write_text
 from truefit._core.errors import InvalidInput, WriteFailed
 
 MODELS = "from sklearn.naive_bayes import GaussianNB\nmodel = GaussianNB()\n"
@@ -58,7 +58,7 @@ def test_no_output_goes_over_an_input(folder, monkeypatch, case):
     monkeypatch.chdir(folder)
     read, place = INPUTS[case]
     with pytest.raises(InvalidInput, match=r"This would overwrite .*, which the run reads\. Name another file\."):
-        check_place(type(folder)(place), (None, read))
+        check_output(type(folder)(place), (None, read))
 
 
 @pytest.mark.parametrize("place", ["d.csv", "sub/../d.csv", "link.csv", "hard.csv", "models.py", "sub/../runs.db"])
@@ -77,8 +77,8 @@ def test_commands_refuse_before_any_work(folder, place):
 def test_two_outputs_need_two_files(folder):
     (folder / "other").symlink_to("out")
     with pytest.raises(InvalidInput, match="Every output needs a file of its own"):
-        check_apart(folder / "out", None, folder / "other")
-    check_apart(folder / "out", None, folder / "others")
+        check_distinct(folder / "out", None, folder / "other")
+    check_distinct(folder / "out", None, folder / "others")
 
 
 def test_a_new_file_is_for_its_owner_and_an_old_one_keeps_its_mode(tmp_path):
@@ -115,7 +115,7 @@ def test_a_link_is_followed_and_stays_a_link(tmp_path):
 
 
 def write_half(place, error):
-    with replaced(place) as new:
+    with replace_whole(place) as new:
         new.write_text("half")
         raise error
 
@@ -132,10 +132,10 @@ def test_a_read_only_file_or_folder_is_refused(tmp_path):
     (tmp_path / "old").write_text("old")
     (tmp_path / "old").chmod(0o444)
     with pytest.raises(InvalidInput, match="must be writable, and its folder too"):
-        check_place(tmp_path / "old", ())
+        check_output(tmp_path / "old", ())
     (tmp_path / "closed").mkdir(mode=0o555)
     with pytest.raises(InvalidInput, match="is read-only"):
-        check_place(tmp_path / "closed" / "new", ())
+        check_output(tmp_path / "closed" / "new", ())
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")

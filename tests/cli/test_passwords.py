@@ -14,7 +14,7 @@ from tests.core.test_credentials import SHOWN, nobody_there
 from tests.sources.postgres_server import OWNER, execute, program, server
 
 from truefit import Engine
-from truefit._cli.stored_reports import keep_report
+from truefit._cli.stored_reports import store_report
 from truefit.testing.report_contract import some_report
 
 WORD = "hunter2"
@@ -137,7 +137,7 @@ def test_stores_of_earlier_versions_are_shown_without_passwords(tmp_path):
     content = {"kind": "assessment", "title": "t", "headline": "h", "summary": "s", "result": {}}
     content["table"] = {"columns": ["a"], "rows": [[1]]}
     with Engine(tmp_path / "old.db") as engine:
-        keep_report(engine, content, dict(some_report().made) | {"command": command})
+        store_report(engine, content, dict(some_report().made) | {"command": command})
     for words in ("runs old.db", "runs old.db --json", "show old.db", "show old.db --out o"):
         done = truefit(*words.split(), cwd=tmp_path)
         assert done.returncode == 0, done.stderr

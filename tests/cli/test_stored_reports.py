@@ -6,11 +6,11 @@ from unittest import mock
 import pandas as pd
 import pytest
 from tests.cli.command import truefit
-from tests.report.study_example import ATTACK, MADE, made_study
+from tests.report.study_example import ATTACK, MADE, made_study, study_page
 
 from truefit import Engine
-from truefit._cli.stored_reports import keep_report, kept_content, open_store, request_key
-from truefit._cli.study_report import study_page, study_report
+from truefit._cli.stored_reports import open_store, request_key, store_report, stored_content
+from truefit._cli.study_report import study_report
 from truefit.sources.table import Table
 from truefit.testing.store_contract import some_outcome
 
@@ -21,12 +21,12 @@ def folder(tmp_path_factory):
     with Engine(folder / "study.db") as engine:
         engine.store.put([some_outcome()])
         report = study_report(made_study(), title="Study of iris")
-        first = keep_report(engine, report, MADE)
+        first = store_report(engine, report, MADE)
         # The same again: only how fast it was has changed.
         report["result"]["fits"]["seconds"] = 0.1
-        assert keep_report(engine, report, MADE) == first
-        assert kept_content(engine, "study", made_study().to_dict(), MADE) == report
-        assert kept_content(engine, "study", made_study().to_dict() | {"best": "tree"}, MADE) is None
+        assert store_report(engine, report, MADE) == first
+        assert stored_content(engine, "study", made_study().to_dict(), MADE) == report
+        assert stored_content(engine, "study", made_study().to_dict() | {"best": "tree"}, MADE) is None
     done = truefit("assess", "iris", "--model", "linear", "--store", "runs.db", cwd=folder)
     assert done.returncode == 0, done.stderr
     done = truefit("compare", "iris", "--model", "linear", "--model", "tree", "--store", "runs.db", cwd=folder)

@@ -17,7 +17,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from truefit._core.fingerprint import Fingerprint, Unkeyable
+from truefit._core.fingerprint import Fingerprint, NotComparable
 from truefit._core.packages import installed
 
 
@@ -154,7 +154,7 @@ def test_a_module_of_ones_own_counts_with_its_text(tmp_path):
 
 @pytest.mark.parametrize("thing", [threading.Lock(), (i for i in range(3)), np.frompyfunc(lambda x: x, 1, 1)])
 def test_what_cannot_be_known_by_content_is_said(thing):
-    with pytest.raises(Unkeyable):
+    with pytest.raises(NotComparable):
         Fingerprint(FunctionTransformer(kw_args={"it": thing}))
 
 

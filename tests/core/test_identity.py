@@ -15,10 +15,10 @@ from sklearn.preprocessing import FunctionTransformer
 from truefit._core import identity as labelled_rows
 from truefit._core.data import Data
 from truefit._core.errors import InvalidEstimator
-from truefit._core.identity import Keys, LabelledRows, RowUnions, is_private
+from truefit._core.identity import Keys, LabelledRows, RowUnions
 from truefit._core.parameters import seeded, settled
 from truefit._core.rows import Rows
-from truefit._core.task import Ask, FitTask
+from truefit._core.task import Ask, FitTask, is_private
 
 rng = np.random.default_rng(1)
 X = rng.normal(size=(40, 3))

@@ -5,9 +5,10 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from truefit._core.data import Data, WithFitParams, bare, fit_metadata, wants_groups, weight_parameter
+from truefit._core.data import Data
 from truefit._core.fingerprint import Fingerprint
 from truefit._core.identity import Keys
+from truefit._core.metadata import WithFitParams, bare, fit_metadata, wants_groups, weight_parameter
 from truefit._core.rows import Rows
 from truefit._core.task import FitTask
 

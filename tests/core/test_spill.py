@@ -36,27 +36,27 @@ def test_a_fork_does_not_write_into_its_parents_file():
 
 
 @pytest.mark.parametrize("limit", [0, 200, 1 << 20])
-def test_a_shelf_is_a_list_of_blobs_wherever_they_are(limit):
+def test_a_blob_list_is_a_list_of_blobs_wherever_they_are(limit):
     blobs = [f"blob {i}".encode() for i in range(9)]
-    shelf = BlobList(blobs, limit_bytes=limit)
-    assert list(shelf) == blobs
-    assert (shelf[-1], shelf[-9], shelf[2:8:3]) == (blobs[-1], blobs[0], blobs[2:8:3])
+    listed = BlobList(blobs, limit_bytes=limit)
+    assert list(listed) == blobs
+    assert (listed[-1], listed[-9], listed[2:8:3]) == (blobs[-1], blobs[0], blobs[2:8:3])
     with pytest.raises(IndexError):
-        shelf[9]
-    assert list(pickle.loads(pickle.dumps(shelf))) == blobs
+        listed[9]
+    assert list(pickle.loads(pickle.dumps(listed))) == blobs
 
 
-def test_a_small_shelf_makes_no_file(monkeypatch):
+def test_a_small_list_makes_no_file(monkeypatch):
     monkeypatch.setattr("truefit._core.spill.SpillFile", None)
     assert len(BlobList([b"12345", b"67890"], limit_bytes=100)) == 2
 
 
-def test_a_shelf_past_its_limit_grows_by_8_bytes_a_blob():
-    shelf = BlobList(limit_bytes=1000)
+def test_a_list_past_its_limit_grows_by_8_bytes_a_blob():
+    listed = BlobList(limit_bytes=1000)
     gc.collect()
     tracemalloc.start()
     for _ in range(10_000):
-        shelf.append(b"x" * 500)
+        listed.append(b"x" * 500)
     held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     assert held < 10_000 * 12

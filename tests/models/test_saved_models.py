@@ -26,10 +26,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, SplineTransformer, StandardScaler
 from sklearn.svm import SVC, NuSVR, OneClassSVM
 from sklearn.tree import DecisionTreeClassifier
+from tests.models.nodes import edited, found, node, thing, write
 
 from truefit import AgghooClassifier, AgghooRegressor
 from truefit._cli.saved_model import read_model, write_model
-from truefit._methods.selection.default_candidates import default_candidates
+from truefit._core.errors import InvalidInput
+from truefit._core.stages import AtStage
+from truefit._methods.selection.default_candidates import EncodedLabels, NumpyColumns, default_candidates
+from truefit._models.types import RENAMED
 from truefit.sources import load
 
 skops = pytest.importorskip("skops.io")
@@ -213,3 +217,39 @@ def test_a_file_with_blanks_between_is_read_like_one_without(tmp_path):
             text = old.read(name)
             new.writestr(name, json.dumps(json.loads(text)) if name == "schema.json" else text)
     np.testing.assert_array_equal(read_model(tmp_path / "m.skops").estimator.predict(X), fitted.predict(X))
+
+
+@pytest.mark.parametrize("old", sorted(RENAMED))
+def test_a_class_under_the_name_that_version_02_wrote(tmp_path, old):
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    fitted = {
+        "AtStage": AtStage(SGDClassifier(random_state=0), stage=3),
+        "EncodedLabels": EncodedLabels(LogisticRegression()),
+        "NumpyColumns": make_pipeline(NumpyColumns(), LogisticRegression()),
+    }[old.rpartition(".")[2]].fit(frame, y)
+    place = tmp_path / "m.skops"
+    skops.dump(fitted, place)
+    module, _, own = RENAMED[old].rpartition(".")
+
+    def rename(schema):
+        nodes = list(found(schema, lambda node: (node["__module__"], node["__class__"]) == (module, own)))
+        assert nodes
+        for each in nodes:
+            each["__module__"] = old.rpartition(".")[0]
+
+    edited(place, rename)
+    np.testing.assert_array_equal(read_model(place).estimator.predict(frame), fitted.predict(frame))
+
+
+@pytest.mark.parametrize("name", ["truefit.core.stages.clone", "truefit.core.stages.copy", "truefit.core.AtStage"])
+def test_another_name_in_a_module_of_version_02_is_refused(tmp_path, name):
+    place = write(tmp_path / "m.skops", thing(name))
+    with pytest.raises(InvalidInput, match=rf"also holds {name}"):
+        read_model(place)
+
+
+@pytest.mark.parametrize("kind", ["FunctionNode", "TypeNode"])
+def test_an_old_name_stands_for_an_object_only(tmp_path, kind):
+    place = write(tmp_path / "m.skops", node(kind, sorted(RENAMED)[0]))
+    with pytest.raises(InvalidInput, match=r"also holds truefit\._core\.stages\.AtStage"):
+        read_model(place)

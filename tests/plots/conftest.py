@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from truefit._plots import to_svg
+from truefit._plots.svg import to_svg
 
 #: Pixels that a letter's box may reach over an edge: boxes are taller than letters.
 SLACK = 2.0

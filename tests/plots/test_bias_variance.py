@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from truefit._core.errors import InvalidInput
-from truefit._plots import bias_variance, to_svg
+from truefit._plots.bias_variance import bias_variance
+from truefit._plots.svg import to_svg
 
 NAMES = ["ridge", "tree"]
 BIAS, VARIANCE, NOISE = [0.30, 0.05], [0.02, 0.25], [0.10, 0.10]

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from truefit._core.errors import InvalidInput
-from truefit._plots import calibration
-from truefit._plots.calibration import quantile_bins
+from truefit._plots.calibration import calibration, quantile_bins
 from truefit._stats.intervals import wilson
 
 #: Ten rows at 0.2, two of them positive, and ten at 0.7, nine of them positive.

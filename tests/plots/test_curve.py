@@ -8,8 +8,8 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from truefit._core.errors import InvalidInput
-from truefit._plots import bands
 from truefit._plots.canvas import series_style
+from truefit._plots.curve import bands
 from truefit._plots.labels import spread
 
 TEST = [0.30, 0.21, 0.25], [0.26, 0.17, 0.20], [0.34, 0.25, 0.30]

@@ -11,8 +11,10 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from truefit._core.errors import InvalidInput
-from truefit._plots import confusion, fold_scores, forest, predicted_vs_true
 from truefit._plots.canvas import DATA, INK, MARK
+from truefit._plots.confusion import confusion
+from truefit._plots.forest import fold_scores, forest
+from truefit._plots.regression import predicted_vs_true
 
 NAMES = ["ridge", "forest", "boosting"]
 
@@ -113,10 +115,11 @@ def test_axes_that_are_given_are_used_with_their_own_ink() -> None:
 def test_no_figure_is_left_with_pyplot() -> None:
     code = """
 import sys
-import truefit._plots
+from truefit._plots.forest import forest
+from truefit._plots.svg import to_svg
 assert "matplotlib" not in sys.modules, "imported before anything is drawn"
-ax = truefit._plots.forest(["a"], [1.0], [0.5], [1.5], xlabel="error")
-truefit._plots.to_svg(ax, title="t", description="d")
+ax = forest(["a"], [1.0], [0.5], [1.5], xlabel="error")
+to_svg(ax, title="t", description="d")
 assert "matplotlib.pyplot" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)

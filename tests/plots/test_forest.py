@@ -7,8 +7,8 @@ import pytest
 from matplotlib.colors import to_hex
 
 from truefit._core.errors import InvalidInput
-from truefit._plots import forest as differences
 from truefit._plots.canvas import DATA, MARK
+from truefit._plots.forest import differences
 
 NAMES = ["knn − ridge", "svm − ridge", "tree − ridge"]
 VALUES, LOWS, HIGHS = [-0.04, 0.002, 0.05], [-0.06, -0.003, 0.02], [-0.02, 0.007, 0.08]

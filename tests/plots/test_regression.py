@@ -7,8 +7,8 @@ import pytest
 from matplotlib.collections import PolyCollection
 
 from truefit._core.errors import InvalidInput
-from truefit._plots import predicted_vs_true, to_svg
-from truefit._plots import regression as residuals
+from truefit._plots.regression import predicted_vs_true, residuals
+from truefit._plots.svg import to_svg
 
 
 def rows(n: int) -> tuple[np.ndarray, np.ndarray]:

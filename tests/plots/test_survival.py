@@ -8,19 +8,13 @@ import numpy as np
 import pytest
 from sklearn.metrics import precision_recall_curve, roc_curve
 
-from truefit._plots import (
-    bands,
-    bias_variance,
-    calibration,
-    confusion,
-    differences,
-    fold_scores,
-    forest,
-    precision_recall,
-    predicted_vs_true,
-    residuals,
-    roc,
-)
+from truefit._plots.bias_variance import bias_variance
+from truefit._plots.calibration import calibration
+from truefit._plots.confusion import confusion
+from truefit._plots.curve import bands
+from truefit._plots.forest import differences, fold_scores, forest
+from truefit._plots.regression import predicted_vs_true, residuals
+from truefit._plots.roc import precision_recall, roc
 
 LONG = [f"pipeline-standardscaler-selectkbest-logisticregression-{i}-balanced" for i in range(30)]
 SOME = ["ridge", "a $forest$ of_trees", LONG[0]]

@@ -10,8 +10,11 @@ import pytest
 from matplotlib.figure import Figure
 
 from truefit._core.errors import InvalidInput
-from truefit._plots import confusion, forest, predicted_vs_true, to_svg
 from truefit._plots.canvas import INK
+from truefit._plots.confusion import confusion
+from truefit._plots.forest import forest
+from truefit._plots.regression import predicted_vs_true
+from truefit._plots.svg import to_svg
 
 
 def picture(best: str | None = None):

@@ -22,6 +22,7 @@ from truefit import (
     learning_curve,
     perturb,
 )
+from truefit._cli.study_report import render_study, study_report
 
 ATTACK = "<script>alert(1)</script>"
 QUOTE = '"><img src=x onerror=alert(1)>'
@@ -106,3 +107,8 @@ def made_study(task: str = "classification", *, whole: bool = True) -> MadeStudy
         parts["cross_test"] = cross_test(agghoo.fit(X, y), X, y)
         parts["curves"] = learning_curve(first, X, y, schedule=[40, 60, 90], cv=3, engine=engine)
     return MadeStudy(ATTACK, task, X.shape[1], parts)
+
+
+def study_page(study: Any, made: Any, *, title: str | None = None) -> str:
+    """Draw and render a study as one page."""
+    return render_study(study_report(study, title=title), made)

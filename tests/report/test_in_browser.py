@@ -7,12 +7,12 @@ from itertools import pairwise
 
 import pytest
 from tests.cli.command import truefit
-from tests.report.study_example import ATTACK, MADE, made_study
+from tests.report.study_example import ATTACK, MADE, made_study, study_page
 from tests.report.test_html import HOSTILE
 
 from truefit import Engine
-from truefit._cli.stored_reports import keep_report
-from truefit._cli.study_report import study_page, study_report
+from truefit._cli.stored_reports import store_report
+from truefit._cli.study_report import study_report
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 pytestmark = [
@@ -198,7 +198,7 @@ def test_hostile_pictures_of_a_store_do_nothing(browser, tmp_path, java_script):
         for picture in pictures:
             picture[1:] = [None if svg is None else svg.replace("</svg>", f"{hostile}</svg>") for svg in picture[1:]]
     with Engine(tmp_path / "runs.db") as engine:
-        keep_report(engine, report, MADE)
+        store_report(engine, report, MADE)
     done = truefit("show", "runs.db", "--out", "report.html", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     address, troubles = (tmp_path / "report.html").as_uri(), []

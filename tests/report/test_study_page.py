@@ -6,10 +6,10 @@ import json
 import re
 
 import pytest
-from tests.report.study_example import ATTACK, MADE, made_study
+from tests.report.study_example import ATTACK, MADE, made_study, study_page
 from tests.report.test_page import Reader
 
-from truefit._cli.study_report import page_of, study_page, study_report
+from truefit._cli.study_report import render_study, study_report
 from truefit._report.study_page import tables_of
 
 QUESTIONS = ["Which model?", "How good is it, really?", "Does it fit?", "Would more data help?"]
@@ -98,4 +98,4 @@ def test_a_report_is_plain_data_and_gives_the_same_page_later():
     report = study_report(made_study(), title="Study of iris")
     again = json.loads(json.dumps(report))
     assert again == report
-    assert page_of(again, MADE) == study_page(made_study(), MADE, title="Study of iris")
+    assert render_study(again, MADE) == study_page(made_study(), MADE, title="Study of iris")

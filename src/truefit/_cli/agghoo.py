@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from truefit._cli.app import app, in_plain_words
-from truefit._cli.inputs import candidates_of, label_of, load_table, task_of
+from truefit._cli.app import command
+from truefit._cli.inputs import label_of
 from truefit._cli.messages import echo
-from truefit._cli.options import (
-    ClusterOption,
-    DataArgument,
-    FoldsOption,
-    JsonOption,
-    MemoryOption,
-    MetricOption,
-    ModelsOption,
-    PlotOption,
-    PositiveOption,
-    SeedOption,
-    StoreOption,
-    TargetOption,
-    TaskOption,
-    WorkersOption,
-    command_engine,
-)
-from truefit._cli.outputs import check_apart, check_picture, write_picture
+from truefit._cli.options import CommandConfig, FoldsOption, MetricOption, PlotOption, PositiveOption
+from truefit._cli.outputs import check_distinct, check_picture, write_picture
 from truefit._cli.saved_model import check_model_file, write_model
-from truefit._cli.stored_reports import keep_result, provenance
 from truefit._core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -42,12 +25,9 @@ if TYPE_CHECKING:
 _PICTURES = ("validation", "members", "estimates")
 
 
-@app.command()
-@in_plain_words
+@command
 def agghoo(
-    data: DataArgument,
-    target: TargetOption = None,
-    model: ModelsOption = None,
+    config: CommandConfig,
     cv: FoldsOption = 5,
     aggregate: Annotated[
         str | None, typer.Option(help="soft or vote for classes, mean for numbers; soft and mean by default.")
@@ -69,13 +49,6 @@ def agghoo(
         str | None, typer.Option(help="Picture: validation, members or estimates; each test set by default.")
     ] = None,
     pos_label: PositiveOption = None,
-    task: TaskOption = None,
-    store: StoreOption = None,
-    workers: WorkersOption = None,
-    cluster: ClusterOption = None,
-    memory: MemoryOption = None,
-    seed: SeedOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Keep the best model of each hold-out, average them, and say how good that is; a set of models, if none is named.
 
@@ -83,42 +56,34 @@ def agghoo(
     """
     from truefit._api.cross_test import cross_test
     from truefit._methods.agghoo.cross_test import check_correction
-    from truefit._methods.selection.default_candidates import default_candidates
 
-    read = (data, store, *(model or ()))
-    check_picture(plot, read)
-    check_apart(plot, save)
+    check_picture(plot, config.files)
+    check_distinct(plot, save)
     if kind is not None and kind not in _PICTURES:
         raise InvalidInput(f"--kind must be {', '.join(_PICTURES[:-1])} or {_PICTURES[-1]}. Got {kind!r} instead.")
-    check_model_file(save, read)
+    check_model_file(save, config.files)
     check_correction(correction, True)
     stages = stages_of(path)
-    table = load_table(data, target)
-    chosen = task_of(task, table)
-    models = candidates_of(model, table, chosen) if model else default_candidates(table.X, chosen)
-    with command_engine(store, workers, cluster, memory=memory, on_error="record") as engine:
+    table, task, models = config.load(config.model)
+    with config.engine(on_error="record") as engine:
         fitted = make_agghoo(
-            chosen, models, cv=cv, path=stages, aggregate=aggregate, scoring=metric, random_state=seed, engine=engine
-        )
+            task, models, cv=cv, path=stages, aggregate=aggregate, scoring=metric, random_state=config.seed,
+            engine=engine,
+        )  # fmt: skip
         fitted.fit(table.X, table.y)
-        label = label_of(pos_label, table)
         result = cross_test(
             fitted, table.X, table.y, cv=cv, metric=metric, correction=cast("Correction | None", correction),
-            level=level, pos_label=label, random_state=seed,
+            level=level, pos_label=label_of(pos_label, table), random_state=config.seed,
         )  # fmt: skip
-        keep_result(engine, result, provenance(table, engine.stats, task=task))
-        if as_json:
-            echo(json.dumps(described(fitted, result) | {"fits": engine.stats.to_dict()}, indent=2))
-        else:
-            echo(selection_text(fitted))
-            echo("\n" + result.summary())
-            echo(f"{engine.stats}.")
+        config.store_result(engine, result, table)
+        found = described(fitted, result) | {"fits": engine.stats.to_dict()}
+        config.show(engine, found, lambda: echo(f"{selection_text(fitted)}\n\n{result.summary()}"))
         if save is not None:
-            write_model(fitted, save, table=table, quiet=as_json)
+            write_model(fitted, save, table=table, quiet=config.as_json)
         if plot is not None:
             title = "Agghoo" if kind == "validation" else result.title
-            draw = fitted.plot if kind == "validation" else lambda: result.plot(kind=kind)  # type: ignore[arg-type]
-            write_picture(plot, draw, title=title, quiet=as_json)
+            draw = fitted.plot if kind == "validation" else partial(result.plot, kind=kind)  # type: ignore[arg-type]
+            write_picture(plot, draw, title=title, quiet=config.as_json)
 
 
 def make_agghoo(task: Task, models: dict[str, Any], *, aggregate: str | None, **options: Any) -> Any:

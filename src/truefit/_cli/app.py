@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
+import inspect
 import sys
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, get_type_hints
 
 import typer
 from typer.core import TyperGroup
@@ -54,7 +56,7 @@ def _usage_errors() -> Iterator[None]:
     try:
         yield
     except _UsageError as error:
-        error.message = _shown(str(error.message))
+        error.message = _redacted(str(error.message))
         raise
 
 
@@ -68,7 +70,42 @@ app = typer.Typer(
 )
 
 
-def in_plain_words(command: Callable[..., None]) -> Callable[..., None]:
+#: Options that come first in the help of a command; the other common ones come after the command's own.
+_FIRST = ("data", "target", "model")
+
+
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """Add a command to the application: its name, options and help are those of a function.
+
+    The fields of a parameter whose type is a dataclass become options each.
+    """
+    given = inspect.signature(function, eval_str=True).parameters.values()
+    config: Any
+    name, config = next((each.name, each.annotation) for each in given if dataclasses.is_dataclass(each.annotation))
+    types = get_type_hints(config, include_extras=True)
+    common = {
+        field.name: inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default,
+            annotation=types[field.name],
+        )
+        for field in dataclasses.fields(config)
+    }
+    own = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in given if each.name != name]
+    last = [parameter for field, parameter in common.items() if field not in _FIRST]
+    parameters = [*(common[field] for field in _FIRST), *own, *last]
+
+    @functools.wraps(function)
+    def called(**options: Any) -> None:
+        function(config(**{field: options.pop(field) for field in common}), **options)
+
+    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return app.command()(report_errors(called))
+
+
+def report_errors(command: Callable[..., None]) -> Callable[..., None]:
     """Let a command say in a sentence what went wrong, and leave with the exit code for it."""
 
     @functools.wraps(command)
@@ -77,21 +114,21 @@ def in_plain_words(command: Callable[..., None]) -> Callable[..., None]:
             with results_only(), warnings_shown_once():
                 command(*arguments, **options)
         except Interrupted as interrupt:
-            _leave(str(interrupt), 130, interrupt)
+            _exit(str(interrupt), 130, interrupt)
         except (InvalidInput, MissingDependency, StoreError) as error:
-            _leave(f"Error: {error}", 2, error)
+            _exit(f"Error: {error}", 2, error)
         except TruefitError as error:
-            _leave(f"Error: {error}", 1, error)
+            _exit(f"Error: {error}", 1, error)
 
     return guarded
 
 
-def _leave(message: str, code: int, reason: BaseException) -> NoReturn:
-    typer.echo(_shown(message), err=True)
+def _exit(message: str, code: int, reason: BaseException) -> NoReturn:
+    typer.echo(_redacted(message), err=True)
     raise typer.Exit(code) from reason
 
 
-def _shown(message: str) -> str:
+def _redacted(message: str) -> str:
     return without_credentials(message, sys.argv[1:])
 
 

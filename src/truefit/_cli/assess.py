@@ -2,46 +2,28 @@
 
 from __future__ import annotations
 
-import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from truefit._cli.app import app, in_plain_words
-from truefit._cli.inputs import candidates_of, label_of, load_table, task_of
-from truefit._cli.messages import echo, results
-from truefit._cli.options import (
-    ClusterOption,
-    DataArgument,
-    FoldsOption,
-    JsonOption,
-    MemoryOption,
-    MetricOption,
-    ModelsOption,
-    PlotOption,
-    PositiveOption,
-    SeedOption,
-    StoreOption,
-    TargetOption,
-    TaskOption,
-    WorkersOption,
-    command_engine,
-)
-from truefit._cli.outputs import check_apart, check_picture, check_place, csv_text, write_picture, write_text
-from truefit._cli.stored_reports import keep_result, provenance
+from truefit._cli.app import command
+from truefit._cli.inputs import label_of
+from truefit._cli.messages import echo, print_lines, print_table, results
+from truefit._cli.options import CommandConfig, FoldsOption, MetricOption, PlotOption, PositiveOption
+from truefit._cli.outputs import check_distinct, check_output, check_picture, csv_text, write_picture, write_text
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from truefit._methods.assessment.estimate import IntervalChoice
     from truefit._methods.assessment.result import Assessment
 
 
-@app.command()
-@in_plain_words
+@command
 def assess(
-    data: DataArgument,
-    target: TargetOption = None,
-    model: ModelsOption = None,
+    config: CommandConfig,
     design: Annotated[
         str, typer.Option(help="kfold, holdout, threeway, nested, loo, bootstrap, .632 or .632+.")
     ] = "kfold",
@@ -68,13 +50,6 @@ def assess(
         Path | None, typer.Option(help="Write the predictions of rows that were left out to this CSV file.")
     ] = None,
     pos_label: PositiveOption = None,
-    task: TaskOption = None,
-    store: StoreOption = None,
-    workers: WorkersOption = None,
-    cluster: ClusterOption = None,
-    memory: MemoryOption = None,
-    seed: SeedOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Say how good models are, with intervals; a linear model, if none is named.
 
@@ -82,35 +57,28 @@ def assess(
     """
     from truefit._api.assess import assess as run
 
-    read = (data, store, *(model or ()))
-    check_picture(plot, read)
-    check_place(predictions, read)
-    check_apart(plot, predictions)
-    table = load_table(data, target)
-    candidates = candidates_of(model or ["linear"], table, task_of(task, table))
+    check_picture(plot, config.files)
+    check_output(predictions, config.files)
+    check_distinct(plot, predictions)
+    table, _, candidates = config.load(config.model or ["linear"])
     label = label_of(pos_label, table)
-    with command_engine(store, workers, cluster, memory=memory) as engine:
+    with config.engine() as engine:
         result = run(
             candidates, table.X, table.y, cv=cv, design=design, repeats=repeats, metric=metric, level=level,
             interval=cast("IntervalChoice", interval), conservative=conservative, pos_label=label,
-            random_state=seed, engine=engine,
+            random_state=config.seed, engine=engine,
         )  # fmt: skip
-        keep_result(engine, result, provenance(table, engine.stats, task=task))
+        config.store_result(engine, result, table)
         further = result.metrics(None if "all" in also else also, pos_label=label) if also else None
-        if as_json:
-            found = result.to_dict() | {"task": result.task, "fits": engine.stats.to_dict()}
-            if further is not None:
-                found["metrics"] = {name: row.to_dict() for name, row in further.iterrows()}
-            echo(json.dumps(found, indent=2))
-        else:
-            print_assessment(result)
-            if further is not None:
-                echo("\n" + further.T.to_string(float_format="{:.4g}".format) + "\n")
-            echo(f"{engine.stats}.")
+        found = result.to_dict() | {"task": result.task, "fits": engine.stats.to_dict()}
+        if further is not None:
+            found["metrics"] = {name: row.to_dict() for name, row in further.iterrows()}
+        config.show(engine, found, lambda: print_assessment(result, further))
         if predictions is not None:
             _write_predictions(result, predictions)
         if plot is not None:
-            write_picture(plot, lambda: result.plot(kind=kind, pos_label=label), title=result.heading, quiet=as_json)
+            draw = partial(result.plot, kind=kind, pos_label=label)
+            write_picture(plot, draw, title=result.heading, quiet=config.as_json)
 
 
 def _write_predictions(result: Assessment, place: Path) -> None:
@@ -122,22 +90,21 @@ def _write_predictions(result: Assessment, place: Path) -> None:
     write_text(place, csv_text(found))
 
 
-def print_assessment(result: Assessment) -> None:
-    """Print the estimates: a table on a terminal, plain lines elsewhere."""
-    if not results().isatty():
+def print_assessment(result: Assessment, further: pd.DataFrame | None) -> None:
+    """Print the estimates, and further metrics: a table on a terminal, plain lines elsewhere."""
+    if results().isatty():
+        ends = [
+            "none" if e.interval is None else "{:.4g} to {:.4g}".format(*e.interval) for e in result.estimates.values()
+        ]
+        print_table(
+            ("model", result.metric, f"{result.level:.0%} interval"),
+            [(name, f"{e.value:.4g}", end) for (name, e), end in zip(result.estimates.items(), ends, strict=True)],
+            right=(1, 2),
+            bold=[i for i, name in enumerate(result.estimates) if name == result.best and len(result.names) > 1],
+            title=result.heading,
+        )
+        print_lines((f"Estimated: {result.estimand}.", *(f"Note: {note}" for note in result.notes)), "dim")
+    else:
         echo(result.summary())
-        return
-    from rich.console import Console
-    from rich.table import Table as RichTable
-
-    drawn = RichTable(title=result.heading, title_justify="left", caption_justify="left")
-    for column, justify in (("model", "left"), (result.metric, "right"), (f"{result.level:.0%} interval", "right")):
-        drawn.add_column(column, justify=justify)  # type: ignore[arg-type]
-    for name, estimate in result.estimates.items():
-        interval = "none" if estimate.interval is None else "{:.4g} to {:.4g}".format(*estimate.interval)
-        style = "bold" if name == result.best and len(result.names) > 1 else None
-        drawn.add_row(name, f"{estimate.value:.4g}", interval, style=style)
-    console = Console(file=results())
-    console.print(drawn)
-    for line in (f"Estimated: {result.estimand}.", *(f"Note: {note}" for note in result.notes)):
-        console.print(line, style="dim", highlight=False)
+    if further is not None:
+        echo("\n" + further.T.to_string(float_format="{:.4g}".format) + "\n")

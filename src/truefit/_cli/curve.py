@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from truefit._cli.app import app, in_plain_words
-from truefit._cli.curve_resume import RecordingStore, resumed_rows
+from truefit._cli.app import command
 from truefit._cli.inputs import candidates_of, label_of, print_notes, task_of
-from truefit._cli.messages import echo, results
-from truefit._cli.options import (
-    ClusterOption,
-    FoldsOption,
-    JsonOption,
-    MemoryOption,
-    MetricOption,
-    ModelsOption,
-    PlotOption,
-    PositiveOption,
-    SeedOption,
-    StoreOption,
-    TargetOption,
-    TaskOption,
-    WorkersOption,
-    command_engine,
-)
+from truefit._cli.messages import echo, print_lines, print_table, results
+from truefit._cli.options import CommandConfig, FoldsOption, MetricOption, PlotOption, PositiveOption
 from truefit._cli.outputs import check_picture, write_picture
-from truefit._cli.stored_reports import keep_result, provenance
 from truefit._core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -39,9 +22,10 @@ if TYPE_CHECKING:
 _LOOKED_AT = 10_000
 
 
-@app.command()
-@in_plain_words
-def curve(
+@dataclass(frozen=True)
+class CurveConfig(CommandConfig):
+    """Options of a command that reads no more rows than it needs."""
+
     data: Annotated[
         str,
         typer.Argument(
@@ -50,9 +34,12 @@ def curve(
             "postgresql://USER@HOST/NAME. Of large Parquet, CSV and TSV files, and of databases, no more rows are "
             "read than are needed.",
         ),
-    ],
-    target: TargetOption = None,
-    model: ModelsOption = None,
+    ]
+
+
+@command
+def curve(
+    config: CurveConfig,
     table: Annotated[str | None, typer.Option(help="The table, of a database that has several.")] = None,
     key: Annotated[
         str | None, typer.Option(help="The column that tells a database's rows apart; its primary key by default.")
@@ -81,13 +68,6 @@ def curve(
     mode: Annotated[str, typer.Option(help="default, or paper: the procedure of Brumen et al. (2007).")] = "default",
     plot: PlotOption = None,
     pos_label: PositiveOption = None,
-    task: TaskOption = None,
-    store: StoreOption = None,
-    workers: WorkersOption = None,
-    cluster: ClusterOption = None,
-    memory: MemoryOption = None,
-    seed: SeedOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Say whether more rows would help, and how many to label next; of a linear model, if none is named.
 
@@ -96,44 +76,38 @@ def curve(
     Example: truefit curve breast_cancer --unlabelled 40000 --store runs.db --plot curve.svg
     """
     from truefit._api.learning_curve import learning_curve
+    from truefit._cli.curve_resume import RecordingStore, resumed_rows
     from truefit._methods.learning_curve.result import LearningCurves, labelling
-    from truefit._stores.sqlite import SqliteStore
 
-    check_picture(plot, (data, store, *(model or ())))
+    check_picture(plot, config.files)
     allowed, sizes = budget_of(budget), sizes_of(schedule)
-    kept = None if store is None else SqliteStore(store)
-    rows = resumed_rows(data, target, table=table, key=key, seed=seed, store=kept)
+    store = None if config.store is None else RecordingStore(config.store)
+    rows = resumed_rows(config.data, config.target, table=table, key=key, seed=config.seed, store=store)
     sample = rows.table(_LOOKED_AT)
     print_notes(sample.notes)
     if rows.change is not None:
         echo(f"Note: {rows.change}", err=True)
-    candidates = candidates_of(model or ["linear"], sample, task_of(task, sample))
+    candidates = candidates_of(config.model or ["linear"], sample, task_of(config.task, sample))
     left = unlabelled if unlabelled is not None else rows.unlabelled or None
     far = horizon if horizon is not None or not left else rows.total + left
-    with command_engine(
-        None if kept is None else RecordingStore(kept, rows), workers, cluster, memory=memory
-    ) as engine:
+    with config.engine(store) as engine:
         result = learning_curve(
             candidates, rows, schedule=sizes, cv=cv, tolerance=tolerance, horizon=far, budget=allowed,
             target=target_error, mode=cast("Mode", mode), metric=metric, level=level, batches=rows.totals or None,
-            pos_label=label_of(pos_label, sample), random_state=seed, engine=engine,
+            pos_label=label_of(pos_label, sample), random_state=config.seed, engine=engine,
         )  # fmt: skip
         rows.write_down()
         curves = result.curves if isinstance(result, LearningCurves) else {result.name: result}
         advice = {name: labelling(each, rows.total, unlabelled=left) for name, each in curves.items()}
         counted = f"{rows.name}: {rows.total:,} rows, {sample.X.shape[1]:,} columns, target {sample.target}"
-        keep_result(engine, result, provenance(sample, engine.stats, task=task) | {"data": counted})
-        if as_json:
-            found: dict[str, Any] = {"rows": rows.total, "unlabelled": left, "fits": engine.stats.to_dict()}
-            found["curves"] = [each.to_dict() | {"label": advice[name].to_dict()} for name, each in curves.items()]
-            echo(json.dumps(found, indent=2))
-        else:
-            print_curves(curves, advice)
-            echo(f"{engine.stats}.")
+        config.store_result(engine, result, sample, data=counted)
+        found: dict[str, Any] = {"rows": rows.total, "unlabelled": left, "fits": engine.stats.to_dict()}
+        found["curves"] = [each.to_dict() | {"label": advice[name].to_dict()} for name, each in curves.items()]
+        config.show(engine, found, lambda: print_curves(curves, advice))
         if plot is not None:
             title = f"Learning curve of {', '.join(curves)}"
             drawn = result if len(curves) > 1 else next(iter(curves.values()))
-            write_picture(plot, drawn.plot, title=title, quiet=as_json)
+            write_picture(plot, drawn.plot, title=title, quiet=config.as_json)
 
 
 def budget_of(text: str | None) -> int | dict[str, float] | None:
@@ -179,7 +153,7 @@ def print_curves(curves: dict[str, LearningCurve], advice: dict[str, Labelling])
     """Print what was measured and what more rows would bring: a table on a terminal, plain lines elsewhere."""
     for name, each in curves.items():
         if results().isatty():
-            _draw(each)
+            _print_curve(each)
         else:
             echo(f"{_measured(each)}\n{each.summary()}")
         echo(f"{advice[name]}\n")
@@ -191,25 +165,24 @@ def _measured(each: LearningCurve) -> str:
     return "\n".join(("Measured:", *points))
 
 
-def _draw(each: LearningCurve) -> None:
-    from rich.console import Console
-    from rich.table import Table as RichTable
-
-    title = f"{each.metric} of {each.name}, {each.k}-fold"
-    drawn = RichTable(title=title, title_justify="left")
-    for column in ("rows", each.metric, f"{each.level:.4g} interval", ""):
-        drawn.add_column(column, justify="right")
-    for size, error in zip(each.sizes, each.errors, strict=True):
-        drawn.add_row(f"{size:,.0f}", f"{error:.4g}", "", "measured")
+def _print_curve(each: LearningCurve) -> None:
+    rows = [
+        (f"{size:,.0f}", f"{error:.4g}", "", "measured") for size, error in zip(each.sizes, each.errors, strict=True)
+    ]
+    measured = len(rows)
     if each.refused is None:
         for n in (2 * each.sizes[-1], 5 * each.sizes[-1], 10 * each.sizes[-1]):
             value, low, high = each.predict(float(n))
-            drawn.add_row(f"{n:,.0f}", f"{value:.4g}", f"{low:.4g} to {high:.4g}", "expected", style="bold")
-    console = Console(file=results())
-    console.print(drawn)
+            rows.append((f"{n:,.0f}", f"{value:.4g}", f"{low:.4g} to {high:.4g}", "expected"))
+    print_table(
+        ("rows", each.metric, f"{each.level:.4g} interval", ""),
+        rows,
+        right=range(4),
+        bold=range(measured, len(rows)),
+        title=f"{each.metric} of {each.name}, {each.k}-fold",
+    )
     words = [f"No extrapolation: {each.refused}"] if each.refused is not None else []
     words.append(each.reason)
     if each.target is not None and each.refused is None:
         words.append(str(each.rows_for(each.target)))
-    for line in (*words, *(f"Note: {warning}" for warning in each.warnings)):
-        console.print(line, highlight=False, markup=False)
+    print_lines((*words, *(f"Note: {warning}" for warning in each.warnings)))

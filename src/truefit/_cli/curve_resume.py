@@ -6,15 +6,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from truefit._core.hashing import IDENTITY_VERSION
+from truefit._stores.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from truefit._core.outcome import Outcome
-    from truefit._core.protocols import StoredReport
-    from truefit._stores.sqlite import SqliteStore
     from truefit.sources.on_demand import RowsOnDemand
     from truefit.sources.table import Table
 
@@ -32,7 +30,7 @@ class _Sample:
 
 
 def resumed_rows(
-    data: str, target: str | None, *, table: str | None, key: str | None, seed: int | None, store: SqliteStore | None
+    data: str, target: str | None, *, table: str | None, key: str | None, seed: int | None, store: RecordingStore | None
 ) -> ResumedRows:
     """Open a table, in a sequence that goes on from what the store remembers of it."""
     from truefit.sources import open_rows
@@ -44,7 +42,10 @@ def resumed_rows(
     if known is not None and known.kind != rows.kind:
         # A file that has grown is still read as it was before, else its rows would not be found again.
         rows = open_rows(data, target, seed=seed or 0, whole=known.kind == "content")
-    return ResumedRows(rows, known, store, name)
+    resumed = ResumedRows(rows, known, store, name)
+    if store is not None:
+        store.rows = resumed
+    return resumed
 
 
 class ResumedRows:
@@ -130,42 +131,16 @@ class ResumedRows:
         self._written = self._taken
 
 
-class RecordingStore:
+class RecordingStore(SqliteStore):
     """A store that remembers the rows with the first fit on them: a run that is killed goes on from both."""
 
-    def __init__(self, store: SqliteStore, rows: ResumedRows) -> None:
-        self._store = store
-        self._rows = rows
-
-    @property
-    def path(self) -> Path:
-        """Where the store is."""
-        return self._store.path
-
-    def get(self, keys: Sequence[str]) -> dict[str, Outcome]:
-        """Outcomes of those keys that are in the store."""
-        return self._store.get(keys)
+    rows: ResumedRows | None = None
 
     def put(self, outcomes: Sequence[Outcome]) -> None:
         """Keep these outcomes, and which rows were sampled."""
-        self._store.put(outcomes)
-        self._rows.write_down()
-
-    def put_report(self, report: StoredReport) -> None:
-        """Keep a report."""
-        self._store.put_report(report)
-
-    def reports(self) -> list[StoredReport]:
-        """Return all reports, the one made last first."""
-        return self._store.reports()
-
-    def count_fits(self) -> int:
-        """How many fits are kept."""
-        return self._store.count_fits()
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self._store.close()
+        super().put(outcomes)
+        if self.rows is not None:
+            self.rows.write_down()
 
 
 def _sample_of(note: str, store: SqliteStore) -> _Sample:

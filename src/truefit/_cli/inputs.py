@@ -147,10 +147,12 @@ def label_of(text: str | None, table: Table) -> Any:
     return next((label for label in table.y.unique().tolist() if str(label) == text), text)
 
 
-def candidates_of(names: list[str], table: Table, task: Task) -> dict[str, Any]:
-    """Return the models of these names, truefit's or one's own."""
+def candidates_of(names: list[str] | None, table: Table, task: Task) -> dict[str, Any]:
+    """Return the models of these names, truefit's or one's own; without names a set that suits the table."""
     from truefit._methods.selection.default_candidates import default_candidates
 
+    if not names:
+        return default_candidates(table.X, task)
     known = default_candidates(table.X, task) if any(":" not in name for name in names) else {}
     candidates: dict[str, Any] = {}
     for name in names:

@@ -8,7 +8,7 @@ import os
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, BinaryIO, Final, TextIO, cast
 
@@ -107,6 +107,52 @@ def printable(text: str) -> str:
     'a�[2Jb\\n'
     """
     return text.translate(_CONTROL)
+
+
+def print_table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    right: Collection[int] = (),
+    bold: Collection[int] = (),
+    title: str = "",
+    **options: Any,
+) -> None:
+    """Print a table on a terminal.
+
+    Parameters
+    ----------
+    columns : sequence of str
+    rows : iterable of sequences of str
+    right : collection of int
+        Columns that are aligned at the right.
+    bold : collection of int
+        Rows that stand out.
+    title : str
+    **options
+        Further parameters of rich's Table.
+    """
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+    from rich.text import Text
+
+    # Names of columns, files and models are no markup.
+    table = Table(title=escape(title) or None, title_justify="left", caption_justify="left", **options)
+    for place, column in enumerate(columns):
+        table.add_column(Text(printable(column)), justify="right" if place in right else "left")
+    for place, row in enumerate(rows):
+        table.add_row(*(Text(printable(cell)) for cell in row), style="bold" if place in bold else None)
+    Console(file=results()).print(table)
+
+
+def print_lines(lines: Iterable[str], style: str | None = None) -> None:
+    """Print lines below or above a table on a terminal."""
+    from rich.console import Console
+
+    console = Console(file=results())
+    for line in lines:
+        console.print(line, style=style, highlight=False, markup=False)
 
 
 @contextlib.contextmanager

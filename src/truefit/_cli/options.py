@@ -1,18 +1,26 @@
-"""Options that several commands take, and the engine that they describe."""
+"""Options that several commands take, and what every command does with them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from truefit._cli.inputs import candidates_of, load_table, task_of
+from truefit._cli.messages import echo
+from truefit._cli.stored_reports import provenance, store_result
 from truefit._core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from truefit._api.engine import Engine
+    from truefit._core.data import Task
+    from truefit._methods.result import Result
+    from truefit.sources.table import Table
 
 #: Options of version 0.2 that go by another name since 0.3; they are accepted until 0.4, with a warning.
 RENAMED_OPTIONS = {"--k": "--cv"}
@@ -90,3 +98,46 @@ def command_engine(
         Engine(store, executor=executor, **options) as engine,
     ):
         yield engine
+
+
+@dataclass(frozen=True)
+class CommandConfig:
+    """Options that every command with a table and models takes: a parameter of this type stands for all of them."""
+
+    data: DataArgument
+    target: TargetOption = None
+    model: ModelsOption = None
+    task: TaskOption = None
+    store: StoreOption = None
+    workers: WorkersOption = None
+    cluster: ClusterOption = None
+    memory: MemoryOption = None
+    seed: SeedOption = None
+    as_json: JsonOption = False
+
+    @property
+    def files(self) -> tuple[str | Path | None, ...]:
+        """What the command reads, as it was given."""
+        return (self.data, self.store, *(self.model or ()))
+
+    def load(self, models: list[str] | None) -> tuple[Table, Task, dict[str, Any]]:
+        """Return the table, its task and the models of these names, or a set that suits the table."""
+        table = load_table(self.data, self.target)
+        task = task_of(self.task, table)
+        return table, task, candidates_of(models, table, task)
+
+    def engine(self, store: Any = None, **options: Any) -> AbstractContextManager[Engine]:
+        """Return the engine that is asked for, over this store or the one of ``--store``; see ``command_engine``."""
+        return command_engine(store or self.store, self.workers, self.cluster, memory=self.memory, **options)
+
+    def store_result(self, engine: Engine, result: Result, table: Table, **described: Any) -> None:
+        """Store what a method returned, with its provenance."""
+        store_result(engine, result, provenance(table, engine.stats, task=self.task) | described)
+
+    def show(self, engine: Engine, data: Mapping[str, Any], print_text: Callable[[], None]) -> None:
+        """Print a result: as JSON if that is wanted, else as text with the counts of fits."""
+        if self.as_json:
+            echo(json.dumps(data, indent=2))
+        else:
+            print_text()
+            echo(f"{engine.stats}.")

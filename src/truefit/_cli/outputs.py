@@ -31,7 +31,7 @@ _BESIDE: Final = ("-wal", "-shm", "-journal")
 _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
-def check_place(place: Path | None, read: Sequence[str | Path | None]) -> None:
+def check_output(place: Path | None, read: Sequence[str | Path | None]) -> None:
     """Refuse a place to write to that would fail after all the work, or destroy what the run reads.
 
     Parameters
@@ -59,7 +59,7 @@ def check_place(place: Path | None, read: Sequence[str | Path | None]) -> None:
             raise InvalidInput(f"{shown} must be writable, and its folder too. {each} is read-only. Name another file.")
 
 
-def check_apart(*places: Path | None) -> None:
+def check_distinct(*places: Path | None) -> None:
     """Refuse two outputs in one file."""
     given = [place for place in places if place is not None]
     for i, place in enumerate(given):
@@ -69,20 +69,20 @@ def check_apart(*places: Path | None) -> None:
 
 def check_picture(place: Path | None, read: Sequence[str | Path | None]) -> None:
     """Refuse a place for a picture, also by the end of its name."""
-    check_place(place, read)
+    check_output(place, read)
     if place is not None and place.suffix not in PICTURES:
         raise InvalidInput(f"The name of a picture must end in {', '.join(PICTURES)}. Got {place.name!r} instead.")
 
 
 def check_report(place: Path, read: Sequence[str | Path | None]) -> None:
     """Refuse a place for a page, also one that holds something else than a page."""
-    check_place(place, read)
+    check_output(place, read)
     if place.is_file() and not _is_special(place) and "<html" not in place.read_text("utf-8", "replace")[:2000].lower():
         raise InvalidInput(f"This would overwrite {place}, which is no report. Name another file, or remove it first.")
 
 
 @contextlib.contextmanager
-def replaced(place: Path) -> Iterator[Path]:
+def replace_whole(place: Path) -> Iterator[Path]:
     """Give a temporary file to write to; it takes the place of the old one once it is whole.
 
     Whatever goes wrong, the old file is as it was and the temporary one is gone. A new file can be read and written by
@@ -91,7 +91,7 @@ def replaced(place: Path) -> Iterator[Path]:
     Parameters
     ----------
     place : Path
-        ``check_place`` has looked at it.
+        ``check_output`` has looked at it.
     """
     real, special = _real(place), _is_special(place)
     try:
@@ -105,7 +105,7 @@ def replaced(place: Path) -> Iterator[Path]:
         if special:
             _copy(new, place)
         else:
-            _settle(new, real)
+            _copy_mode(new, real)
             os.replace(new, real)
     except OSError as error:
         raise _not_written(place, error) from error
@@ -115,8 +115,14 @@ def replaced(place: Path) -> Iterator[Path]:
 
 def write_text(place: Path, text: str) -> None:
     """Write a file whole, or say in a sentence why it cannot be and leave what was there."""
-    with replaced(place) as new:
+    with replace_whole(place) as new:
         new.write_text(text, encoding="utf-8")
+
+
+def write_report(place: Path, page: str, *, quiet: bool) -> None:
+    """Write a page, and say where it is."""
+    write_text(place, page)
+    echo(f"The report is in {place}.", err=quiet)
 
 
 def write_picture(place: Path, draw: Callable[[], Axes], *, title: str, quiet: bool) -> None:
@@ -128,7 +134,7 @@ def write_picture(place: Path, draw: Callable[[], Axes], *, title: str, quiet: b
         write_text(place, to_svg(axes, title=title, description=title))
     else:
         figure: Any = axes.get_figure()
-        with replaced(place) as new:
+        with replace_whole(place) as new:
             figure.savefig(new, dpi=150, bbox_inches="tight", format=place.suffix[1:])
     echo(f"The picture is in {place}.", err=quiet)
 
@@ -166,7 +172,7 @@ def _is_standard_output(place: Path) -> bool:
     return os.path.abspath(place) in ("/dev/stdout", "/dev/fd/1")
 
 
-def _settle(new: Path, real: Path) -> None:
+def _copy_mode(new: Path, real: Path) -> None:
     """Give a new file the mode of the one that it replaces, and have its bytes on the disk."""
     old = real.stat() if real.exists() else None
     with new.open("rb+") as file:
@@ -220,22 +226,22 @@ def csv_text(frame: pd.DataFrame) -> str:
     """
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
-    safe, returns = frame.rename(columns=defused), False
+    safe, returns = frame.rename(columns=escape_formula), False
     for place, dtype in enumerate(frame.dtypes):
         if not (is_numeric_dtype(dtype) or is_bool_dtype(dtype)):
-            cells = frame.iloc[:, place].astype(object).map(defused, na_action="ignore").to_list()
+            cells = frame.iloc[:, place].astype(object).map(escape_formula, na_action="ignore").to_list()
             returns = returns or any(isinstance(cell, str) and "\r" in cell for cell in cells)
             safe.isetitem(place, cells)
     # A carriage return would end the line, and what follows it begin a cell: pandas puts no quotes around it.
     return safe.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL)
 
 
-def defused(cell: Any) -> Any:
+def escape_formula(cell: Any) -> Any:
     """Return a cell that no spreadsheet takes for a formula; what is not text stays as it is.
 
     Examples
     --------
-    >>> defused("@SUM(A1)"), defused("+1e3"), defused(-2)
+    >>> escape_formula("@SUM(A1)"), escape_formula("+1e3"), escape_formula(-2)
     ("'@SUM(A1)", '+1e3', -2)
     """
     if isinstance(cell, str) and cell.startswith(_FORMULA) and not _NUMBER.fullmatch(cell):

@@ -13,15 +13,15 @@ from typing import Annotated
 import typer
 
 from truefit import __version__
-from truefit._cli.app import app, in_plain_words
+from truefit._cli.app import app, report_errors
 from truefit._cli.messages import echo
 from truefit._cli.options import ClusterOption, MemoryOption, StoreOption, WorkersOption, command_engine
-from truefit._cli.outputs import check_place, write_text
+from truefit._cli.outputs import check_output, write_text
 from truefit._core.errors import InvalidInput
 
 
 @app.command()
-@in_plain_words
+@report_errors
 def reproduce(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="The experiment; without one they are listed.")
@@ -56,7 +56,7 @@ def reproduce(
     experiment = papers.find_experiment(name)
     if out is not None and out.suffix != ".md":
         raise InvalidInput(f"The name of a page must end in .md. Got {out.name!r} instead.")
-    check_place(out, (store,))
+    check_output(out, (store,))
     if data is not None and not data.is_dir():
         raise InvalidInput(f"The folder with the tables must exist. There is no {data}. Check --data or TRUEFIT_DATA.")
     with command_engine(store, workers, cluster, memory=memory) as engine:

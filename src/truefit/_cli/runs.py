@@ -10,17 +10,17 @@ from typing import Annotated, Any
 
 import typer
 
-from truefit._cli.app import app, in_plain_words
-from truefit._cli.messages import echo, printable, results
+from truefit._cli.app import app, report_errors
+from truefit._cli.messages import echo, print_table, results
 from truefit._cli.options import JsonOption
-from truefit._cli.outputs import check_report, write_text
+from truefit._cli.outputs import check_report, write_report
 from truefit._cli.stored_reports import find_report, local_time, open_store, reports_of
 from truefit._core.errors import StoreDamaged
 from truefit._core.protocols import StoredReport
 
 
 @app.command()
-@in_plain_words
+@report_errors
 def runs(
     store: Annotated[Path, typer.Argument(metavar="STORE", help="The SQLite file that --store named.")],
     as_json: JsonOption = False,
@@ -37,44 +37,33 @@ def runs(
         echo(json.dumps({"fits": fits, "reports": listed}, indent=2))
         return
     if results().isatty() and reports:
-        _print_table(reports)
+        print_table(
+            ("id", "when", "what", "data and command", "headline"),
+            [(r.id, _when(r), r.content["kind"], "\n".join(_source(r)), r.content["headline"]) for r in reports],
+            show_lines=True,
+        )
     else:
         for report in reports:
+            data, command = _source(report)
             echo(f"{report.id}  {_when(report)}  {report.content['kind']}: {report.content['headline']}")
-            echo(f"          {_data(report)}")
-            echo(f"          {report.made.get('command', '')}")
+            echo(f"          {data}\n          {command}")
     counted = f"{len(reports):,} {'report' if len(reports) == 1 else 'reports'}"
     echo(f"{store} holds {counted} and {fits:,} {'fit' if fits == 1 else 'fits'}.")
     if reports:
         echo(f"Reopen one without fitting: truefit show {store} {reports[0].id} --out report.html")
 
 
-def _print_table(reports: list[StoredReport]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    drawn = Table(show_lines=True)
-    for name in ("id", "when", "what", "data and command", "headline"):
-        drawn.add_column(name)
-    for report in reports:
-        made = f"{_data(report)}\n{report.made.get('command', '')}"
-        cells = (report.id, _when(report), str(report.content["kind"]), made, str(report.content["headline"]))
-        # As text: names of columns and files are no markup.
-        drawn.add_row(*(Text(printable(cell)) for cell in cells))
-    Console(file=results()).print(drawn)
-
-
 def _when(report: StoredReport) -> str:
     return report.made_at[:16].replace("T", " ")
 
 
-def _data(report: StoredReport) -> str:
-    return str(report.made.get("data", ""))
+def _source(report: StoredReport) -> tuple[str, str]:
+    """Return the data of a report, and the command that made it."""
+    return str(report.made.get("data", "")), str(report.made.get("command", ""))
 
 
 @app.command()
-@in_plain_words
+@report_errors
 def show(
     store: Annotated[Path, typer.Argument(metavar="STORE", help="The SQLite file that --store named.")],
     name: Annotated[
@@ -97,18 +86,17 @@ def show(
         echo(report.content["summary"])
         echo(f"\nMade {local_time(report)} by: {report.made.get('command', '')}")
     if out is not None:
-        write_text(out, page_of_kept(report))
-        echo(f"The report is in {out}.", err=as_json)
+        write_report(out, stored_page(report), quiet=as_json)
 
 
-def page_of_kept(report: StoredReport) -> str:
+def stored_page(report: StoredReport) -> str:
     """Render a report that was kept, as it was rendered then."""
     made = {**report.made, "made": local_time(report)}
     try:
         if report.content["kind"] == "study":
-            from truefit._cli.study_report import page_of
+            from truefit._cli.study_report import render_study
 
-            return page_of(report.content, made)
+            return render_study(report.content, made)
         return _plain_page(report.content, made)
     except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
         raise StoreDamaged(

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from truefit.sources.table import Table
 
 
-def keep_report(engine: Engine, content: Mapping[str, Any], made: Mapping[str, Any]) -> str | None:
-    """Keep a finished report in the engine's store, and return what it is called there.
+def store_report(engine: Engine, content: Mapping[str, Any], made: Mapping[str, Any]) -> str | None:
+    """Store a finished report in the engine's store, and return what it is called there.
 
     The same report, made again, takes its own place. A store that keeps no reports is left as it is.
 
@@ -39,7 +39,7 @@ def keep_report(engine: Engine, content: Mapping[str, Any], made: Mapping[str, A
         Plain JSON types with at least ``kind``, ``title``, ``headline``, ``summary`` and ``result``, such as
         ``study_report`` returns.
     made : mapping
-        What it takes to make it again, as ``made_of`` returns it.
+        What it takes to make it again, as ``provenance`` returns it.
     """
     store = engine.store
     if not isinstance(store, ReportStore):
@@ -49,7 +49,7 @@ def keep_report(engine: Engine, content: Mapping[str, Any], made: Mapping[str, A
     return name
 
 
-def kept_content(
+def stored_content(
     engine: Engine, kind: str, result: Mapping[str, Any], made: Mapping[str, Any]
 ) -> Mapping[str, Any] | None:
     """Return the report of this very result, where the engine's store has it: it need not be drawn again.
@@ -70,24 +70,24 @@ def kept_content(
     return next((report.content for report in store.reports() if report.id == name), None)
 
 
-def answered(place: Path, question: str) -> StoredReport | None:
-    """Return the report that answers a question, where the store at a place has it.
+def report_for(place: Path, request: str) -> StoredReport | None:
+    """Return the report that was made for a request, where the store at a place has it.
 
     Parameters
     ----------
     place : Path
         Of a store that may not be there yet.
-    question : str
-        As ``question_of`` returns it.
+    request : str
+        As ``request_key`` returns it.
     """
     if not place.is_file():
         return None
     with closing(open_store(place)) as store:
-        return next((report for report in reports_of(store) if report.content.get("question") == question), None)
+        return next((report for report in reports_of(store) if report.content.get("request") == request), None)
 
 
-def keep_result(engine: Engine, result: Result, made: Mapping[str, Any]) -> str | None:
-    """Keep what a method returned: its summary, its table and its plain data."""
+def store_result(engine: Engine, result: Result, made: Mapping[str, Any]) -> str | None:
+    """Store what a method returned: its summary, its table and its plain data."""
     if getattr(engine.store, "path", None) is None:
         return None  # nobody will open the memory of this process again
     frame = result.table.reset_index()
@@ -99,9 +99,9 @@ def keep_result(engine: Engine, result: Result, made: Mapping[str, Any]) -> str 
         "headline": " ".join(" ".join(summary.splitlines()[:2]).split()),
         "summary": summary,
         "result": data,
-        "table": {"columns": list(map(str, frame.columns)), "rows": _plain(frame.to_json(orient="values"))},
+        "table": {"columns": list(map(str, frame.columns)), "rows": json.loads(frame.to_json(orient="values") or "[]")},
     }
-    return keep_report(engine, content, made)
+    return store_report(engine, content, made)
 
 
 def open_store(place: Path) -> SqliteStore:
@@ -123,10 +123,10 @@ def reports_of(store: SqliteStore) -> list[StoredReport]:
         texts = [report.content.get(name) for name in ("kind", "title", "headline", "summary")]
         if not all(isinstance(text, str) for text in texts) or not isinstance(report.content.get("result"), dict):
             raise store.damaged(f"the report {report.id} lacks a part")
-    return [replace(report, made=_shown(report.made)) for report in reports]
+    return [replace(report, made=_redacted(report.made)) for report in reports]
 
 
-def _shown(made: Mapping[str, Any]) -> Mapping[str, Any]:
+def _redacted(made: Mapping[str, Any]) -> Mapping[str, Any]:
     try:
         words = shlex.split(str(made.get("command", "")))
     except ValueError:  # an open quote: no command that was ever kept
@@ -154,14 +154,10 @@ def find_report(reports: list[StoredReport], name: str | None, place: Path) -> S
     raise InvalidInput(f"{place.name!r} has {problem} whose id begins with {name!r}. Ids: {ids}.")
 
 
-def _plain(text: str | None) -> Any:
-    return json.loads(text or "[]")
-
-
 def _name(kind: str, result: Mapping[str, Any], made: Mapping[str, Any]) -> str:
     """Return a short name by what was found and in which data, not by when, how fast or by which options."""
-    told = {key: value for key, value in result.items() if key != "fits"}
-    found = json.dumps([kind, told, made.get("data")], sort_keys=True, default=str)
+    content = {key: value for key, value in result.items() if key != "fits"}
+    found = json.dumps([kind, content, made.get("data")], sort_keys=True, default=str)
     return blake2b(found.encode(), digest_size=4).hexdigest()
 
 
@@ -203,21 +199,21 @@ def versions() -> dict[str, str]:
 
 
 def request_key(table: Table, options: Mapping[str, Any]) -> str:
-    """Return what a question is known by: its table, its options, and all code that may change the answer.
+    """Return the key of a request: its table, its options, and all code that may change the answer.
 
     Parameters
     ----------
     table : Table
     options : mapping
-        Everything that was asked for, as plain JSON types.
+        Everything that was requested, as plain JSON types.
     """
     from truefit._core.hashing import row_tokens, rowset_id, table_blocks
 
     columns, schema = table_blocks(table.X)
     target, kind = table_blocks(table.y.to_frame())
     rows = rowset_id(row_tokens([*columns, *target])).hex()
-    asked = [rows, schema, kind, table.name, table.target, dict(options), versions(), _code()]
-    return blake2b(json.dumps(asked, sort_keys=True).encode(), digest_size=16).hexdigest()
+    request = [rows, schema, kind, table.name, table.target, dict(options), versions(), _code()]
+    return blake2b(json.dumps(request, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def _code() -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from truefit._cli.messages import echo, results
+from truefit._cli.messages import echo, print_table, results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,24 +29,11 @@ class _Picture(NamedTuple):
     fixed: bool = False
 
 
-def study_page(study: Any, made: Mapping[str, Any], *, title: str | None = None) -> str:
-    """Draw and render a study as one self-contained HTML page.
-
-    Parameters
-    ----------
-    study : Study
-    made : mapping
-        ``command``, ``data``, ``versions`` and what else it takes to make it again.
-    title : str, optional
-    """
-    return page_of(study_report(study, title=title), made)
-
-
 def study_report(study: Any, *, title: str | None = None) -> dict[str, Any]:
     """Return all that a page is made of, as plain JSON types: the result, and its pictures by section."""
     pictures: dict[str, list[list[str | None]]] = {}
     for picture in _pictures(study):
-        pictures.setdefault(picture.section, []).append([picture.caption, *_drawn(picture)])
+        pictures.setdefault(picture.section, []).append([picture.caption, *_draw(picture)])
     return {
         "kind": "study",
         "version": 1,
@@ -58,7 +45,7 @@ def study_report(study: Any, *, title: str | None = None) -> dict[str, Any]:
     }
 
 
-def page_of(report: Mapping[str, Any], made: Mapping[str, Any]) -> str:
+def render_study(report: Mapping[str, Any], made: Mapping[str, Any]) -> str:
     """Render what ``study_report`` returned, now or long ago."""
     from truefit._report.page import render_page
     from truefit._report.study_page import study_page_content
@@ -68,7 +55,7 @@ def page_of(report: Mapping[str, Any], made: Mapping[str, Any]) -> str:
     )
 
 
-def _drawn(picture: _Picture) -> tuple[str, str | None]:
+def _draw(picture: _Picture) -> tuple[str, str | None]:
     """Return a picture twice: as wide as a column of text, and for a phone."""
     from truefit._plots.canvas import NARROW, canvas
     from truefit._plots.svg import to_svg
@@ -171,28 +158,21 @@ def print_study(text: Mapping[str, Any]) -> None:
         return
     from rich.console import Console
     from rich.padding import Padding
-    from rich.table import Table as RichTable
     from rich.text import Text
 
     console = Console(file=results())
-    for question, headline, sentences in text["answers"]:
-        console.print(Text(question, style="dim"))
-        console.print(Text(headline, style="bold"))
-        for sentence in sentences:
-            console.print(Padding(Text(sentence), (0, 0, 0, 2)))
-        console.print()
-    for title, notes in text["notes"]:
+    answers = [(question, headline, sentences) for question, headline, sentences in text["answers"]]
+    answers += [(title, "", [f"• {note}" for note in notes]) for title, notes in text["notes"]]
+    for title, headline, lines in answers:
         console.print(Text(title, style="dim"))
-        for note in notes:
-            console.print(Padding(Text(f"• {note}"), (0, 0, 0, 2)))
+        if headline:
+            console.print(Text(headline, style="bold"))
+        for line in lines:
+            console.print(Padding(Text(line), (0, 0, 0, 2)))
         console.print()
-    drawn = RichTable(title=Text(text["heading"]), title_justify="left")
-    columns = text["columns"]
-    for place, column in enumerate(columns):
-        drawn.add_column(Text(column), justify="right" if 0 < place < len(columns) - 1 else "left")
-    for row in text["rows"]:
-        drawn.add_row(*map(Text, row), style="bold" if row[0] == text["best"] else None)
-    console.print(drawn)
+    columns, rows = text["columns"], text["rows"]
+    chosen = [place for place, row in enumerate(rows) if row[0] == text["best"]]
+    print_table(columns, rows, right=range(1, len(columns) - 1), bold=chosen, title=text["heading"])
 
 
 def _plain_table(heading: str, lines: Sequence[Sequence[str]]) -> str:

@@ -22,6 +22,8 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import numpy.typing as npt
 
+from truefit._core.hashing import plain_numbers
+
 #: Bytes of a digest.
 DIGEST = 16
 
@@ -65,7 +67,7 @@ def cell_digests(cells: Sequence[Any]) -> tuple[npt.NDArray[np.uint8], bool]:
     types = set(map(type, cells)) - {NoneType}
     if len(types) <= 1 and types <= _SELF_EQUAL:
         distinct = dict.fromkeys(cells)
-        return digests(map(content_of, distinct)).take(places_of(distinct, cells), axis=0), True
+        return digests(map(content_of, distinct)).take(positions_of(distinct, cells), axis=0), True
     contents, known = [], True
     for cell in cells:
         try:
@@ -74,7 +76,7 @@ def cell_digests(cells: Sequence[Any]) -> tuple[npt.NDArray[np.uint8], bool]:
             known = False
             contents.append(f"?{type(cell).__module__}.{type(cell).__qualname__}".encode())
     distinct = dict.fromkeys(contents)
-    return digests(distinct).take(places_of(distinct, contents), axis=0), known
+    return digests(distinct).take(positions_of(distinct, contents), axis=0), known
 
 
 def digests(contents: Iterable[bytes]) -> npt.NDArray[np.uint8]:
@@ -83,29 +85,10 @@ def digests(contents: Iterable[bytes]) -> npt.NDArray[np.uint8]:
     return np.frombuffer(joined, dtype=np.uint8).reshape(-1, DIGEST)
 
 
-def places_of(distinct: Iterable[Any], values: Sequence[Any]) -> npt.NDArray[np.intp]:
+def positions_of(distinct: Iterable[Any], values: Sequence[Any]) -> npt.NDArray[np.intp]:
     """Return the position of each value among the distinct ones."""
-    places = {value: place for place, value in enumerate(distinct)}
-    return np.fromiter(map(places.__getitem__, values), dtype=np.intp, count=len(values))
-
-
-def plain_numbers(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return numbers as an array of which all bytes count.
-
-    Those of a long double do not: some are padding, and hold whatever was in memory before. It is replaced by its
-    exponent and its mantissa in three parts, which hold all of it on any machine.
-    """
-    if values.dtype.kind == "c" and values.dtype.itemsize > 16:
-        return np.concatenate([plain_numbers(values.real), plain_numbers(values.imag)], axis=1)
-    if values.dtype.kind != "f" or values.dtype.itemsize <= 8:
-        return values
-    rest, exponent = np.frexp(values)
-    parts = [exponent.astype(np.float64)]
-    with np.errstate(invalid="ignore"):  # of an infinity nothing is left but a NaN
-        for _ in range(3):
-            parts.append(rest.astype(np.float64))
-            rest = rest - parts[-1]
-    return np.concatenate([np.where(np.isnan(part), np.nan, part) for part in parts], axis=1)
+    positions = {value: position for position, value in enumerate(distinct)}
+    return np.fromiter(map(positions.__getitem__, values), dtype=np.intp, count=len(values))
 
 
 def time_content(nanoseconds: int) -> bytes:

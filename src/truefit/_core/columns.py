@@ -17,11 +17,9 @@ from uuid import uuid4
 import numpy as np
 import numpy.typing as npt
 
-from truefit._core.cells import DIGEST, cell_digests, content_of, digests, plain_numbers, time_content
+from truefit._core.cells import DIGEST, cell_digests, content_of, digests, positions_of, time_content
+from truefit._core.hashing import Block, plain_numbers
 from truefit._core.typing import Mask
-
-#: Rows of plain values, of which the bytes count; in a masked array also what is masked.
-Block = npt.NDArray[Any]
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
@@ -62,7 +60,7 @@ def _pandas_column(column: Any) -> tuple[Block, str]:
         categories, declared = _pandas_column(pd.Series(dtype.categories))
         codes = column.cat.codes.to_numpy()
         # Encoders look at the categories that the type declares, and at their order.
-        return _taken(categories, codes), f"category {declared} {_digest_of(categories)} {dtype.ordered}"
+        return _take_categories(categories, codes), f"category {declared} {_digest_of(categories)} {dtype.ordered}"
     if isinstance(dtype, pd.SparseDtype):
         column = pd.Series(np.asarray(array))
         dtype = column.dtype
@@ -96,7 +94,7 @@ def _arrow_column(column: Any, kind: str) -> tuple[Block, str]:
     if types.is_dictionary(column.type):
         categories, declared = _arrow_column(column.dictionary, kind)
         codes = pc.fill_null(column.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
-        return _taken(categories, codes), f"{declared} {_digest_of(categories)}"
+        return _take_categories(categories, codes), f"{declared} {_digest_of(categories)}"
     if types.is_integer(column.type) or types.is_floating(column.type) or types.is_boolean(column.type):
         missing = column.is_null().to_numpy(zero_copy_only=False)
         filled = column.fill_null(pa.scalar(0, pa.int8()).cast(column.type)) if missing.any() else column
@@ -130,7 +128,7 @@ def _arrow_distinct(column: Any) -> Block:
     else:
         contents = [content_of(cell) for cell in cells]
     codes = pc.fill_null(encoded.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
-    return _taken(digests(contents), codes)
+    return _take_categories(digests(contents), codes)
 
 
 def _string_views() -> tuple[Any, ...]:
@@ -160,8 +158,7 @@ def _polars_column(column: Any) -> tuple[Block, str]:
         times = column.to_physical().to_list()
         distinct = dict.fromkeys(times)
         contents = [content_of(None) if time is None else time_content(time) for time in distinct]
-        places = {time: place for place, time in enumerate(distinct)}
-        return digests(contents)[[places[time] for time in times]], kind
+        return digests(contents)[positions_of(distinct, times)], kind
     if dtype != pl.Object:
         column = column.cast(_exact(dtype))
     return object_block(column.to_list(), kind)
@@ -223,7 +220,7 @@ def _seconds_block(counts: npt.NDArray[np.int64], unit: str, missing: Mask) -> B
     return np.ma.MaskedArray(block, np.stack([missing, missing], axis=1)) if missing.any() else block
 
 
-def _taken(categories: Block, codes: npt.NDArray[Any]) -> Block:
+def _take_categories(categories: Block, codes: npt.NDArray[Any]) -> Block:
     """Return the rows of the categories at the codes; -1 is a missing value."""
     missing = codes < 0
     taken: Block

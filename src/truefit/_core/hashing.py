@@ -14,11 +14,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from truefit._core.cells import plain_numbers
-from truefit._core.columns import Block, object_block, pandas_blocks, polars_blocks
-
 Tokens = npt.NDArray[np.uint64]
 Bytes = npt.NDArray[np.uint8]
+#: Rows of plain values, of which the bytes count; in a masked array also what is masked.
+Block = npt.NDArray[Any]
 
 _CHUNK_BYTES = 1 << 18
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -194,10 +193,31 @@ def _distinct_rows(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDAr
     return values[first], np.asarray(places).reshape(-1)
 
 
+def plain_numbers(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return numbers as an array of which all bytes count.
+
+    Those of a long double do not: some are padding, and hold whatever was in memory before. It is replaced by its
+    exponent and its mantissa in three parts, which hold all of it on any machine.
+    """
+    if values.dtype.kind == "c" and values.dtype.itemsize > 16:
+        return np.concatenate([plain_numbers(values.real), plain_numbers(values.imag)], axis=1)
+    if values.dtype.kind != "f" or values.dtype.itemsize <= 8:
+        return values
+    rest, exponent = np.frexp(values)
+    parts = [exponent.astype(np.float64)]
+    with np.errstate(invalid="ignore"):  # of an infinity nothing is left but a NaN
+        for _ in range(3):
+            parts.append(rest.astype(np.float64))
+            rest = rest - parts[-1]
+    return np.concatenate([np.where(np.isnan(part), np.nan, part) for part in parts], axis=1)
+
+
 def array_block(array: npt.NDArray[Any]) -> tuple[Block, str]:
     """Block of a two-dimensional array, and the kind that tells equal bytes of other types apart."""
     if array.dtype.kind in "biufcmM":
         return plain_numbers(array), array.dtype.str
+    from truefit._core.columns import object_block
+
     columns = [object_block(array[:, j].tolist()) for j in range(array.shape[1])]
     block = (
         np.concatenate([column for column, _ in columns], axis=1) if columns else np.empty((len(array), 0), np.uint8)
@@ -214,9 +234,9 @@ def table_blocks(X: Any) -> tuple[list[Block], str]:
     if isinstance(X, np.ndarray):
         block, kind = array_block(X if X.ndim == 2 else X.reshape(len(X), -1))
         return [block], f"array {kind} {X.shape[1:]}"
-    if type(X).__module__.startswith("polars"):
-        return polars_blocks(X)
-    return pandas_blocks(X)
+    from truefit._core.columns import pandas_blocks, polars_blocks
+
+    return polars_blocks(X) if type(X).__module__.startswith("polars") else pandas_blocks(X)
 
 
 def _sparse_block(X: Any) -> Bytes:

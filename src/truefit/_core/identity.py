@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
@@ -14,14 +13,15 @@ import numpy.typing as npt
 from sklearn import get_config
 
 from truefit._core.code import class_state, replaced
-from truefit._core.data import Data, WithFitParams, bare, wants_groups
-from truefit._core.fingerprint import Fingerprint, Unkeyable
+from truefit._core.data import Data
+from truefit._core.fingerprint import Fingerprint, NotComparable
 from truefit._core.hashing import IDENTITY_VERSION, Tokens, few_values, mix, value_tokens
+from truefit._core.metadata import WithFitParams, bare, wants_groups
 from truefit._core.packages import package_digest
 from truefit._core.parameters import OpenSeed, open_seeds, seeds_for
 from truefit._core.rows import Rows
 from truefit._core.stages import AtStage
-from truefit._core.task import Ask, Fit, FitTask, Origin
+from truefit._core.task import Ask, Fit, FitTask, Origin, private_key
 
 #: Tokens of the rows with each of the labels take at most this much; tables for which they would take more do without.
 HELD_BYTES = 32 << 20
@@ -69,20 +69,6 @@ class LabelledRows:
             tokens = mix(self._data.tokens, np.broadcast_to(token, self._data.tokens.shape))
             known = self._tokens[name] = np.ascontiguousarray(tokens.T)
         return known
-
-
-_PRIVATE = "private-"
-_numbers = itertools.count()
-
-
-def private_key() -> str:
-    """Return a key that no other fit of this process has."""
-    return f"{_PRIVATE}{next(_numbers)}"
-
-
-def is_private(key: str) -> bool:
-    """Whether the fit cannot be known by content: never shared, never stored."""
-    return key.startswith(_PRIVATE)
 
 
 # A fingerprint identifies installed classes by name. The same name means the same code only while the files of the
@@ -228,7 +214,7 @@ class Keys:
             if self._shared:
                 try:
                     environment = self._environments.digest(found.packages, found.classes, files=self._stored)
-                except Unkeyable as reason:
+                except NotComparable as reason:
                     unknown.append(str(reason))
             if unknown:
                 warnings.warn(

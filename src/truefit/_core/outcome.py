@@ -267,14 +267,14 @@ class LeftOutOutcomes(Sequence[Outcome]):
         self._data = data
 
     @cached_property
-    def _said(self) -> list[tuple[Any, npt.NDArray[Any], bool]]:
+    def _answers(self) -> list[tuple[Any, npt.NDArray[Any], bool]]:
         answers = tuple(self.together.answers)
-        said = []
+        found_answers = []
         for response in dict.fromkeys(answer.response for answer in answers):
             found = lookup(answers, response, self._data.tokens)
             if found is not None:
-                said.append((response, *found))
-        return said
+                found_answers.append((response, *found))
+        return found_answers
 
     @overload
     def __getitem__(self, place: int) -> Outcome: ...
@@ -292,7 +292,7 @@ class LeftOutOutcomes(Sequence[Outcome]):
     def _at(self, row: int) -> Outcome:
         tokens, together = self._data.tokens[row : row + 1], self.together
         answers = [
-            Predictions(response, tokens, values[row : row + 1], coded) for response, values, coded in self._said
+            Predictions(response, tokens, values[row : row + 1], coded) for response, values, coded in self._answers
         ]
         return Outcome(
             together.key, tuple(answers), together.fit_seconds / len(self), together.solver, together.classes

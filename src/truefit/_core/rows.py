@@ -85,11 +85,6 @@ class Rows:
         return cls.without(n, np.flatnonzero(mask))
 
     @property
-    def lazy(self) -> bool:
-        """Whether the rows are known as the complement of a few."""
-        return self.total is not None
-
-    @property
     def whole(self) -> bool:
         """Whether these are known to be all rows of the table."""
         return self.total is not None and len(self.listed) == 0

@@ -79,12 +79,12 @@ class HiddenInputs:
         if self._states is not None and self.reason is None and _random_states(self._alone) != self._states:
             self.reason = "draws from the global random state"
 
-    def hear(self, event: str, arguments: tuple[Any, ...], thread: int) -> None:
+    def record(self, event: str, arguments: tuple[Any, ...], thread: int) -> None:
         """Take note of an event, if it is the fit's own and an input."""
         if self.reason is not None or (thread != self._thread and thread in self._others):
             return
         if event == "open":
-            self._hear_open(arguments)
+            self._record_open(arguments)
         elif not self._own_code:
             return
         elif event in _CONNECTIONS:
@@ -101,7 +101,7 @@ class HiddenInputs:
             if path is not None and not _ignored(path + os.sep):
                 self.reason = f"lists the folder {path!r}"
 
-    def _hear_open(self, arguments: tuple[Any, ...]) -> None:
+    def _record_open(self, arguments: tuple[Any, ...]) -> None:
         path = _path(arguments[0])
         if path is None or _ignored(path):
             return
@@ -132,7 +132,7 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
     try:
         thread = threading.get_ident()
         for watch in _watching:
-            watch.hear(event, arguments, thread)
+            watch.record(event, arguments, thread)
     finally:
         _thread.hearing = False
 

@@ -84,8 +84,8 @@ def _no_room(error: OSError) -> StoreUnusable:
     )
 
 
-#: Enough for what ordinary runs put on a shelf, and little beside what importing takes.
-SHELF_BYTES = 1 << 20
+#: Enough for what ordinary runs hold, and little beside what importing takes.
+HELD_BYTES = 1 << 20
 _BLOB_BYTES = 41  # what Python takes for one beyond its content
 
 
@@ -94,13 +94,13 @@ class BlobList(Sequence[bytes]):
 
     Examples
     --------
-    >>> shelf = BlobList([b"one", b"two"], limit_bytes=50)
-    >>> shelf.append(b"three")
-    >>> len(shelf), shelf[0], shelf[2]
+    >>> blobs = BlobList([b"one", b"two"], limit_bytes=50)
+    >>> blobs.append(b"three")
+    >>> len(blobs), blobs[0], blobs[2]
     (3, b'one', b'three')
     """
 
-    def __init__(self, blobs: Iterable[bytes] = (), *, limit_bytes: int = SHELF_BYTES) -> None:
+    def __init__(self, blobs: Iterable[bytes] = (), *, limit_bytes: int = HELD_BYTES) -> None:
         self._limit = limit_bytes
         self._free = limit_bytes
         self._held: list[bytes] = []
@@ -138,8 +138,8 @@ class BlobList(Sequence[bytes]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The file stays in its process, so a pickle takes the blobs along.
-        return _shelf_of, (list(self), self._limit)
+        return _blob_list, (list(self), self._limit)
 
 
-def _shelf_of(blobs: list[bytes], limit_bytes: int) -> BlobList:
+def _blob_list(blobs: list[bytes], limit_bytes: int) -> BlobList:
     return BlobList(blobs, limit_bytes=limit_bytes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -122,3 +123,17 @@ class Fit:
     def count(self) -> int:
         """How many fits it stands for."""
         return len(self.asks[0].rows) if self.each_left_out else 1
+
+
+_PRIVATE = "private-"
+_numbers = itertools.count()
+
+
+def private_key() -> str:
+    """Return a key that no other fit of this process has."""
+    return f"{_PRIVATE}{next(_numbers)}"
+
+
+def is_private(key: str) -> bool:
+    """Whether the fit cannot be known by content: never shared, never stored."""
+    return key.startswith(_PRIVATE)

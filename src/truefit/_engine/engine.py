@@ -11,11 +11,11 @@ from typing import Any, Literal, TypeVar
 
 from truefit._core.data import Data
 from truefit._core.errors import BudgetSpent, ExecutorError, Interrupted
-from truefit._core.identity import Keys, is_private
+from truefit._core.identity import Keys
 from truefit._core.outcome import Outcome
 from truefit._core.protocols import Executor, Job, Plan, Progress, Solver, Store
 from truefit._core.stored_outcomes import StoredPredictions
-from truefit._core.task import Fit
+from truefit._core.task import Fit, is_private
 from truefit._engine.batch import FitBatch, PlanRun, WantedFit
 from truefit._engine.queue import JobQueue, JobTimes
 from truefit._engine.stats import KeySet, Stats

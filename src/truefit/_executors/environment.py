@@ -26,7 +26,7 @@ from joblib import cpu_count
 from threadpoolctl import ThreadpoolController
 
 from truefit._core.errors import InvalidInput
-from truefit._core.fingerprint import Fingerprint, Unkeyable
+from truefit._core.fingerprint import Fingerprint, NotComparable
 from truefit._core.identity import Environments
 from truefit._core.outcome import Failure
 from truefit._core.protocols import Job
@@ -288,7 +288,7 @@ class CodeCheck:
             return True
         try:
             return self._environments.digest(found.packages, found.classes, files=origin.files) == origin.environment
-        except Unkeyable:
+        except NotComparable:
             return False
 
     def _fingerprint(self, estimator: Any, origin: Origin) -> Fingerprint:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from truefit._core.data import Data, check_takes_weights
+from truefit._core.data import Data
 from truefit._core.errors import BudgetSpent, FitError, InvalidInput
+from truefit._core.metadata import check_takes_weights
 from truefit._core.outcome import Failure, Outcome, grouped_failures, reasons
 from truefit._core.protocols import Plan
 from truefit._core.rows import Rows

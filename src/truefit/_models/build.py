@@ -105,7 +105,7 @@ class Builder:
         return made
 
     def _class_of(self, node: Node, name: str) -> Any:
-        found = getattr(importlib.import_module(node["__module__"]), node["__class__"])
+        found = self._imported(node, name)
         own = f"{getattr(found, '__module__', None)}.{getattr(found, '__qualname__', None)}"
         if not isinstance(found, type) or (own != name and name not in self._trust):
             raise BrokenModel(f"{name} is not defined there")
@@ -142,7 +142,8 @@ class Builder:
         return self._class_of(node, name)(*arguments)
 
     def _imported(self, node: Node, name: str) -> Any:
-        return getattr(importlib.import_module(node["__module__"]), node["__class__"])
+        module, _, own = name.rpartition(".")
+        return getattr(importlib.import_module(module), own)
 
     def _partial(self, node: Node, name: str) -> Any:
         function = _in(node, "content", "func")

@@ -171,6 +171,17 @@ ESTIMATORS: Final[Mapping[str, str]] = {
     "truefit._methods.selection.default_candidates": "EncodedLabels NumpyColumns",
 }
 
+#: Classes of truefit under the names that version 0.2 wrote, and where they are defined now.
+RENAMED: Final[Mapping[str, str]] = {
+    "truefit.core.stages.AtStage": "truefit._core.stages.AtStage",
+    "truefit.methods.selection.encoded_labels.EncodedLabels": (
+        "truefit._methods.selection.default_candidates.EncodedLabels"
+    ),
+    "truefit.methods.selection.numpy_columns.NumpyColumns": (
+        "truefit._methods.selection.default_candidates.NumpyColumns"
+    ),
+}
+
 #: What fitted estimators hold, by the module that defines it.
 VALUES: Final[Mapping[str, str]] = {
     "scipy.interpolate._bsplines": "BSpline",
@@ -312,7 +323,7 @@ ON_TRUST: Final = frozenset({"MethodNode", "OperatorFuncNode", "DefaultDictNode"
 
 
 def name_of(node: dict[str, Any]) -> str:
-    """Return the full name of what a node stands for; that of a method ends in the method."""
+    """Return the full name, as it is today, of what a node stands for; that of a method ends in the method."""
     module, own = node.get("__module__"), node.get("__class__")
     if not isinstance(module, str) or not isinstance(own, str):
         raise BrokenModel("a part of it has no type")
@@ -322,7 +333,7 @@ def name_of(node: dict[str, Any]) -> str:
         content = node.get("content")
         method = content.get("func") if isinstance(content, dict) else None
         return f"{module}.{own}.{method}"
-    return f"{module}.{own}"
+    return RENAMED.get(f"{module}.{own}", f"{module}.{own}")
 
 
 def refused_names(schema: Any, trust: Collection[str]) -> list[str]:

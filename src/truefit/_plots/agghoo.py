@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from truefit._core.errors import InvalidInput
-from truefit._plots.canvas import DATA, FONT, MARK, canvas, ink, name_rows, series_style, tidy
+from truefit._plots.canvas import DATA, FONT, MARK, canvas, name_rows, series_style, style_axes, text_colour
 from truefit._plots.forest import BAND, fold_scores, forest
 
 if TYPE_CHECKING:
@@ -102,10 +102,8 @@ def validation_curves(
     for place, (line, best) in enumerate(zip(table, chosen, strict=True)):
         colour, stroke = series_style(place)
         ax.plot(x, line, color=colour, linestyle=stroke, linewidth=1.4, alpha=0.8, marker=marker)
-        ax.plot(x[best], line[best], marker="D", markersize=7, color=colour, markeredgecolor=ink(ax), zorder=3)
-    tidy(ax, grid="both")
-    ax.set_xlabel(xlabel, parse_math=False)
-    ax.set_ylabel(ylabel, parse_math=False)
+        ax.plot(x[best], line[best], marker="D", markersize=7, color=colour, markeredgecolor=text_colour(ax), zorder=3)
+    style_axes(ax, grid="both", xlabel=xlabel, ylabel=ylabel)
     ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
     return ax
 
@@ -145,11 +143,10 @@ def members_and_aggregate(
         alone = np.asarray(scores, dtype=np.float64)
         ax.scatter(alone, np.full(len(alone), row), s=26, color=DATA, alpha=0.7, linewidth=0)
         ax.plot([value], [row], marker="D", markersize=7, color=MARK)
-    tidy(ax)
+    style_axes(ax, xlabel=xlabel)
     name_rows(ax, [f"test set {place}" for place in range(len(members))], None)
     ax.set_xmargin(0.06)
-    ax.set_xlabel(xlabel, parse_math=False)
-    ax.set_title("dots: members alone; diamonds: together", fontsize=FONT, color=ink(ax), loc="left")
+    ax.set_title("dots: members alone; diamonds: together", fontsize=FONT, color=text_colour(ax), loc="left")
     return ax
 
 
@@ -196,6 +193,6 @@ def estimates_and_truth(
         left, right = ax.get_xlim()
         margin = 0.05 * (right - left)
         ax.set_xlim(min(left, truth - margin), max(right, truth + margin))
-        ax.axvline(truth, color=ink(ax), linewidth=1.4, linestyle=(0, (4, 2)), zorder=0)
-        ax.set_title("dashed: on rows that nothing has seen", fontsize=FONT, color=ink(ax), loc="left")
+        ax.axvline(truth, color=text_colour(ax), linewidth=1.4, linestyle=(0, (4, 2)), zorder=0)
+        ax.set_title("dashed: on rows that nothing has seen", fontsize=FONT, color=text_colour(ax), loc="left")
     return ax

@@ -15,14 +15,14 @@ from truefit._plots.canvas import (
     MARK,
     canvas,
     decimals,
-    ink,
     legend,
     name_rows,
     number_at_right,
     numeral,
-    tidy,
+    style_axes,
+    text_colour,
 )
-from truefit._plots.labels import Places, Values, call_out
+from truefit._plots.labels import Places, Values, mark_point
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,11 +89,10 @@ def bias_variance(
     # Over a single number there is no area.
     if at.names or at.numbers.size == 1:
         ax = _bars(ax, at, areas, total, place)
-        ax.set_xlabel(loss_name, parse_math=False)
+        style_axes(ax, xlabel=loss_name)
     else:
         ax = _curves(ax, at, areas, total, place)
-        ax.set_xlabel(xlabel, parse_math=False)
-        ax.set_ylabel(loss_name, parse_math=False)
+        style_axes(ax, grid="both", xlabel=xlabel, ylabel=loss_name)
     return ax
 
 
@@ -113,7 +112,7 @@ def _looks(ax: Axes, what: str) -> dict[str, Any]:
         # Without a fill of their own: in SVG it would hide the hatching.
         OFFSET: {"facecolor": "none", "edgecolor": DATA, "hatch": "xxxx", "linewidth": 0.0},
         "variance": {"facecolor": "none", "edgecolor": MARK, "hatch": "//////", "linewidth": 0.0},
-        "noise": {"facecolor": (ink(ax), FAINT), "linewidth": 0.0},
+        "noise": {"facecolor": (text_colour(ax), FAINT), "linewidth": 0.0},
     }[what]
 
 
@@ -139,9 +138,8 @@ def _bars(ax: Axes | None, at: Places, areas: Areas, total: Floats, place: int |
     ]
     digits = decimals(total.tolist())
     for row, loss in enumerate(total.tolist()):
-        ax.plot([loss, loss], [row - 0.36, row + 0.36], color=ink(ax), linewidth=2.2, solid_capstyle="butt")
+        ax.plot([loss, loss], [row - 0.36, row + 0.36], color=text_colour(ax), linewidth=2.2, solid_capstyle="butt")
         number_at_right(ax, row, numeral(loss, digits), bold=row == place)
-    tidy(ax)
     name_rows(ax, at.labels, None if place is None else at.labels[place])
     ax.locator_params(axis="x", nbins=6)
     legend(ax, handles, list(areas), above=True)
@@ -151,14 +149,13 @@ def _bars(ax: Axes | None, at: Places, areas: Areas, total: Floats, place: int |
 def _curves(ax: Axes | None, at: Places, areas: Areas, total: Floats, place: int | None) -> Axes:
     ax = canvas() if ax is None else ax
     handles = [ax.fill_between(at.numbers, *ends, **_looks(ax, what)) for what, ends in areas.items()]
-    ax.plot(at.numbers, total, color=ink(ax), linewidth=1.9, marker="o", markersize=4.2)
-    tidy(ax, grid="both")
+    ax.plot(at.numbers, total, color=text_colour(ax), linewidth=1.9, marker="o", markersize=4.2)
     at.scale(ax)
     ax.set_ylim(bottom=min(0.0, *np.nan_to_num(total)))
     ax.locator_params(axis="y", nbins=7)
     if place is not None:
         words = f"{numeral(float(total[place]), decimals(total.tolist()))} at {at.labels[place]}"
-        call_out(ax, float(at.numbers[place]), float(total[place]), words, colour=DATA)
+        mark_point(ax, float(at.numbers[place]), float(total[place]), words, colour=DATA)
     # From top to bottom as the areas lie.
     legend(ax, handles[::-1], list(areas)[::-1])
     return ax

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from truefit._core.errors import InvalidInput
 from truefit._core.typing import Floats
-from truefit._plots.canvas import SERIES, canvas, ink, legend, numeral, series_style, shortened, tidy
-from truefit._plots.roc import LEGEND_LENGTH, Pair
+from truefit._plots.canvas import SERIES, canvas, legend, numeral, series_style, shortened, text_colour
+from truefit._plots.roc import LEGEND_LENGTH, Pair, style_square
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -78,16 +78,13 @@ def calibration(
     if len(shown) < len(names):
         handles += ax.plot([], [], linestyle="none")
         labels.append(f"{len(names) - len(shown)} others not drawn")
-    handles += ax.plot([], [], color=ink(ax), alpha=0.7, linewidth=1.5, linestyle="none", marker="|", markersize=12)
+    handles += ax.plot(
+        [], [], color=text_colour(ax), alpha=0.7, linewidth=1.5, linestyle="none", marker="|", markersize=12
+    )
     labels.append(f"{100 * level:g}% interval per bin")
-    handles += ax.plot([0, 1], [0, 1], color=ink(ax), alpha=0.55, linewidth=1.2, dashes=(4, 3), zorder=1)
+    handles += ax.plot([0, 1], [0, 1], color=text_colour(ax), alpha=0.55, linewidth=1.2, dashes=(4, 3), zorder=1)
     labels.append("perfect")
-    tidy(ax, grid="both")
-    ax.set(xlim=(-0.02, 1.02), ylim=(-GAP - STRIP, 1.02), aspect="equal")
-    ax.set_xticks(np.linspace(0, 1, 6))
-    ax.set_yticks(np.linspace(0, 1, 6))
-    ax.set_xlabel("predicted probability")
-    ax.set_ylabel("observed share")
+    style_square(ax, "predicted probability", "observed share", bottom=-GAP - STRIP)
     legend(ax, handles, labels, title="Brier score", inside="upper left")
     return ax
 

@@ -82,22 +82,41 @@ def canvas(width: float = WIDTH, height: float = 3.4, *, square: bool = False) -
     return ax
 
 
-def ink(ax: Axes) -> str:
+def text_colour(ax: Axes) -> str:
     """Colour of text on these axes: a caller's own style, dark or light, is kept."""
     from matplotlib.colors import to_hex
 
     return to_hex(ax.xaxis.label.get_color())
 
 
-def tidy(ax: Axes, *, grid: Literal["x", "y", "both"] | None = "x") -> None:
-    """Leave only the lines that are read: the bottom axis, and a faint grid behind the data."""
+def style_axes(
+    ax: Axes, *, grid: Literal["x", "y", "both"] | None = "x", xlabel: str | None = None, ylabel: str | None = None
+) -> None:
+    """Label the axes, and leave only the lines that are read: the bottom axis, and a faint grid behind the data."""
     for side, spine in ax.spines.items():
         spine.set_visible(side == "bottom")
         spine.set_alpha(0.5)
     ax.tick_params(axis="both", length=0, pad=6)
     if grid is not None:
-        ax.grid(axis=grid, color=ink(ax), alpha=FAINT, linewidth=0.8)
+        ax.grid(axis=grid, color=text_colour(ax), alpha=FAINT, linewidth=0.8)
     ax.set_axisbelow(True)
+    # Labels are the user's words: a dollar sign in them is no formula.
+    for label, text in ((ax.xaxis.label, xlabel), (ax.yaxis.label, ylabel)):
+        if text is not None:
+            label.set(text=text, parse_math=False)
+
+
+def annotate(ax: Axes, text: str, point: tuple[float, float], offset: tuple[float, float], **options: Any) -> None:
+    """Write beside a point, at an offset in points: one in widths of the axes would move with the layout."""
+    ax.annotate(
+        text,
+        point,
+        xytext=offset,
+        textcoords="offset points",
+        color=text_colour(ax),
+        parse_math=False,
+        **({"fontsize": FONT} | options),
+    )
 
 
 def name_rows(ax: Axes, names: Sequence[str], best: str | None, *, length: int = NAME_LENGTH) -> None:
@@ -113,18 +132,9 @@ def name_rows(ax: Axes, names: Sequence[str], best: str | None, *, length: int =
 
 def number_at_right(ax: Axes, row: int, text: str, *, bold: bool) -> None:
     """Put a number beside the row, outside the axes."""
-    ax.annotate(
-        text,
-        (1, row),
-        xycoords=ax.get_yaxis_transform(),
-        # In points: an offset in widths of the axes would move when the layout makes room for the number.
-        xytext=(12, 0),
-        textcoords="offset points",
-        verticalalignment="center_baseline",
-        fontsize=FONT,
-        fontweight="bold" if bold else "normal",
-        color=ink(ax),
-    )
+    weight = "bold" if bold else "normal"
+    beside = ax.get_yaxis_transform()
+    annotate(ax, text, (1, row), (12, 0), xycoords=beside, verticalalignment="center_baseline", fontweight=weight)
 
 
 def shortened(names: Sequence[str], length: int = NAME_LENGTH) -> list[str]:
@@ -203,13 +213,13 @@ def legend(
         title=title or None,
         ncols=1 if not above else len(labels) if len(labels) <= most else 2,
         fontsize=FONT,
-        labelcolor=ink(ax),
+        labelcolor=text_colour(ax),
         handlelength=2.6,
         labelspacing=0.45,
         alignment="left",
         **place,
     )
-    box.get_title().set(color=ink(ax), fontsize=FONT)
+    box.get_title().set(color=text_colour(ax), fontsize=FONT)
     for text in box.get_texts():
         # Names are the user's words: a dollar sign in them is no formula.
         text.set_parse_math(False)

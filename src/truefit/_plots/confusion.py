@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from truefit._core.errors import InvalidInput
 from truefit._core.typing import Floats
-from truefit._plots.canvas import DATA, FAINT, FONT, MISSING, WIDTH, canvas, ink, shortened
+from truefit._plots.canvas import DATA, FAINT, FONT, MISSING, WIDTH, canvas, shortened, text_colour
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -120,7 +120,7 @@ def _write(ax: Axes, texts: Sequence[Sequence[str]], size: float) -> None:
                 verticalalignment="center_baseline",
                 fontsize=size,
                 fontweight="bold" if row == column else "normal",
-                color=ink(ax),
+                color=text_colour(ax),
             )
 
 
@@ -129,7 +129,7 @@ def _frame(ax: Axes, short: Sequence[str]) -> None:
     edges = np.arange(k + 1) - 0.5
     if k <= NAMED:
         for lines in (ax.hlines, ax.vlines):
-            lines(edges, -0.5, k - 0.5, color=ink(ax), alpha=FAINT, linewidth=0.8)
+            lines(edges, -0.5, k - 0.5, color=text_colour(ax), alpha=FAINT, linewidth=0.8)
     named = range(0, k, -(-k // NAMED))
     crowded = max(map(len, short)) * k > 44
     ax.set_xticks(named, [short[i] for i in named], rotation=90 if crowded else 0, parse_math=False)

@@ -11,8 +11,19 @@ import numpy.typing as npt
 
 from truefit._core.errors import InvalidInput
 from truefit._core.typing import Floats
-from truefit._plots.canvas import BAND, FONT, Stroke, canvas, decimals, legend, numeral, series_style, shortened, tidy
-from truefit._plots.labels import LEADING, End, Places, Values, call_out, label_ends
+from truefit._plots.canvas import (
+    BAND,
+    FONT,
+    Stroke,
+    canvas,
+    decimals,
+    legend,
+    numeral,
+    series_style,
+    shortened,
+    style_axes,
+)
+from truefit._plots.labels import LEADING, End, Places, Values, label_ends, mark_point
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,15 +85,13 @@ def bands(
     ax = canvas(height=max(3.4, 1.1 + len(drawn) * LEADING * FONT / 72) + at.height) if ax is None else ax
     for one in drawn:
         (_posts if at.names else _line)(ax, one)
-    tidy(ax, grid="y" if at.names else "both")
+    style_axes(ax, grid="y" if at.names else "both", xlabel=xlabel, ylabel=ylabel)
     at.scale(ax)
     ax.locator_params(axis="y", nbins=7)
-    ax.set_xlabel(xlabel, parse_math=False)
-    ax.set_ylabel(ylabel, parse_math=False)
     for one in drawn:
         if mark is not None and place is not None and one.name == mark[0]:
             words = f"{_value(one, place)} at {shortened([at.labels[place]])[0]}"
-            call_out(ax, float(one.x[place]), float(one.centre[place]), words, colour=one.colour)
+            mark_point(ax, float(one.x[place]), float(one.centre[place]), words, colour=one.colour)
     _name(ax, drawn)
     return ax
 

@@ -18,12 +18,12 @@ from truefit._plots.canvas import (
     WIDTH,
     canvas,
     decimals,
-    ink,
     name_rows,
     number_at_right,
     numeral,
     shortened,
-    tidy,
+    style_axes,
+    text_colour,
     with_interval,
 )
 
@@ -69,7 +69,7 @@ def forest(
     columns = {"estimates": estimates, "lows": lows, "highs": highs}
     centre, low, high = (column_of(values, len(names), what) for what, values in columns.items())
     ax = canvas(height=0.75 + 0.34 * len(names)) if ax is None else ax
-    ends = reach(np.concatenate([centre, low, high]))
+    ends = axis_limits(np.concatenate([centre, low, high]))
     places = decimals(centre.tolist(), (high - low).tolist())
     for row, name in enumerate(names):
         chosen = name == best
@@ -77,10 +77,9 @@ def forest(
         marker = "D" if chosen else "o"
         interval_row(ax, row, (centre[row], low[row], high[row]), ends, colour=colour, marker=marker)
         number_at_right(ax, row, with_interval(centre[row], low[row], high[row], places), bold=chosen)
-    tidy(ax)
+    style_axes(ax, xlabel=xlabel)
     name_rows(ax, names, best)
     ax.set_xlim(*ends)
-    ax.set_xlabel(xlabel, parse_math=False)
     ax.locator_params(axis="x", nbins=5)
     return ax
 
@@ -93,14 +92,14 @@ def column_of(values: npt.ArrayLike, n: int, what: str) -> Floats:
     return column
 
 
-def reach(numbers: Floats) -> tuple[float, float]:
+def axis_limits(numbers: Floats) -> tuple[float, float]:
     """Limits of an axis on which all finite numbers are seen, with a margin.
 
     Examples
     --------
-    >>> [round(end, 2) for end in reach(np.array([1.0, 2.0, np.nan, np.inf]))]
+    >>> [round(end, 2) for end in axis_limits(np.array([1.0, 2.0, np.nan, np.inf]))]
     [0.92, 2.08]
-    >>> reach(np.array([np.nan]))
+    >>> axis_limits(np.array([np.nan]))
     (0.0, 1.0)
     """
     finite = numbers[np.isfinite(numbers)]
@@ -178,12 +177,11 @@ def fold_scores(
         colour = MARK if name == best else DATA
         heights = row + np.linspace(-BAND, BAND, scores.size) if scores.size > 1 else [row]
         ax.scatter(scores, heights, s=20, color=colour, alpha=0.75, linewidth=0)
-        ax.plot([mean, mean], [row - 0.34, row + 0.34], color=ink(ax), linewidth=1.8, solid_capstyle="butt")
+        ax.plot([mean, mean], [row - 0.34, row + 0.34], color=text_colour(ax), linewidth=1.8, solid_capstyle="butt")
         number_at_right(ax, row, numeral(mean, places), bold=name == best)
-    tidy(ax)
+    style_axes(ax, xlabel=xlabel)
     name_rows(ax, names, best)
     ax.set_xmargin(0.06)
-    ax.set_xlabel(xlabel, parse_math=False)
     ax.locator_params(axis="x", nbins=6)
     return ax
 
@@ -242,21 +240,20 @@ def differences(
     width = WIDTH + 0.08 * max(longest - NAME_LENGTH, 0)
     ax = canvas(width, height=0.75 + 0.34 * len(names)) if ax is None else ax
     places = decimals(centre.tolist(), (high - low).tolist())
-    ends = reach(np.concatenate([centre, low, high, region]))
+    ends = axis_limits(np.concatenate([centre, low, high, region]))
     if rope is not None:
-        ax.axvspan(*region, color=ink(ax), alpha=SHADE, linewidth=0, zorder=0)
-    ax.axvline(0, color=ink(ax), alpha=0.6, linewidth=1.2, zorder=1)
+        ax.axvspan(*region, color=text_colour(ax), alpha=SHADE, linewidth=0, zorder=0)
+    ax.axvline(0, color=text_colour(ax), alpha=0.6, linewidth=1.2, zorder=1)
     set_off = (low > region[1]) | (high < region[0]) if apart is None else apart
     for row in range(len(names)):
         colour, marker = (MARK, "D") if set_off[row] else (DATA, "o")
         interval_row(ax, row, (centre[row], low[row], high[row]), ends, colour=colour, marker=marker)
         number_at_right(ax, row, with_interval(centre[row], low[row], high[row], places), bold=False)
-    tidy(ax)
+    figure: Any = ax.get_figure()
+    # On a narrow figure the label takes two lines.
+    style_axes(ax, xlabel=fill(xlabel, int(LETTERS * figure.get_size_inches()[0])))
     name_rows(ax, names, None, length=PAIR_LENGTH)
     ax.set_xlim(*ends)
-    figure: Any = ax.get_figure()
-    # On a narrow figure it takes two lines.
-    ax.set_xlabel(fill(xlabel, int(LETTERS * figure.get_size_inches()[0])), parse_math=False)
     ax.locator_params(axis="x", nbins=4)
     return ax
 

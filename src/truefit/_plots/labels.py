@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from truefit._core.errors import InvalidInput
 from truefit._core.typing import Floats
-from truefit._plots.canvas import FONT, ink, shortened
+from truefit._plots.canvas import FONT, annotate, shortened, text_colour
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,7 +65,7 @@ def label_ends(ax: Axes, ends: Sequence[End]) -> bool:
             textcoords=beside,
             verticalalignment="center",
             fontsize=FONT,
-            color=ink(ax),
+            color=text_colour(ax),
             parse_math=False,
             annotation_clip=False,
             arrowprops=_leader(end.colour) if drawn else None,
@@ -206,25 +206,16 @@ class Places:
         return self.names and len(self.labels) * max(map(len, self._short)) > LETTERS
 
 
-def call_out(ax: Axes, x: float, y: float, text: str, *, colour: str) -> None:
+def mark_point(ax: Axes, x: float, y: float, text: str, *, colour: str) -> None:
     """Mark a point by a diamond, and write above it, outside the axes, what it is.
 
     To be called when the scale of the x axis is final.
     """
-    ax.axvline(x, color=ink(ax), alpha=0.45, linewidth=1.0, dashes=(2, 2), zorder=1)
-    ax.plot(x, y, marker="D", markersize=8.5, color=colour, markeredgecolor=ink(ax), markeredgewidth=1.2)
+    ax.axvline(x, color=text_colour(ax), alpha=0.45, linewidth=1.0, dashes=(2, 2), zorder=1)
+    ax.plot(x, y, marker="D", markersize=8.5, color=colour, markeredgecolor=text_colour(ax), markeredgewidth=1.2)
     ax.autoscale_view()
     across = (ax.transData - ax.transAxes).transform((x, 0))[0]
-    ax.annotate(
-        text,
-        (x, 1),
-        xycoords=ax.get_xaxis_transform(),
-        xytext=(0, 4),
-        textcoords="offset points",
-        # Near a side the words go inwards: outwards they would push the axes away.
-        horizontalalignment="left" if across < 1 / 3 else "right" if across > 2 / 3 else "center",
-        fontsize=FONT,
-        fontweight="bold",
-        color=ink(ax),
-        parse_math=False,
-    )
+    # Near a side the words go inwards: outwards they would push the axes away.
+    side = "left" if across < 1 / 3 else "right" if across > 2 / 3 else "center"
+    above = ax.get_xaxis_transform()
+    annotate(ax, text, (x, 1), (0, 4), xycoords=above, horizontalalignment=side, fontweight="bold")

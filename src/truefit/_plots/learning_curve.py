@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from truefit._core.errors import InvalidInput
-from truefit._plots.canvas import BAND, DATA, FONT, MARK, canvas, ink, series_style, tidy
+from truefit._plots.canvas import BAND, DATA, MARK, annotate, canvas, series_style, style_axes, text_colour
 from truefit._plots.labels import Places
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def extrapolation(
     if n.ndim != 1 or n.shape != y.shape or not n.size:
         raise InvalidInput(f"There must be one error per size, and at least one. Got shapes {n.shape} and {y.shape}.")
     ax = canvas() if ax is None else ax
-    tidy(ax, grid="both")
+    style_axes(ax, grid="both", xlabel=xlabel, ylabel=ylabel)
     beyond = n if curve is None else np.append(n, np.asarray(curve[0], dtype=np.float64))
     Places.of(beyond.tolist(), log=True).scale(ax)
     if curve is not None:
@@ -73,10 +73,8 @@ def extrapolation(
         _mark_the_end(ax, float(n.max()))
     if stderr is not None:
         reach = BAR * np.asarray(stderr, dtype=np.float64)
-        ax.vlines(n, y - reach, y + reach, color=ink(ax), linewidth=1.2)
-    ax.plot(n, y, color=ink(ax), linestyle="none", marker="o", markersize=4.2)
-    ax.set_xlabel(xlabel, parse_math=False)
-    ax.set_ylabel(ylabel, parse_math=False)
+        ax.vlines(n, y - reach, y + reach, color=text_colour(ax), linewidth=1.2)
+    ax.plot(n, y, color=text_colour(ax), linestyle="none", marker="o", markersize=4.2)
     ax.locator_params(axis="y", nbins=7)
     if target is not None:
         _draw_target(ax, target)
@@ -85,31 +83,15 @@ def extrapolation(
 
 def _mark_the_end(ax: Axes, last: float) -> None:
     """Set off what was measured from what is expected."""
-    ax.axvline(last, color=ink(ax), alpha=0.45, linewidth=1.0, dashes=(2, 2), zorder=1)
-    ax.annotate(
-        f"measured up to {last:,.6g}",
-        (last, 1),
-        xycoords=ax.get_xaxis_transform(),
-        xytext=(0, 4),
-        textcoords="offset points",
-        horizontalalignment="right",
-        fontsize=FONT,
-        color=ink(ax),
-    )
+    ax.axvline(last, color=text_colour(ax), alpha=0.45, linewidth=1.0, dashes=(2, 2), zorder=1)
+    above = ax.get_xaxis_transform()
+    annotate(ax, f"measured up to {last:,.6g}", (last, 1), (0, 4), xycoords=above, horizontalalignment="right")
 
 
 def _draw_target(ax: Axes, target: float) -> None:
     ax.axhline(target, color=MARK, linewidth=1.4, dashes=(5, 2), zorder=1)
-    ax.annotate(
-        f"target {target:.4g}",
-        (1, target),
-        xycoords=ax.get_yaxis_transform(),
-        xytext=(6, 0),
-        textcoords="offset points",
-        verticalalignment="center",
-        fontsize=FONT,
-        color=ink(ax),
-    )
+    beside = ax.get_yaxis_transform()
+    annotate(ax, f"target {target:.4g}", (1, target), (6, 0), xycoords=beside, verticalalignment="center")
 
 
 def learning_curve(
@@ -151,13 +133,5 @@ def learning_curve(
         colour, stroke = series_style(2)  # the second is too near to that of targets
         ax.fill_between(n, mean - sd, mean + sd, color=colour, alpha=BAND, linewidth=0)
         ax.plot(n, mean, color=colour, linestyle=stroke, linewidth=1.9, marker="o", markersize=3.2)
-        ax.annotate(
-            "train",
-            (n[-1], mean[-1]),
-            xytext=(6, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=FONT,
-            color=ink(ax),
-        )
+        annotate(ax, "train", (n[-1], mean[-1]), (6, 0), verticalalignment="center")
     return ax

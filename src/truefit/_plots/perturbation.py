@@ -18,14 +18,14 @@ from truefit._plots.canvas import (
     Stroke,
     canvas,
     decimals,
-    ink,
     legend,
     numeral,
     series_style,
-    tidy,
+    style_axes,
+    text_colour,
 )
 from truefit._plots.forest import forest
-from truefit._plots.labels import Places, Values, call_out
+from truefit._plots.labels import Places, Values, mark_point
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,17 +83,17 @@ def rates(
         spots = [(float(centre[place]), float(place)) for place in places]
     else:
         ax = canvas() if ax is None else ax
-        _drawn(ax, at, (centre, low, high), DATA, "-")
-        _finished(ax, at, xlabel, ylabel)
+        _draw_series(ax, at, (centre, low, high), DATA, "-")
+        _style_x(ax, at, xlabel, ylabel)
         spots = [(float(at.numbers[place]), float(centre[place])) for place in places]
         place = None if best is None else at.find(best)
         if place is not None:
             digits = decimals(centre.tolist(), (high - low).tolist())
             words = f"{numeral(float(centre[place]), digits)} at {at.labels[place]}"
-            call_out(ax, float(at.numbers[place]), float(centre[place]), words, colour=MARK)
+            mark_point(ax, float(at.numbers[place]), float(centre[place]), words, colour=MARK)
     if len(spots) > 1:
         (rings,) = ax.plot(*zip(*spots, strict=True), linestyle="none", marker="o", markersize=_RING)
-        rings.set(markerfacecolor="none", markeredgecolor=ink(ax), markeredgewidth=1.2)
+        rings.set(markerfacecolor="none", markeredgecolor=text_colour(ax), markeredgewidth=1.2)
         lines = [line for line in (ax.get_xlabel(), "with a ring: cannot be told apart") if line]
         ax.set_xlabel("\n".join(lines), parse_math=False)
     return ax
@@ -138,26 +138,26 @@ def rate_and_errors(
     """
     at = Places.of(x, log=log_x)
     ax = canvas(height=3.7 + at.height) if ax is None else ax
-    handles = [_drawn(ax, at, _columns("test", test, at), *series_style(0))]
+    handles = [_draw_series(ax, at, _columns("test", test, at), *series_style(0))]
     names = ["test"]
     if train is not None:
         none = np.full(at.numbers.size, np.nan)
-        handles.append(_drawn(ax, at, _columns("train", (train, none, none), at), *series_style(3)))
+        handles.append(_draw_series(ax, at, _columns("train", (train, none, none), at), *series_style(3)))
         names.append("train")
-    _finished(ax, at, xlabel, metric)
+    _style_x(ax, at, xlabel, metric)
     right = ax.twinx()
-    handles.append(_drawn(right, at, _columns("rates", found, at), *series_style(1)))
-    tidy(right, grid=None)
+    handles.append(_draw_series(right, at, _columns("rates", found, at), *series_style(1)))
+    style_axes(right, grid=None)
     right.spines["bottom"].set_visible(False)  # that of the errors is there already
-    right.tick_params(axis="y", colors=ink(ax), labelsize=FONT)
-    right.set_ylabel("decrease rate", color=ink(ax), fontsize=FONT)
+    right.tick_params(axis="y", colors=text_colour(ax), labelsize=FONT)
+    right.set_ylabel("decrease rate", color=text_colour(ax), fontsize=FONT)
     right.locator_params(axis="y", nbins=7)
     at.scale(ax)  # the second axis has its own idea of the limits
     legend(ax, handles, [*names, "decrease rate (right)"], above=True)
     return ax
 
 
-def _drawn(ax: Axes, at: Places, columns: tuple[Floats, Floats, Floats], colour: str, stroke: Stroke) -> Line2D:
+def _draw_series(ax: Axes, at: Places, columns: tuple[Floats, Floats, Floats], colour: str, stroke: Stroke) -> Line2D:
     """Draw values in their band over numbers, with posts at names; return the line."""
     centre, low, high = columns
     if at.names:
@@ -168,12 +168,10 @@ def _drawn(ax: Axes, at: Places, columns: tuple[Floats, Floats, Floats], colour:
     return line
 
 
-def _finished(ax: Axes, at: Places, xlabel: str, ylabel: str) -> None:
-    tidy(ax, grid="y" if at.names else "both")
+def _style_x(ax: Axes, at: Places, xlabel: str, ylabel: str) -> None:
+    style_axes(ax, grid="y" if at.names else "both", xlabel=xlabel, ylabel=ylabel)
     at.scale(ax)
     ax.locator_params(axis="y", nbins=7)
-    ax.set_xlabel(xlabel, parse_math=False)
-    ax.set_ylabel(ylabel, parse_math=False)
 
 
 def _columns(what: str, found: Rates, at: Places) -> tuple[Floats, Floats, Floats]:

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from truefit._core.errors import InvalidInput
 from truefit._core.typing import Floats
-from truefit._plots.canvas import DATA, MARK, canvas, ink, legend, tidy
-from truefit._plots.forest import reach
+from truefit._plots.canvas import DATA, MARK, canvas, legend, style_axes, text_colour
+from truefit._plots.forest import axis_limits
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -110,11 +110,11 @@ def residuals(
     known = np.isfinite(x) & np.isfinite(y)
     x, rest = x[known], y[known] - x[known]
     ax = canvas(height=3.6) if ax is None else ax
-    left, right = reach(x)
-    bottom, top = reach(np.append(rest, 0.0))
-    ax.plot([left, right], [0, 0], color=ink(ax), alpha=0.6, linewidth=1.2, zorder=1)
+    left, right = axis_limits(x)
+    bottom, top = axis_limits(np.append(rest, 0.0))
+    ax.plot([left, right], [0, 0], color=text_colour(ax), alpha=0.6, linewidth=1.2, zorder=1)
     draw_cloud(ax, x, rest, (left, right, bottom, top))
-    tidy(ax, grid="both")
+    style_axes(ax, grid="both")
     named = _medians(ax, x, rest) | _histogram(ax, rest, right + GAP * (right - left), SIDE * (right - left))
     ax.set(xlim=(left, right + (GAP + SIDE) * (right - left)), ylim=(bottom, top))
     # Below the histogram there are no predictions.
@@ -149,7 +149,7 @@ def _histogram(ax: Axes, rest: Floats, start: float, width: float) -> dict[str, 
     normal = np.exp(-(((along - centre) / scale) ** 2) / 2) / (scale * np.sqrt(2 * np.pi))
     unit = width / max(density.max(), normal.max())
     ax.barh(edges[:-1], unit * density, np.diff(edges), start, align="edge", color=DATA, alpha=0.65, linewidth=0)
-    (line,) = ax.plot(start + unit * normal, along, color=ink(ax), alpha=0.8, linewidth=1.2, dashes=(3, 2))
+    (line,) = ax.plot(start + unit * normal, along, color=text_colour(ax), alpha=0.8, linewidth=1.2, dashes=(3, 2))
     return {"normal, same mean and sd": line}
 
 
@@ -184,10 +184,10 @@ def predicted_vs_true(
     x, y = true_and_predicted(true, predicted)
     known = np.isfinite(x) & np.isfinite(y)
     ax = canvas(width=3.9, height=3.7, square=True) if ax is None else ax
-    limits = reach(np.concatenate([x[known], y[known]]))
-    ax.plot(limits, limits, color=ink(ax), alpha=0.55, linewidth=1.2, dashes=(4, 3))
+    limits = axis_limits(np.concatenate([x[known], y[known]]))
+    ax.plot(limits, limits, color=text_colour(ax), alpha=0.55, linewidth=1.2, dashes=(4, 3))
     draw_cloud(ax, x[known], y[known], limits + limits)
-    tidy(ax, grid="both")
+    style_axes(ax, grid="both")
     ax.set(xlim=limits, ylim=limits, aspect="equal")
     ax.set_xlabel(xlabel + left_out(int((~known).sum())), parse_math=False)
     ax.set_ylabel(ylabel, parse_math=False)

@@ -11,7 +11,17 @@ import numpy.typing as npt
 
 from truefit._core.errors import InvalidInput
 from truefit._core.typing import Floats
-from truefit._plots.canvas import BAND, SERIES, canvas, ink, legend, numeral, series_style, shortened, tidy
+from truefit._plots.canvas import (
+    BAND,
+    SERIES,
+    canvas,
+    legend,
+    numeral,
+    series_style,
+    shortened,
+    style_axes,
+    text_colour,
+)
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -48,7 +58,7 @@ class Folds:
     count: int
 
     def note(self) -> str:
-        """Return what is said beside the name where folds had to be left out."""
+        """Return the words beside the name where folds had to be left out."""
         return "" if len(self.points) == self.count else f" ({len(self.points)} of {self.count} folds)"
 
 
@@ -106,10 +116,10 @@ def draw_means(
 
     Where there are more curves than colours, those with the largest areas are set off from the others.
     """
-    said = [short + note for short, note in zip(shortened(names, LEGEND_LENGTH), notes, strict=True)]
+    legend_names = [short + note for short, note in zip(shortened(names, LEGEND_LENGTH), notes, strict=True)]
     if ax is None:
         # The square keeps its size: it is the figure that grows with the names beside it.
-        ax = canvas(width=5.0 + 0.08 * max(map(len, [*said, "±1 sd over 10"])), height=3.6, square=True)
+        ax = canvas(width=5.0 + 0.08 * max(map(len, [*legend_names, "±1 sd over 10"])), height=3.6, square=True)
     handles: list[Artist] = []
     labels: list[str] = []
     front, back = _ranked(areas)
@@ -117,25 +127,29 @@ def draw_means(
         _faint(ax, means[i])
     for place, i in enumerate(front):
         handles.append(_coloured(ax, means[i], place))
-        labels.append(f"{numeral(areas[i], 3)}  {said[i]}")
+        labels.append(f"{numeral(areas[i], 3)}  {legend_names[i]}")
     if back:
         handles.append(_faint(ax, None))
         labels.append(_range([areas[i] for i in back]))
     folds = {curve.folds for i in front if (curve := means[i]) is not None and curve.folds > 1}
     if folds:
-        handles.append(ax.fill_between([], [], color=ink(ax), alpha=BAND, linewidth=0))
+        handles.append(ax.fill_between([], [], color=text_colour(ax), alpha=BAND, linewidth=0))
         labels.append(f"±1 sd over {folds.pop() if len(folds) == 1 else 'the'} folds")
     if reference is not None:
         xs, ys, label = reference
-        handles += ax.plot(xs, ys, color=ink(ax), alpha=0.55, linewidth=1.2, dashes=(4, 3), zorder=1)
+        handles += ax.plot(xs, ys, color=text_colour(ax), alpha=0.55, linewidth=1.2, dashes=(4, 3), zorder=1)
         labels.append(label)
-    tidy(ax, grid="both")
-    # A little more than the square, so that lines on its border are drawn whole.
-    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
-    ax.set_xticks(np.linspace(0, 1, 6))
-    ax.set_yticks(np.linspace(0, 1, 6))
     legend(ax, handles, labels, title=area_name, inside="lower right")
     return ax
+
+
+def style_square(ax: Axes, xlabel: str, ylabel: str, *, bottom: float = -0.02) -> None:
+    """Label the axes of two shares, and scale both alike from 0 to 1."""
+    style_axes(ax, grid="both", xlabel=xlabel, ylabel=ylabel)
+    # A little more than the square, so that lines on its border are drawn whole.
+    ax.set(xlim=(-0.02, 1.02), ylim=(bottom, 1.02), aspect="equal")
+    ax.set_xticks(np.linspace(0, 1, 6))
+    ax.set_yticks(np.linspace(0, 1, 6))
 
 
 def _ranked(areas: Sequence[float]) -> tuple[list[int], list[int]]:
@@ -159,7 +173,7 @@ def _faint(ax: Axes, curve: MeanCurve | None) -> Artist:
     x = y = np.empty(0)
     if curve is not None:
         x, y = curve.x, curve.mean
-    return ax.plot(x, y, color=ink(ax), alpha=0.25, linewidth=0.8, zorder=1.5)[0]
+    return ax.plot(x, y, color=text_colour(ax), alpha=0.25, linewidth=0.8, zorder=1.5)[0]
 
 
 def _range(areas: Sequence[float]) -> str:
@@ -217,8 +231,7 @@ def roc(
     notes = [one.note() for one in folds]
     chance = ([0.0, 1.0], [0.0, 1.0], "chance")
     ax = draw_means(ax, names, means, areas_of(means, aucs), notes=notes, area_name="AUC", reference=chance)
-    ax.set_xlabel("false positive rate")
-    ax.set_ylabel("true positive rate")
+    style_square(ax, "false positive rate", "true positive rate")
     return ax
 
 
@@ -314,8 +327,7 @@ def precision_recall(
     guess = None if base_rate is None else ([0.0, 1.0], [base_rate, base_rate], f"base rate {base_rate:.3f}")
     areas = areas_of(means, average_precisions)
     ax = draw_means(ax, names, means, areas, notes=notes, area_name="average precision", reference=guess)
-    ax.set_xlabel("recall")
-    ax.set_ylabel("precision")
+    style_square(ax, "recall", "precision")
     return ax
 
 

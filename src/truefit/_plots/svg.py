@@ -50,7 +50,7 @@ def to_svg(axes_or_figure: Axes | Figure | SubFigure, *, title: str, description
 
     Examples
     --------
-    >>> from truefit._plots import forest
+    >>> from truefit._plots.forest import forest
     >>> ax = forest(["ridge"], [0.12], [0.09], [0.16], xlabel="error")
     >>> svg = to_svg(ax, title="Errors", description="Ridge has an error of 0.12.")
     >>> svg[:4], "<title" in svg, "currentColor" in svg

@@ -50,7 +50,7 @@ def scale_of(found: Mapping[str, Any]) -> ScaleBar | None:
     def place(number: float) -> float:
         return 100 * (number - start) / (end - start)
 
-    def said(number: float) -> str:
+    def text_of(number: float) -> str:
         return f"{number:.1%}" if found.get("percent") else str(column([number])[0].text)
 
     return ScaleBar(
@@ -58,8 +58,8 @@ def scale_of(found: Mapping[str, Any]) -> ScaleBar | None:
         place(high),
         place(value),
         None if guess is None else place(float(guess)),
-        said(start) if start else "0",
-        "" if guess is None else f"guessing {said(float(guess))}",
+        text_of(start) if start else "0",
+        "" if guess is None else f"guessing {text_of(float(guess))}",
     )
 
 

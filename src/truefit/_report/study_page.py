@@ -38,7 +38,7 @@ def notes_of(study: Part, section: str) -> list[str]:
             why = [f"{each['name']}: {each['reason']}" for each in _estimators(parts, "perturbation") if each["reason"]]
             return _unique(why, _notes(parts, "perturbation"), _notes(parts, "bias_variance"))
         case _:
-            return _unique(*([*_said_of_curve(curve), *curve["warnings"]] for curve in _curves(parts)))
+            return _unique(*([*_curve_notes(curve), *curve["warnings"]] for curve in _curves(parts)))
 
 
 def guessing(study: Part) -> float | None:
@@ -222,7 +222,7 @@ def _outlook(study: Part) -> Table | None:
     }
 
 
-def _said_of_curve(curve: Part) -> list[str]:
+def _curve_notes(curve: Part) -> list[str]:
     refused = [f"{curve['name']}: {curve['refused']}"] if curve["refused"] else []
     return [f"{curve['name']}: {curve['reason']}", *refused] if curve["reason"] else refused
 
@@ -361,8 +361,8 @@ def _lead(name: str, study: Mapping[str, Any]) -> str:
 
 def _lists(study: Mapping[str, Any]) -> list[dict[str, Any]]:
     minor = [each["text"] for each in study["suspects"] if each["kind"] not in _ALERTS]
-    said = {each["text"] for each in study["suspects"]}
-    caveats = [caveat for caveat in study["caveats"] if caveat not in said]
+    reported = {each["text"] for each in study["suspects"]}
+    caveats = [caveat for caveat in study["caveats"] if caveat not in reported]
     sections = [
         {"id": "next", "title": "What to try next", "items": study["next_steps"]},
         {"id": "caveats", "title": "What to keep in mind", "items": [*caveats, *minor]},

@@ -15,7 +15,8 @@ from sklearn import get_config
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
-from truefit._core.data import Data, fit_metadata
+from truefit._core.data import Data
+from truefit._core.metadata import fit_metadata
 from truefit._core.outcome import Failure, Outcome, Predictions
 from truefit._core.parameters import seeded
 from truefit._core.protocols import Job

@@ -19,10 +19,9 @@ import numpy as np
 
 from truefit._core.errors import StoreDamaged, StoreUnusable
 from truefit._core.hashing import Tokens
-from truefit._core.identity import is_private
 from truefit._core.outcome import Outcome
 from truefit._core.protocols import StoredReport
-from truefit._core.task import Response
+from truefit._core.task import Response, is_private
 from truefit._core.typing import Array
 from truefit._stores.codec import ArrayCache, decode, encodable, encode
 from truefit._stores.record import StoredAnswer

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from truefit._core.data import Data, check_takes_weights
+from truefit._core.data import Data
+from truefit._core.metadata import check_takes_weights
 from truefit._core.rows import Rows
 from truefit._core.task import Ask, FitTask, Response
 from truefit._methods.candidates import Candidates, default_responses

@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from truefit._api.engine import Engine
 from truefit._api.validation import resolve_seed
-from truefit._core.data import Data, Task, WithFitParams, check_takes_weights, weight_parameter
+from truefit._core.data import Data, Task
 from truefit._core.errors import InvalidInput
+from truefit._core.metadata import WithFitParams, check_takes_weights, weight_parameter
 from truefit._methods.assessment.estimate import check_interval_choice
 from truefit._methods.candidates import Candidates, params_text
 from truefit._methods.selection.plan import Search, inner_splits, search_plan

@@ -1,4 +1,4 @@
-"""Recipe: how a network is trained, with every parameter checked."""
+"""TrainingConfig: how a network is trained, with every parameter checked."""
 
 from __future__ import annotations
 

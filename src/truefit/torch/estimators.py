@@ -93,19 +93,19 @@ class _Torch(BaseEstimator):  # type: ignore[misc]
 
     def fit_stages(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[Any]:
         """Train, and yield the estimator itself after each epoch."""
-        recipe = TrainingConfig.of(self)
+        config = TrainingConfig.of(self)
         X, y = validate_data(
-            self, X, y, allow_nd=True, dtype=recipe.numpy_dtype, multi_output=self._numbers, y_numeric=self._numbers
+            self, X, y, allow_nd=True, dtype=config.numpy_dtype, multi_output=self._numbers, y_numeric=self._numbers
         )
         target, classes = self._target(y)
-        weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=recipe.numpy_dtype)
+        weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=config.numpy_dtype)
         seed = seed_of(self.random_state)
         columns = 0 if classes or target.ndim == 1 else target.shape[1]
-        module = recipe.build(X.shape[1:], outputs_for(classes, columns), seed).to(recipe.device)
-        probe = on_device(X[:2], recipe.device)
+        module = config.build(X.shape[1:], outputs_for(classes, columns), seed).to(config.device)
+        probe = on_device(X[:2], config.device)
         head = head_of(module, probe, classes=classes, columns=columns, loss=self.loss)
         self.adopt(module, head, [], X.shape[1:])
-        for loss in train_epochs(recipe, module, head, X, targets_for(head, target, recipe), weight, seed):
+        for loss in train_epochs(config, module, head, X, targets_for(head, target, config), weight, seed):
             self.loss_curve_.append(loss)
             self.n_epochs_ = len(self.loss_curve_)
             yield self
@@ -291,7 +291,7 @@ def outputs_for(classes: int, columns: int) -> int:
     return max(columns, 1)
 
 
-def targets_for(head: Head, target: Array, recipe: TrainingConfig) -> Array:
+def targets_for(head: Head, target: Array, config: TrainingConfig) -> Array:
     """Return the targets in the type that the loss takes: class codes, or numbers."""
-    kind = np.int64 if head.kind == "classes" else recipe.numpy_dtype
+    kind = np.int64 if head.kind == "classes" else config.numpy_dtype
     return np.ascontiguousarray(target, dtype=kind)

@@ -78,7 +78,7 @@ def load(cls: Any, folder: str | os.PathLike[str], module: Any = None) -> Any:
         )
     params = {name: value for name, value in described["params"].items() if value is not None}
     model = cls(module, **params, device="cpu")
-    recipe = TrainingConfig.of(model)
+    config = TrainingConfig.of(model)
     classes = 0
     if described["classes"] is not None:
         model.classes_ = np.array(described["classes"], dtype=described["classes_dtype"])
@@ -86,12 +86,12 @@ def load(cls: Any, folder: str | os.PathLike[str], module: Any = None) -> Any:
     shape, columns = tuple(described["in_shape"]), described["columns"]
     from truefit.torch.estimators import outputs_for
 
-    network = recipe.build(shape, outputs_for(classes, columns), 0)
+    network = config.build(shape, outputs_for(classes, columns), 0)
     try:
         network.load_state_dict(_safetensors().load_file(place / _TENSORS))
     except (OSError, RuntimeError) as error:
         raise InvalidInput(f"The tensors in {place} must be those of the module. {error}") from error
-    probe = torch.zeros((2, *shape), dtype=recipe.dtype)
+    probe = torch.zeros((2, *shape), dtype=config.dtype)
     head = head_of(network, probe, classes=classes, columns=columns, loss=model.loss)
     model.adopt(network, head, described["loss_curve"], shape)
     model.n_features_in_ = shape[0] if shape else 1

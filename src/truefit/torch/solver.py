@@ -1,4 +1,4 @@
-"""StackedNetworksSolver: all fits of one architecture and recipe as one computation."""
+"""StackedNetworksSolver: all fits of one architecture and config as one computation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 import warnings
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf, isnan
 from typing import Any
 
@@ -17,8 +17,9 @@ import torch
 from sklearn.base import clone
 from sklearn.utils.validation import check_array, validate_data
 
-from truefit._core.data import Data, fit_metadata
+from truefit._core.data import Data
 from truefit._core.fingerprint import Fingerprint
+from truefit._core.metadata import fit_metadata
 from truefit._core.outcome import Failure, Outcome, Predictions
 from truefit._core.parameters import seeded
 from truefit._core.protocols import Job
@@ -101,7 +102,7 @@ class StackedNetworksSolver:
         except (Exception, SystemExit) as error:
             found = _one_by_one(job.fits, data)
             if any(outcome.error is None for outcome in found.values()):
-                _say_why(job.fits[0], error)
+                _warn_once(job.fits[0], error)
         return [found[fit.key] for fit in job.fits]
 
 
@@ -116,6 +117,12 @@ class _Run:
     @property
     def stages(self) -> list[int]:
         return [_stage_of(fit) for fit in self.fits]
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Numbers of classes and of target columns; 0 for what there is none of."""
+        classes = 0 if self.classes is None else len(self.classes)
+        return classes, 0 if classes or self.member.target.ndim == 1 else self.member.target.shape[1]
 
 
 class _Families:
@@ -137,21 +144,20 @@ class _Families:
         family = self._known[id(inner)][1]
         if family is None or family[0] in _refused or _stage_of(fit) > family[1].max_epochs:
             return None
-        digest, recipe = family
-        steps = len(batch_bounds(len(fit.train), recipe.batch_size))
-        seed = dict(fit.seeds).get(_seed_path(fit.estimator), inner.random_state)
+        digest, config = family
+        steps = len(batch_bounds(len(fit.train), config.batch_size))
         count = self._count(fit)
-        if recipe.device.type == "cpu" and not self._pays(digest, recipe, count):
+        if config.device.type == "cpu" and not self._pays(digest, config, count):
             return None
-        return (digest, count, steps, recipe.device), (digest, fit.train_key, seed)
+        return (digest, count, steps, config.device), (digest, fit.train_key, _seed_of(fit))
 
-    def _pays(self, digest: bytes, recipe: TrainingConfig, classes: int) -> bool:
+    def _pays(self, digest: bytes, config: TrainingConfig, classes: int) -> bool:
         """Whether a stack is faster on a CPU: large networks and large convolutions are not."""
         if (digest, classes) not in self._paying:
             shape = tuple(self._data.X.shape[1:])
-            inputs = (recipe.batch_size or self._data.n) * math.prod(shape)
+            inputs = (config.batch_size or self._data.n) * math.prod(shape)
             try:
-                module = recipe.build(shape, outputs_for(classes, 0), 0)
+                module = config.build(shape, outputs_for(classes, 0), 0)
                 weights = sum(value.numel() for value in module.parameters())
                 pays = weights <= CPU_WEIGHTS and (inputs <= CPU_INPUTS or not has_convolutions(module))
             except Exception:
@@ -182,8 +188,9 @@ def _stage_of(fit: Fit) -> int:
     return int(fit.estimator.stage if type(fit.estimator) is AtStage else fit.estimator.max_epochs)
 
 
-def _seed_path(estimator: Any) -> str:
-    return "estimator__random_state" if type(estimator) is AtStage else "random_state"
+def _seed_of(fit: Fit) -> Any:
+    path = "estimator__random_state" if type(fit.estimator) is AtStage else "random_state"
+    return dict(fit.seeds).get(path, _network_of(fit.estimator).random_state)
 
 
 def _can_answer(inner: Any, fit: Fit, data: Data) -> bool:
@@ -195,9 +202,9 @@ def _can_answer(inner: Any, fit: Fit, data: Data) -> bool:
 
 def _family_of(inner: Any) -> tuple[bytes, TrainingConfig] | None:
     try:
-        recipe = TrainingConfig.of(inner)
-        check_stackable(recipe)
-        return Fingerprint(clone(inner).set_params(random_state=None)).digest, recipe
+        config = TrainingConfig.of(inner)
+        check_stackable(config)
+        return Fingerprint(clone(inner).set_params(random_state=None)).digest, config
     except Exception:
         return None  # one by one it will say for itself what is wrong
 
@@ -211,8 +218,7 @@ def _readable(X: Any) -> bool:
 def _runs_of(fits: Sequence[Fit], data: Data) -> list[_Run]:
     members: dict[Hashable, list[Fit]] = defaultdict(list)
     for fit in fits:
-        inner = _network_of(fit.estimator)
-        members[fit.train_key, dict(fit.seeds).get(_seed_path(fit.estimator), inner.random_state)].append(fit)
+        members[fit.train_key, _seed_of(fit)].append(fit)
     return [_run_of(each, data) for each in members.values()]
 
 
@@ -230,15 +236,14 @@ def _run_of(fits: Sequence[Fit], data: Data) -> _Run:
         raise CannotStack(f"fit takes {', '.join(sorted(metadata))}")
     asked = [ask.rows.index for fit in fits for ask in fit.asks]
     union = np.unique(np.concatenate(asked)) if asked else np.zeros(0, dtype=np.intp)
-    seed = dict(first.seeds).get(_seed_path(first.estimator), _network_of(first.estimator).random_state)
-    return _Run(fits, Member(seed_of(seed), index, y, metadata.get("sample_weight"), union), classes)
+    return _Run(fits, Member(seed_of(_seed_of(first)), index, y, metadata.get("sample_weight"), union), classes)
 
 
 def _together(runs: Sequence[_Run], data: Data) -> dict[str, Outcome]:
     inner = _network_of(runs[0].fits[0].estimator)
-    recipe = TrainingConfig.of(inner)
-    X = on_device(np.ascontiguousarray(check_array(data.X, dtype=recipe.numpy_dtype, allow_nd=True)), recipe.device)
-    group = _Group(inner, recipe, X, data)
+    config = TrainingConfig.of(inner)
+    X = on_device(np.ascontiguousarray(check_array(data.X, dtype=config.numpy_dtype, allow_nd=True)), config.device)
+    group = _Group(inner, config, X, data)
     found: dict[str, Outcome] = {}
     for part in group.parts(runs):
         found |= _halved(group, part)
@@ -263,14 +268,12 @@ def _halved(group: _Group, runs: Sequence[_Run]) -> dict[str, Outcome]:
 class _Group:
     """What all members have in common."""
 
-    def __init__(self, inner: Any, recipe: TrainingConfig, X: torch.Tensor, data: Data) -> None:
-        self.inner, self.recipe, self.X, self.data = inner, recipe, X, data
+    def __init__(self, inner: Any, config: TrainingConfig, X: torch.Tensor, data: Data) -> None:
+        self.inner, self.config, self.X, self.data = inner, config, X, data
         self._shape = tuple(X.shape[1:])
 
     def _build(self, run: _Run) -> Any:
-        classes = 0 if run.classes is None else len(run.classes)
-        columns = 0 if classes or run.member.target.ndim == 1 else run.member.target.shape[1]
-        return self.recipe.build(self._shape, outputs_for(classes, columns), run.member.seed)
+        return self.config.build(self._shape, outputs_for(*run.sizes), run.member.seed)
 
     def parts(self, runs: Sequence[_Run]) -> Iterable[Sequence[_Run]]:
         """Return the members that can be in one stack: with batch statistics those of one size."""
@@ -285,29 +288,23 @@ class _Group:
         """Train the members, and answer what they are asked."""
         begun = time.perf_counter()
         modules = [self._build(run) for run in runs]
-        first = runs[0]
-        classes = 0 if first.classes is None else len(first.classes)
-        columns = 0 if classes or first.member.target.ndim == 1 else first.member.target.shape[1]
+        classes, columns = runs[0].sizes
         head = head_of(modules[0], self.X[:2].cpu(), classes=classes, columns=columns, loss=self.inner.loss)
-        members = [_with_target(run.member, targets_for(head, run.member.target, self.recipe)) for run in runs]
+        members = [replace(run.member, target=targets_for(head, run.member.target, self.config)) for run in runs]
         stages = sorted({stage for run in runs for stage in run.stages})
         keeping = any(fit.keep_model for run in runs for fit in run.fits)
-        stack = Stack(self.recipe, modules, head, self.X, members, stages=stages, keeping=keeping)
-        clerks = [_Clerk(run, head, self) for run in runs]
+        stack = Stack(self.config, modules, head, self.X, members, stages=stages, keeping=keeping)
+        recorders = [_MemberRecorder(run, head, self) for run in runs]
         for stage in stack.run():
-            for place, clerk in enumerate(clerks):
-                clerk.take(stage, place, stack)
+            for place, recorder in enumerate(recorders):
+                recorder.take(stage, place, stack)
         seconds = time.perf_counter() - begun
         unit = seconds / sum(stage for run in runs for stage in run.stages)
-        return {outcome.key: outcome for clerk in clerks for outcome in clerk.outcomes(unit)}
-
-
-def _with_target(member: Member, target: Array) -> Member:
-    return Member(member.seed, member.rows, target, member.weight, member.asked)
+        return {outcome.key: outcome for recorder in recorders for outcome in recorder.outcomes(unit)}
 
 
 @dataclass(eq=False)
-class _Clerk:
+class _MemberRecorder:
     """Takes down what one member says, stage by stage, and holds on to the best of its models."""
 
     run: _Run
@@ -383,18 +380,16 @@ class _Clerk:
     def outcomes(self, unit: float) -> list[Outcome]:
         """Return an outcome for each fit; ``unit`` is the time of an epoch."""
         models = {fit.key: self._model(fit, weights, epochs) for _, fit, weights, epochs in self._best.values()}
-        made = []
-        for fit in self.run.fits:
-            o = self._found[fit.key]
-            seconds = unit * _stage_of(fit)
-            made.append(Outcome(o.key, o.answers, seconds, o.solver, o.classes, models.get(fit.key), o.error))
-        return made
+        return [
+            replace(self._found[fit.key], fit_seconds=unit * _stage_of(fit), model=models.get(fit.key))
+            for fit in self.run.fits
+        ]
 
     def _model(self, fit: Fit, weights: dict[str, torch.Tensor], epochs: int) -> Any:
         """Return a model as plain fitting would have it."""
         whole = seeded(fit.estimator, fit.seeds)
         model = whole.estimator if type(whole) is AtStage else whole
-        module = self.group._build(self.run).to(self.group.recipe.device)
+        module = self.group._build(self.run).to(self.group.config.device)
         names = dict(module.named_parameters()) | dict(module.named_buffers())
         with torch.no_grad():
             for name, value in weights.items():
@@ -414,7 +409,7 @@ def _one_by_one(fits: Sequence[Fit], data: Data) -> dict[str, Outcome]:
     return found | {fit.key: fit_plain(fit, data) for fit in fits if fit.key not in found}
 
 
-def _say_why(fit: Fit, error: BaseException) -> None:
+def _warn_once(fit: Fit, error: BaseException) -> None:
     family = _family_of(_network_of(fit.estimator))
     if family is None or family[0] in _refused:
         return

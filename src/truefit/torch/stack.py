@@ -1,4 +1,4 @@
-"""Stack: networks of one architecture and recipe, trained as one computation."""
+"""Stack: networks of one architecture and config, trained as one computation."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class Stage:
     losses: Array
 
 
-def check_stackable(recipe: TrainingConfig) -> None:
-    """Refuse a recipe that treats a stack differently from its members."""
-    if recipe.optimizer not in ELEMENTWISE:
-        raise CannotStack(f"{recipe.optimizer.__name__} is not known to treat each weight by itself")
-    odd = sorted(set(recipe.optimizer_params) & {"dampening", "differentiable", "foreach", "fused", "capturable"})
+def check_stackable(config: TrainingConfig) -> None:
+    """Refuse a config that treats a stack differently from its members."""
+    if config.optimizer not in ELEMENTWISE:
+        raise CannotStack(f"{config.optimizer.__name__} is not known to treat each weight by itself")
+    odd = sorted(set(config.optimizer_params) & {"dampening", "differentiable", "foreach", "fused", "capturable"})
     if odd:
         raise CannotStack(f"the optimizer is set up with {', '.join(odd)}")
 
@@ -81,7 +81,7 @@ class Stack:
 
     Parameters
     ----------
-    recipe : TrainingConfig
+    config : TrainingConfig
     modules : sequence of nn.Module
         The members' networks as they start.
     head : Head
@@ -96,7 +96,7 @@ class Stack:
 
     def __init__(
         self,
-        recipe: TrainingConfig,
+        config: TrainingConfig,
         modules: Sequence[Any],
         head: Head,
         X: torch.Tensor,
@@ -105,8 +105,8 @@ class Stack:
         stages: Sequence[int],
         keeping: bool = False,
     ) -> None:
-        self.recipe, self.head, self.stages = recipe, head, sorted(stages)
-        self._device, self._X, self._count = recipe.device, X, len(members)
+        self.config, self.head, self.stages = config, head, sorted(stages)
+        self._device, self._X, self._count = config.device, X, len(members)
         self._keeping = keeping
         self._lay_out_rows(members)
         self._lay_out_weights(modules)
@@ -115,7 +115,7 @@ class Stack:
     # Laying out
 
     def _lay_out_rows(self, members: Sequence[Member]) -> None:
-        device, bounds = self._device, [batch_bounds(len(member.rows), self.recipe.batch_size) for member in members]
+        device, bounds = self._device, [batch_bounds(len(member.rows), self.config.batch_size) for member in members]
         if len({len(each) for each in bounds}) > 1:
             raise ValueError("members of a stack must take equally many steps")
         self._steps = len(bounds[0])
@@ -129,14 +129,14 @@ class Stack:
         weighted = members[0].weight is not None
         self._weights: torch.Tensor | None = None
         if weighted or uneven:
-            kind = self.recipe.numpy_dtype
+            kind = self.config.numpy_dtype
             ones = [np.ones(len(m.rows), kind) if m.weight is None else m.weight.astype(kind) for m in members]
             self._weights = on_device(_padded(ones, width, fill=0), device)
         self._weighted = weighted
         self._sizes = torch.tensor([len(member.rows) for member in members], device=device)
         self._seeds = torch.tensor([member.seed for member in members], device=device)
         self._drawn = members[0].seed
-        self._lasts = torch.tensor(lasts, dtype=self.recipe.dtype, device=device)
+        self._lasts = torch.tensor(lasts, dtype=self.config.dtype, device=device)
         asked = max(len(member.asked) for member in members)
         self._asked = on_device(_padded([member.asked for member in members], asked), device) if asked else None
 
@@ -156,32 +156,32 @@ class Stack:
         self._module = modules[0].to(device)
 
     def _prepare(self, answered: int) -> None:
-        device, recipe = self._device, self.recipe
+        device, config = self._device, self.config
         self._place = torch.zeros(1, dtype=torch.int64, device=device)
-        self._losses = torch.zeros(self._count, dtype=recipe.dtype, device=device)
+        self._losses = torch.zeros(self._count, dtype=config.dtype, device=device)
         self._answers: torch.Tensor | None = None
-        self._batches = self._dealt(self._rows.new_tensor(range(self._rows.shape[1])).expand_as(self._rows))
+        self._batches = self._deal_out(self._rows.new_tensor(range(self._rows.shape[1])).expand_as(self._rows))
         self._step = GraphReplay(self._make_step(last=False))
         self._last_step = GraphReplay(self._make_step(last=True))
         self._answer = GraphReplay(self._make_answer())
         self._optimizer: Any = None
         if device.type == "cpu":
-            self._optimizer = recipe.make_optimizer(list(self._parameters.values()))
+            self._optimizer = config.make_optimizer(list(self._parameters.values()))
             return
         self._follow_gradients()
-        self._optimizer = recipe.make_optimizer(list(self._parameters.values()), **self._on_gpu())
-        if recipe.schedule is None or isinstance(self._optimizer.param_groups[0]["lr"], torch.Tensor):
+        self._optimizer = config.make_optimizer(list(self._parameters.values()), **self._on_gpu())
+        if config.schedule is None or isinstance(self._optimizer.param_groups[0]["lr"], torch.Tensor):
             self._record(answered)
 
     def _on_gpu(self) -> dict[str, Any]:
         """Return how the optimizer is set up, so that its steps can be recorded: the learning rate is on the device."""
-        recipe, single = self.recipe, self.recipe.dtype == torch.float32
-        sgd = recipe.optimizer is OPTIMIZERS["sgd"]
+        config, single = self.config, self.config.dtype == torch.float32
+        sgd = config.optimizer is OPTIMIZERS["sgd"]
         if sgd and not single:
             return {"foreach": True}  # with a learning rate that is fixed in what is recorded
         # The fused optimizers hold the learning rate in float32.
-        fused = single and recipe.optimizer is not OPTIMIZERS["rmsprop"]
-        rate = torch.tensor(recipe.lr, dtype=recipe.dtype, device=self._device)
+        fused = single and config.optimizer is not OPTIMIZERS["rmsprop"]
+        rate = torch.tensor(config.lr, dtype=config.dtype, device=self._device)
         return {"lr": rate, "fused" if fused else "foreach": True} | ({} if sgd else {"capturable": True})
 
     def _follow_gradients(self) -> None:
@@ -213,7 +213,7 @@ class Stack:
         self._place.zero_()
         for state in self._optimizer.state.values():
             if "step" in state:
-                state["step"] = state["step"].to(self.recipe.dtype)  # in float32 powers of it would be too coarse
+                state["step"] = state["step"].to(self.config.dtype)  # in float32 powers of it would be too coarse
         for work in todo:
             work.record(pool)
         with torch.no_grad():
@@ -286,10 +286,10 @@ class Stack:
     def _train_epoch(self, epoch: int) -> None:
         for group in self._optimizer.param_groups:
             if isinstance(group["lr"], torch.Tensor):
-                group["lr"].fill_(self.recipe.lr_at(epoch))
+                group["lr"].fill_(self.config.lr_at(epoch))
             else:
-                group["lr"] = self.recipe.lr_at(epoch)
-        for held, new in zip(self._batches, self._dealt(self._order(epoch)), strict=True):
+                group["lr"] = self.config.lr_at(epoch)
+        for held, new in zip(self._batches, self._deal_out(self._order(epoch)), strict=True):
             held.take(new)
         self._losses.zero_()
         self._place.zero_()
@@ -308,7 +308,7 @@ class Stack:
             self._orders = orders(self._seeds, epochs, self._sizes, width)
         return self._orders[place]
 
-    def _dealt(self, order: torch.Tensor) -> list[_Batches]:
+    def _deal_out(self, order: torch.Tensor) -> list[_Batches]:
         """Deal rows, targets and weights out to batches, each member's in its own order."""
         places = order if self._targets.ndim == 2 else order[..., None].expand_as(self._targets)
         shuffled = [self._rows.gather(1, order), self._targets.gather(1, places)]
@@ -328,25 +328,25 @@ class Stack:
 
     def _run(self) -> Iterator[Stage]:
         # Two of each: while one is read, the next stage goes into the other.
-        posts = [_Post(), _Post()]
+        transfers = [_HostTransfer(), _HostTransfer()]
         self._kept = [_like(self._state()), _like(self._state())] if self._keeping else []
         stages, waiting = set(self.stages), False
         for epoch in range(1, self.stages[-1] + 1):
             self._train_epoch(epoch)
-            said = None
+            answers = None
             if epoch in stages and self._asked is not None:
                 self._answer()
-                said = self._answers
-            posts[epoch % 2].send(epoch, said, self._losses / self._sizes)
+                answers = self._answers
+            transfers[epoch % 2].send(epoch, answers, self._losses / self._sizes)
             if waiting:
-                yield self._arrived(posts[1 - epoch % 2])
+                yield self._received(transfers[1 - epoch % 2])
             if epoch in stages and self._keeping:
                 torch._foreach_copy_(list(self._kept[epoch % 2].values()), [v.detach() for v in self._state().values()])
             waiting = True
-        yield self._arrived(posts[self.stages[-1] % 2])
+        yield self._received(transfers[self.stages[-1] % 2])
 
-    def _arrived(self, post: _Post) -> Stage:
-        stage = post.receive()
+    def _received(self, transfer: _HostTransfer) -> Stage:
+        stage = transfer.receive()
         self._reached = stage.epoch
         return stage
 
@@ -378,7 +378,7 @@ class _Batches:
         self.last.copy_(other.last)
 
 
-class _Post:
+class _HostTransfer:
     """Brings the numbers of a stage to the host, while the device goes on."""
 
     def __init__(self) -> None:
@@ -390,12 +390,12 @@ class _Post:
     def send(self, epoch: int, answers: torch.Tensor | None, losses: torch.Tensor) -> None:
         """Start on the way what is there now."""
         self._epoch = epoch
-        self._sent = [self._on_its_way(values) for values in (losses, answers) if values is not None]
+        self._sent = [self._copy_to_host(values) for values in (losses, answers) if values is not None]
         if losses.device.type == "cuda":
             self._event = self._event or torch.cuda.Event()
             self._event.record()
 
-    def _on_its_way(self, values: torch.Tensor) -> torch.Tensor:
+    def _copy_to_host(self, values: torch.Tensor) -> torch.Tensor:
         if values.device.type == "cpu":
             return values.clone()
         shape = tuple(values.shape)

@@ -98,7 +98,7 @@ def not_finite(epoch: int) -> LossNotFinite:
 
 
 def train_epochs(
-    recipe: TrainingConfig,
+    config: TrainingConfig,
     module: Any,
     head: Head,
     X: npt.NDArray[Any],
@@ -107,17 +107,17 @@ def train_epochs(
     seed: int,
 ) -> Iterator[float]:
     """Train a network, and yield the mean loss after each epoch."""
-    device = recipe.device
+    device = config.device
     rows, targets = on_device(X, device), on_device(target, device)
     weights = None if weight is None else on_device(weight, device)
-    optimizer = recipe.make_optimizer([p for p in module.parameters() if p.requires_grad])
-    bounds = batch_bounds(len(rows), recipe.batch_size)
+    optimizer = config.make_optimizer([p for p in module.parameters() if p.requires_grad])
+    bounds = batch_bounds(len(rows), config.batch_size)
     seeds, sizes = torch.tensor([seed], device=device), torch.tensor([len(rows)], device=device)
-    for epoch in range(1, recipe.max_epochs + 1):
+    for epoch in range(1, config.max_epochs + 1):
         for group in optimizer.param_groups:
-            group["lr"] = recipe.lr_at(epoch)
+            group["lr"] = config.lr_at(epoch)
         order = orders(seeds, torch.tensor([epoch], device=device), sizes, len(rows))[0, 0]
-        total = torch.zeros((), dtype=recipe.dtype, device=device)
+        total = torch.zeros((), dtype=config.dtype, device=device)
         module.train()
         with own_random_numbers(device, epoch_seed(seed, epoch)):
             for start, stop in bounds:

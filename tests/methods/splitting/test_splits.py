@@ -17,7 +17,7 @@ from sklearn.model_selection import (
 from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
 from truefit._core.rows import Rows
-from truefit._core.spill import SHELF_BYTES
+from truefit._core.spill import HELD_BYTES
 from truefit._methods.selection.plan import has_triangle, inner_splits
 from truefit._methods.splitting.splits import Split, Splits, make_splits, shared_partition
 
@@ -160,7 +160,7 @@ def held_by_splits(rows, design, **options):
 def test_many_splits_are_not_held_in_memory(design, options):
     held, count = held_by_splits(200, design, **options)
     assert count == 10_000
-    assert held < SHELF_BYTES + 20 * count
+    assert held < HELD_BYTES + 20 * count
 
 
 def test_leave_one_out_is_not_held_at_all():

@@ -12,8 +12,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from truefit._core.data import Data, Task, check_takes_weights
+from truefit._core.data import Data, Task
 from truefit._core.errors import FitError, InvalidInput
+from truefit._core.metadata import check_takes_weights
 from truefit._core.outcome import Failure, Outcome, reasons
 from truefit._core.protocols import Plan
 from truefit._core.rows import Rows

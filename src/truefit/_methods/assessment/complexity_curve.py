@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from truefit._core.data import Data, check_takes_weights
+from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
+from truefit._core.metadata import check_takes_weights
 from truefit._core.outcome import Outcome
 from truefit._core.protocols import Plan
 from truefit._core.task import Ask, FitTask

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
-from truefit._core.data import Data, check_takes_weights
+from truefit._core.data import Data
 from truefit._core.errors import BudgetSpent
+from truefit._core.metadata import check_takes_weights
 from truefit._core.outcome import LeftOutOutcomes, Outcome
 from truefit._core.protocols import Plan
 from truefit._core.rows import Rows

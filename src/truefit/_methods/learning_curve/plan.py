@@ -9,8 +9,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from truefit._core.data import Data, check_takes_weights
+from truefit._core.data import Data
 from truefit._core.errors import BudgetSpent, FitError
+from truefit._core.metadata import check_takes_weights
 from truefit._core.outcome import Failure, Outcome, grouped_failures, reasons
 from truefit._core.protocols import Plan
 from truefit._core.rows import Rows

@@ -9,8 +9,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from truefit._core.data import Data, check_takes_weights
+from truefit._core.data import Data
 from truefit._core.errors import FitError, InvalidEstimator, InvalidInput
+from truefit._core.metadata import check_takes_weights
 from truefit._core.outcome import reasons
 from truefit._core.protocols import Plan
 from truefit._core.rows import Rows

@@ -23,7 +23,8 @@ from sklearn.ensemble import (
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 
-from truefit._core.data import Data, fit_metadata
+from truefit._core.data import Data
+from truefit._core.metadata import fit_metadata
 from truefit._core.outcome import Outcome
 from truefit._core.parameters import seeded
 from truefit._core.protocols import Job

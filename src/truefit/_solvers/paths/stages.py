@@ -9,7 +9,8 @@ from dataclasses import replace
 from math import inf, isnan
 from typing import Any
 
-from truefit._core.data import Data, fit_metadata
+from truefit._core.data import Data
+from truefit._core.metadata import fit_metadata
 from truefit._core.outcome import Outcome
 from truefit._core.parameters import seeded
 from truefit._core.protocols import Job

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from sklearn.pipeline import Pipeline
 
-from truefit._core.fingerprint import Fingerprint, Unkeyable
+from truefit._core.fingerprint import Fingerprint, NotComparable
 from truefit._sklearn import has_callbacks
 
 #: Classes whose ``fit`` ignores y, by package. Only these very classes: what a subclass does nobody knows.
@@ -195,7 +195,7 @@ def last_of(estimator: Any) -> Any:
 def _key(step: Any) -> bytes | None:
     try:
         return Fingerprint(step).digest
-    except Unkeyable:
+    except NotComparable:
         return None
 
 
