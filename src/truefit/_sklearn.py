@@ -10,6 +10,7 @@ import logging
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from importlib import import_module
 from typing import Any
 
 import sklearn
@@ -18,6 +19,16 @@ logger = logging.getLogger(__name__)
 
 #: Minor versions of scikit-learn on which all solvers were compared with plain fitting.
 TESTED = frozenset({"1.9"})
+
+#: Private classes and functions by the name that they have here, imported when they are first used.
+_PRIVATE = {
+    "BaseComposition": ("sklearn.utils.metaestimators", "_BaseComposition"),
+    "BaseSearchCV": ("sklearn.model_selection._search", "BaseSearchCV"),
+    "Tree": ("sklearn.tree._tree", "Tree"),
+    "TreePredictor": ("sklearn.ensemble._hist_gradient_boosting.predictor", "TreePredictor"),
+    "check_method_params": ("sklearn.utils.validation", "_check_method_params"),
+    "check_sample_weight": ("sklearn.utils.validation", "_check_sample_weight"),
+}
 
 #: Classifiers that predict the class of the largest probability, which they compute again for it. By module and class:
 #: nothing is imported to look one up.
@@ -30,6 +41,13 @@ _PREDICT_LARGEST = frozenset(
         "sklearn.ensemble._bagging.BaggingClassifier",
     }
 )
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PRIVATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, private = _PRIVATE[name]
+    return getattr(import_module(module), private)
 
 
 @lru_cache(maxsize=4)

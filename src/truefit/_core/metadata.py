@@ -13,10 +13,11 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
-from sklearn.utils.validation import _check_method_params, has_fit_parameter
+from sklearn.utils.validation import has_fit_parameter
 
 from truefit._core.data import Data
 from truefit._core.errors import InvalidEstimator
+from truefit._sklearn import check_method_params
 
 logger = logging.getLogger("truefit")
 
@@ -47,7 +48,7 @@ class WithFitParams(BaseEstimator):  # type: ignore[misc]
         table = np.empty((self.n, 0))
         return any(
             taken is not self.params[name]
-            for name, taken in _check_method_params(table, dict(self.params), np.arange(0)).items()
+            for name, taken in check_method_params(table, dict(self.params), np.arange(0)).items()
         )
 
     def params_at(self, index: npt.NDArray[np.intp]) -> dict[str, Any]:
@@ -55,7 +56,7 @@ class WithFitParams(BaseEstimator):  # type: ignore[misc]
 
         Each fit has a copy, since one that changes a callback must not change what the next one gives.
         """
-        taken = _check_method_params(np.empty((self.n, 0)), dict(self.params), index)
+        taken = check_method_params(np.empty((self.n, 0)), dict(self.params), index)
         return {name: _copied(value) if value is self.params[name] else value for name, value in taken.items()}
 
     def fit(self, X: Any, y: Any, **metadata: Any) -> Any:
@@ -83,7 +84,6 @@ def bare(estimator: Any) -> Any:
 
 
 def _consumes(estimator: Any, name: str) -> bool:
-
     return bool(get_routing_for_object(estimator).consumes("fit", [name]))
 
 
@@ -94,7 +94,6 @@ def wants_groups(estimator: Any) -> bool:
 
 def weight_parameter(estimator: Any) -> str | None:
     """Name under which ``fit`` takes the weights; None if it does not."""
-
     if get_config()["enable_metadata_routing"]:
         return "sample_weight" if _consumes(estimator, "sample_weight") else None
     if isinstance(estimator, Pipeline):

@@ -189,7 +189,7 @@ def checked_generator(state: Any) -> dict[str, Any]:
 def _check_decision_tree(made: Any) -> None:
     if not hasattr(made, "tree_"):
         return
-    from sklearn.tree._tree import Tree
+    from truefit._sklearn import Tree
 
     what = f"a {type(made).__name__}"
     _require(isinstance(made.tree_, Tree), what)
@@ -239,7 +239,7 @@ def _check_isolation_forest(made: Any) -> None:
 def _check_histogram_boosting(made: Any) -> None:
     if not hasattr(made, "_predictors"):
         return
-    from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
+    from truefit._sklearn import TreePredictor
 
     what = f"a {type(made).__name__}"
     features: Any = getattr(made, "n_features_in_", None)

@@ -10,13 +10,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import ParameterGrid, ParameterSampler
-from sklearn.model_selection._search import BaseSearchCV
 
 from truefit._api.engine import Engine, engine_for_one_call
 from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
 from truefit._core.outcome import Failure, grouped_failures
 from truefit._methods.splitting.splits import is_whole
+from truefit._sklearn import BaseSearchCV
 
 
 class UsesEngine:

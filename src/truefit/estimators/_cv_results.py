@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.model_selection._search import BaseSearchCV
 
 from truefit._core.typing import Floats
 from truefit._methods.selection.plan import TRAIN, Search
+from truefit._sklearn import BaseSearchCV
 
 
 def tested_scores(tables: Mapping[str, Floats]) -> dict[str, Floats]:

@@ -7,9 +7,7 @@ from collections.abc import Mapping
 from traceback import format_exc
 from typing import Any
 
-from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import _check_method_params
 
 from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
@@ -19,6 +17,7 @@ from truefit._core.rows import Rows
 from truefit._core.task import RESPONSES, Response
 from truefit._metrics.metric import Metric, metric_of_scorer
 from truefit._metrics.scorers import StoredPredictor
+from truefit._sklearn import BaseSearchCV, check_method_params
 
 
 class OutcomeScorer:
@@ -62,7 +61,7 @@ class OutcomeScorer:
             return {name: metric.value(outcome, self._data, rows) for name, metric in self._shares.items()}
         data, index = self._data, rows.index
         X = data.take(index) if self._needs_X else index
-        metadata = _check_method_params(data.y, self._metadata, index)
+        metadata = check_method_params(data.y, self._metadata, index)
         try:
             scored = self._scorers(StoredPredictor.of(outcome, data, rows), X, data.y[index], **metadata)
         except Exception:

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, Reg
 from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
-from sklearn.utils.metaestimators import _BaseComposition, available_if
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from truefit._api.engine import Engine
@@ -22,6 +22,7 @@ from truefit._methods.agghoo.plan import Agghoo, AgghooConfig, agghoo_plan, alig
 from truefit._methods.splitting.splits import Splits
 from truefit._metrics.metric import Metric, get_metric, metric_of_scorer
 from truefit._plots.agghoo import validation_curves
+from truefit._sklearn import BaseComposition
 from truefit.estimators._base import UsesEngine, groups_and_weight, warn_of_failures
 from truefit.estimators.agghoo_candidates import make_candidates, named_estimators
 
@@ -38,7 +39,7 @@ def _selection(columns: dict[str, list[Any]]) -> pd.DataFrame:
     return table.rename_axis("split")
 
 
-class _Agghoo(MetaEstimatorMixin, UsesEngine, _BaseComposition, BaseEstimator):  # type: ignore[misc]
+class _Agghoo(MetaEstimatorMixin, UsesEngine, BaseComposition, BaseEstimator):  # type: ignore[misc]
     """What both have in common."""
 
     _task: ClassVar[Task]

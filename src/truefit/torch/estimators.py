@@ -12,10 +12,11 @@ import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from truefit._core.errors import InvalidInput
 from truefit._core.typing import Array
+from truefit._sklearn import check_sample_weight
 from truefit.torch.config import TrainingConfig, on_device
 from truefit.torch.head import Head, head_of
 from truefit.torch.modules import MLP
@@ -98,7 +99,7 @@ class _Torch(BaseEstimator):  # type: ignore[misc]
             self, X, y, allow_nd=True, dtype=config.numpy_dtype, multi_output=self._numbers, y_numeric=self._numbers
         )
         target, classes = self._target(y)
-        weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=config.numpy_dtype)
+        weight = None if sample_weight is None else check_sample_weight(sample_weight, X, dtype=config.numpy_dtype)
         seed = seed_of(self.random_state)
         columns = 0 if classes or target.ndim == 1 else target.shape[1]
         module = config.build(X.shape[1:], outputs_for(classes, columns), seed).to(config.device)
