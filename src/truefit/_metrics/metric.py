@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -169,12 +169,6 @@ class Metric:
             f"The metric {self.name!r} needs a response that the fits were not asked for ({found}). Choose another "
             "metric, or an estimator that has it."
         )
-
-
-def values(metrics: Sequence[Metric], outcome: Outcome, data: Data, rows: Rows) -> list[float]:
-    """Return several metrics of a fit on some rows, the answers read once."""
-    replay, index = StoredPredictor.of(outcome, data, rows), rows.index
-    return [metric.of(replay, data, index) for metric in metrics]
 
 
 def _mean(each: Array, data: Data, index: Array) -> float:

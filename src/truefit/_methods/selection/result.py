@@ -19,7 +19,7 @@ from truefit._methods.splitting.designs import Design
 from truefit._methods.splitting.splits import Splits
 from truefit._metrics.metric import Metric
 from truefit._plots.forest import fold_scores
-from truefit._stats.nested_cv import change_to_all_rows
+from truefit._stats.triangle import change_to_all_rows
 
 if TYPE_CHECKING:
     import pandas as pd
