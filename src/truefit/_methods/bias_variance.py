@@ -5,32 +5,30 @@ The learner is trained on bootstrap samples, and each model is judged on rows th
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from truefit._core.data import Data, check_takes_weights
-from truefit._core.errors import BudgetSpent, FitError, InvalidInput
-from truefit._core.outcome import Failure, Outcome, grouped_failures, reasons
+from truefit._core.errors import BudgetSpent, InvalidInput
+from truefit._core.outcome import Outcome
 from truefit._core.protocols import Plan
 from truefit._core.rows import Rows
 from truefit._core.task import Ask, FitTask
+from truefit._methods.assessment.plan import portions
 from truefit._methods.candidates import Candidates, default_responses
-from truefit._methods.result import Result, plain
+from truefit._methods.result import EstimatorResult, plain, report_failures
 from truefit._methods.splitting.designs import draw_samples
-from truefit._methods.splitting.pairs import portions
-from truefit._methods.splitting.splits import Split, Splittable, is_whole, row_subset
+from truefit._methods.splitting.splits import Split, is_whole, row_subset
 from truefit._metrics.scorers import StoredPredictor
 from truefit._plots.bias_variance import bias_variance as draw
 from truefit._stats.decomposition import (
     LEAST_ROUNDS,
+    Influence,
     LossComponents,
-    Pull,
     SquaredTally,
     Tally,
     ZeroOneTally,
@@ -38,14 +36,13 @@ from truefit._stats.decomposition import (
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 Loss = Literal["squared", "0-1"]
 
 _NAN = float("nan")
 _UNKNOWN = LossComponents(_NAN, _NAN, _NAN, 0, 0)
-_UNSURE = Pull(_NAN, _NAN, _NAN)
+_UNSURE = Influence(_NAN, _NAN, _NAN)
 
 
 @dataclass(frozen=True)
@@ -75,7 +72,7 @@ class BiasVarianceConfig:
 
     def splits(self) -> Iterator[Split]:
         """Rows to train on and rows to judge, round by round."""
-        table: Splittable = self.data if self.out_of_bag else row_subset(self.data, np.arange(self.trained))
+        table = self.data if self.out_of_bag else row_subset(self.data, np.arange(self.trained))
         below = Rows.of(np.arange(self.judged_from, self.data.n))
         for sample in draw_samples(table, self.rounds, self.random_state):
             yield sample if self.out_of_bag else Split(sample.train, below)
@@ -143,9 +140,9 @@ def bias_variance_config(
 def bias_variance_plan(candidates: Candidates, config: BiasVarianceConfig) -> Plan[BiasVariance]:
     """Fit every candidate on every sample; take in the predictions as they come, and none of them is held."""
     names = candidates.names
-    asked = {name: default_responses(estimator, config.data.task) for name, estimator in candidates}
+    responses = {name: default_responses(estimator, config.data.task) for name, estimator in candidates}
     tasks = (
-        FitTask(candidates.estimators[name], split.train, tuple(Ask(split.test, r) for r in asked[name]))
+        FitTask(candidates.estimators[name], split.train, tuple(Ask(split.test, r) for r in responses[name]))
         for split in config.splits()
         for name in names
     )
@@ -169,18 +166,10 @@ def bias_variance_plan(candidates: Candidates, config: BiasVarianceConfig) -> Pl
             break
     outcomes += [None] * (config.rounds * len(names) - len(outcomes))
     by_name = {name: outcomes[place :: len(names)] for place, name in enumerate(names)}
-    _report_failures([outcome.error for outcome in outcomes if outcome and outcome.error], len(outcomes))
+    report_failures([outcome.error for outcome in outcomes if outcome and outcome.error], len(outcomes))
     return BiasVariance(
         config, {name: _decomposed(config, tallies[name], by_name[name]) for name in names}, single=candidates.single
     )
-
-
-def _report_failures(failures: Sequence[Failure], total: int) -> None:
-    if not failures:
-        return
-    if len(failures) == total:
-        raise FitError(f"All {total} fits failed. {reasons(failures)}", failures)
-    warnings.warn(f"{len(failures)} of {total} fits failed.\n\n{grouped_failures(failures)}", stacklevel=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +177,7 @@ class Decomposed:
     """What was found for one learner; ``error`` is the Monte-Carlo standard error of each number."""
 
     parts: LossComponents
-    error: Pull
+    error: Influence
     failed: int
     missing: int
     fit_seconds: float
@@ -201,18 +190,18 @@ def _decomposed(config: BiasVarianceConfig, tally: Tally, outcomes: Sequence[Out
     if failed or len(outcomes) - missing < LEAST_ROUNDS:
         # The samples on which a learner fails are no random ones: the rest alone would not be honest.
         return Decomposed(_UNKNOWN, _UNSURE, failed, missing, seconds)
-    pulls = [
-        tally.pull(split.test.index - config.judged_from, config.predictions(outcome, split.test))
+    influences = [
+        tally.influence(split.test.index - config.judged_from, config.predictions(outcome, split.test))
         for split, outcome in zip(config.splits(), outcomes, strict=True)
         if outcome is not None
     ]
-    error = Pull(
-        *(monte_carlo_error([getattr(p, part) for p in pulls]) for part in ("expected_loss", "bias", "variance"))
+    error = Influence(
+        *(monte_carlo_error([getattr(p, part) for p in influences]) for part in ("expected_loss", "bias", "variance"))
     )
     return Decomposed(tally.parts(), error, failed, missing, seconds)
 
 
-class BiasVariance(Result):
+class BiasVariance(EstimatorResult):
     """The parts of a learner's expected loss.
 
     With one estimator each number is a float, with several a dict by name. ``bias + variance + noise`` is
@@ -240,10 +229,7 @@ class BiasVariance(Result):
         self.noise_known = config.noise is not None
         self._noise = config.noise or 0.0
         self._found = found
-        self._single = single
-
-    def _one_or_all(self, by_name: dict[str, Any]) -> Any:
-        return by_name[self.names[0]] if self._single else by_name
+        self.single = single
 
     def _part(self, name: str) -> Any:
         return self._one_or_all({each: getattr(self._found[each].parts, name) for each in self.names})
@@ -296,14 +282,8 @@ class BiasVariance(Result):
         """Standard error of ``expected_loss`` over the rounds: more rounds make it smaller."""
         return self._one_or_all({name: self._found[name].error.expected_loss for name in self.names})
 
-    @cached_property
-    def table(self) -> pd.DataFrame:
-        """One row per estimator; ``estimate`` is the expected loss, ``*_error`` the Monte-Carlo standard errors."""
-        import pandas as pd
-
-        return pd.DataFrame([{"estimator": name, **self._line(name)} for name in self.names]).set_index("estimator")
-
     def _line(self, name: str) -> dict[str, Any]:
+        """Return a row of the table: ``estimate`` is the expected loss, ``*_error`` the Monte-Carlo standard errors."""
         found = self._found[name]
         parts, error = found.parts, found.error
         line: dict[str, Any] = {"estimate": parts.expected_loss, "bias": self._bias(name), "variance": parts.variance}
@@ -324,14 +304,6 @@ class BiasVariance(Result):
         """What was measured, and how."""
         where = "each model judged on the rows it did not see" if self.out_of_bag else "judged on the test rows"
         return f"{self.loss} loss over {self.rounds} bootstrap samples of {self.rows:,} rows, {where}"
-
-    def summary(self) -> str:
-        """Return each loss with its parts, and what to know about them."""
-        width = max(len(name) for name in self.names)
-        lines = [self.heading]
-        lines += [f"  {name:<{width}}  {self._text(name)}" for name in self.names]
-        lines += [f"Note: {note}" for note in self.notes]
-        return "\n".join(lines)
 
     def _text(self, name: str) -> str:
         found = self._found[name]

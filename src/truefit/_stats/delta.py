@@ -219,16 +219,16 @@ class Linearised:
 
     def rows(self, parts: Floats) -> Floats:
         """One value per row."""
-        told: Floats = self._at + (parts - self._means) @ self._gradient
-        return told
+        linear: Floats = self._at + (parts - self._means) @ self._gradient
+        return linear
 
-    def back(self, told: float) -> float:
+    def back(self, linear: float) -> float:
         """Return what a value on the scale means."""
         if self._scale == "log":
-            return math.exp(told)
+            return math.exp(linear)
         if self._scale == "logit":
-            return float(expit(told))
-        return 1 - math.exp(-told) if self._scale == "log_gap" else told
+            return float(expit(linear))
+        return 1 - math.exp(-linear) if self._scale == "log_gap" else linear
 
 
 def _forth(value: float, scale: Scale) -> tuple[float, float]:

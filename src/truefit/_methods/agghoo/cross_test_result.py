@@ -265,11 +265,11 @@ class CrossTest(Result):
         if kind == "members":
             return members_and_aggregate(self.member_risks, self.fold_risks, xlabel=self.metric, ax=ax)
         if kind == "estimates":
-            said = {"cross-tested": self.estimate, "members' validation": self.inner_validation}
+            values = {"cross-tested": self.estimate, "members' validation": self.inner_validation}
             if self._has_baseline:
-                said |= {"mean validation": self.mean_validation, "CV + refit": self.cv_refit}
+                values |= {"mean validation": self.mean_validation, "CV + refit": self.cv_refit}
             return estimates_and_truth(
-                list(said), list(said.values()), interval=self.interval, truth=truth, xlabel=self.metric, ax=ax
+                list(values), list(values.values()), interval=self.interval, truth=truth, xlabel=self.metric, ax=ax
             )
         rows = {
             "Agghoo": self.fold_risks,

@@ -92,16 +92,16 @@ def chance(metric: Metric, outcome: Outcome, data: Data, rows: Rows) -> float:
     loss = metric.row_loss
     assert loss is not None
     replay: Any = StoredPredictor.of(outcome, data, rows)
-    said = getattr(replay, loss.response)(None)
+    predicted = getattr(replay, loss.response)(None)
     truth = data.y if loss.response == "predict" else data.codes
     assert truth is not None
     truth = truth[rows.index]
     if loss.of is row_loss.right:
-        return 1 - no_information_zero_one(truth, said)
+        return 1 - no_information_zero_one(truth, predicted)
     short = _SHORT.get(loss.of)
     if short is not None and truth.ndim == 1:
-        return loss.sign * short(truth, said)
-    return loss.sign * no_information_error(truth, said, loss.of)
+        return loss.sign * short(truth, predicted)
+    return loss.sign * no_information_error(truth, predicted, loss.of)
 
 
 def bootstrap_estimate(evidence: Evidence, *, level: float) -> Estimate:
@@ -250,7 +250,7 @@ def _triangle(evidence: Evidence, level: float) -> Estimate:
         near = Linearised(means, metric.smooth.value, metric.smooth.slopes, metric.smooth.scale)
         if not near.defined:
             return _pooled(evidence, level, ONE_PARTITION)
-        repetitions = _told(near, repetitions)
+        repetitions = _linearised(near, repetitions)
     note = None
     if evidence.design.interval == "nested_cv":
         value, low, high, *_ = nested_cv(repetitions, level=level)
@@ -266,7 +266,7 @@ def _triangle(evidence: Evidence, level: float) -> Estimate:
     return _finished(evidence, value, (low, high), method, reason=reason, note=note)
 
 
-def _told(near: Linearised, repetitions: Iterator[Triangle]) -> Iterator[Triangle]:
+def _linearised(near: Linearised, repetitions: Iterator[Triangle]) -> Iterator[Triangle]:
     for singles, pairs in repetitions:
         yield (
             [near.rows(each) for each in singles],
