@@ -58,7 +58,7 @@ def test_labels_that_are_longer_than_those_of_the_table_are_not_cut():
 def test_each_fit_counts_once():
     meter = FitMeter()
     meter.note([Outcome("a", fit_seconds=2.0), None, Outcome("b", fit_seconds=1.0), Outcome("a", fit_seconds=2.0)])
-    assert (meter.change_task, meter.distinct, meter.seconds) == (3, 2, 3.0)
+    assert (meter.requested, meter.distinct, meter.seconds) == (3, 2, 3.0)
 
 
 def test_what_is_thrown_reaches_the_plan_inside_which_may_still_return():

@@ -210,6 +210,24 @@ class BiasVariance(EstimatorResult):
     There is no interval: ``monte_carlo_error`` says how much the number of rounds leaves to chance, not how far these
     rows are from others of their kind.
 
+    Attributes
+    ----------
+    expected_loss
+        Mean over the points of the mean loss over the models that did not see the point.
+    bias
+        What stays whatever rows the learner is trained on. For squared loss the squared bias; where the noise is not
+        known it is in it. For 0-1 loss the share of points whose most frequent prediction is wrong.
+    variance
+        What moves with the rows that the learner is trained on. For 0-1 loss the net variance: where the most frequent
+        prediction is wrong, variance takes error away.
+    noise
+        The part that no learner can avoid, as it was given; 0.0 where it was not, see ``noise_known``.
+    unbiased_variance, biased_variance
+        For 0-1 loss, the variance at points whose most frequent prediction is right, and the error that variance takes
+        away where it is wrong; ``variance`` is their difference. None for squared loss.
+    monte_carlo_error
+        Standard error of ``expected_loss`` over the rounds: more rounds make it smaller.
+
     Notes
     -----
     All samples are drawn from the same rows. Where these happen to mislead the learner they mislead every model, and
@@ -230,57 +248,16 @@ class BiasVariance(EstimatorResult):
         self._noise = config.noise or 0.0
         self._found = found
         self.single = single
-
-    def _part(self, name: str) -> Any:
-        return self._one_or_all({each: getattr(self._found[each].parts, name) for each in self.names})
-
-    @property
-    def expected_loss(self) -> Any:
-        """Mean over the points of the mean loss over the models that did not see the point."""
-        return self._part("expected_loss")
-
-    @property
-    def bias(self) -> Any:
-        """What stays whatever rows the learner is trained on.
-
-        For squared loss the squared bias; where the noise is not known it is in it. For 0-1 loss the share of points
-        whose most frequent prediction is wrong.
-        """
-        return self._one_or_all({name: self._bias(name) for name in self.names})
+        self.expected_loss, self.variance, self.unbiased_variance, self.biased_variance = (
+            self._one_or_all({name: getattr(each.parts, part) for name, each in found.items()})
+            for part in ("expected_loss", "variance", "unbiased_variance", "biased_variance")
+        )
+        self.bias = self._one_or_all({name: self._bias(name) for name in self.names})
+        self.noise = self._one_or_all(dict.fromkeys(self.names, self._noise))
+        self.monte_carlo_error = self._one_or_all({name: each.error.expected_loss for name, each in found.items()})
 
     def _bias(self, name: str) -> float:
         return self._found[name].parts.bias - self._noise
-
-    @property
-    def variance(self) -> Any:
-        """What moves with the rows that the learner is trained on.
-
-        For 0-1 loss the net variance: where the most frequent prediction is wrong, variance takes error away.
-        """
-        return self._part("variance")
-
-    @property
-    def noise(self) -> Any:
-        """The part that no learner can avoid, as it was given; 0.0 where it was not, see ``noise_known``."""
-        return self._one_or_all(dict.fromkeys(self.names, self._noise))
-
-    @property
-    def unbiased_variance(self) -> Any:
-        """For 0-1 loss, the variance at points whose most frequent prediction is right; None for squared loss."""
-        return self._part("unbiased_variance")
-
-    @property
-    def biased_variance(self) -> Any:
-        """For 0-1 loss, the error that variance takes away at points whose most frequent prediction is wrong.
-
-        ``variance`` is ``unbiased_variance - biased_variance``. None for squared loss.
-        """
-        return self._part("biased_variance")
-
-    @property
-    def monte_carlo_error(self) -> Any:
-        """Standard error of ``expected_loss`` over the rounds: more rounds make it smaller."""
-        return self._one_or_all({name: self._found[name].error.expected_loss for name in self.names})
 
     def _line(self, name: str) -> dict[str, Any]:
         """Return a row of the table: ``estimate`` is the expected loss, ``*_error`` the Monte-Carlo standard errors."""

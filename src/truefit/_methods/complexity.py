@@ -109,6 +109,17 @@ class RademacherComplexity(EstimatorResult):
 
     With one estimator each number is a float, with several a dict by name.
 
+    Attributes
+    ----------
+    value
+        Mean over the rounds of 2·accuracy − 1 on the signs.
+    interval
+        Interval of the mean over the rounds, or None where all came out alike.
+    correlations
+        2·accuracy − 1 of each round.
+    training_error
+        Error on the true labels of the learner fitted to them; None where none were given.
+
     Notes
     -----
     The complexity of a class of functions is a supremum over its members. A learner that does not minimise the training
@@ -124,29 +135,10 @@ class RademacherComplexity(EstimatorResult):
         self.rounds = len(next(iter(found.values())).correlations)
         self._found = found
         self.single = single
-
-    def _each(self, name: str) -> Any:
-        return self._one_or_all({each: getattr(self._found[each], name) for each in self.names})
-
-    @property
-    def value(self) -> Any:
-        """Mean over the rounds of 2·accuracy − 1 on the signs."""
-        return self._each("value")
-
-    @property
-    def interval(self) -> Any:
-        """Interval of the mean over the rounds, or None where all came out alike."""
-        return self._each("interval")
-
-    @property
-    def correlations(self) -> Any:
-        """2·accuracy − 1 of each round."""
-        return self._each("correlations")
-
-    @property
-    def training_error(self) -> Any:
-        """Error on the true labels of the learner fitted to them; None where none were given."""
-        return self._each("training_error")
+        self.value, self.interval, self.correlations, self.training_error = (
+            self._one_or_all({name: getattr(each, attribute) for name, each in found.items()})
+            for attribute in ("value", "interval", "correlations", "training_error")
+        )
 
     def __float__(self) -> float:
         if not self.single:

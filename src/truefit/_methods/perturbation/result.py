@@ -43,6 +43,25 @@ class Perturbation(EstimatorResult):
 
     Attributes
     ----------
+    rate
+        Decrease rate: how fast the agreement with the training targets falls with the share of noise. About 1 for a
+        learner that fits the concept and does not follow the noise, 0 for one that follows all of it or that has
+        learned nothing. In paper mode without its sign.
+    interval
+        Interval of the rate over the repeats; None where one repeat shows no spread.
+    rates
+        The rate of each repeat.
+    dummy_rate
+        The rate of the largest class alone, which is above 0 where classes are of different sizes.
+    skill
+        The rate beyond that of the largest class alone: (rate − dummy_rate)/(1 − dummy_rate).
+    training
+        Accuracy, or correlation, on the undisturbed training data.
+    memorisation, memorisation_interval
+        How much of the noise a learner follows, 0 none and 1 all, with its interval over the repeats; None near chance,
+        where it cannot be measured.
+    verdict, reasons
+        One of "memorises", "overfitted", "underfitted" and "no flag", and the numbers behind it in words.
     best : str or None
         Name of the estimator with the largest rate.
     by_name : dict of NoiseResponse
@@ -93,63 +112,15 @@ class Perturbation(EstimatorResult):
             self._complexity = {self.names[0]: complexity.value} if single else complexity.value
         learnable = config.kind in ("boundary", "feature")
         self._diagnoses = diagnose(self.by_name, errors, classes=self._classes, learnable=learnable)
+        self.rate, self.interval, self.rates = self._each("rate"), self._each("interval"), self._each("rates")
+        self.dummy_rate, self.skill, self.training = (self._each(each) for each in ("dummy_rate", "skill", "training"))
+        self.memorisation = self._each("memorisation")
+        self.memorisation_interval = self._each("memorisation_interval")
+        self.verdict = self._one_or_all({name: each.flag for name, each in self._diagnoses.items()})
+        self.reasons = self._one_or_all({name: each.words for name, each in self._diagnoses.items()})
 
     def _each(self, name: str) -> Any:
         return self._one_or_all({each: getattr(self.by_name[each], name) for each in self.names})
-
-    @property
-    def rate(self) -> Any:
-        """Decrease rate: how fast the agreement with the training targets falls with the share of noise.
-
-        About 1 for a learner that fits the concept and does not follow the noise, 0 for one that follows all of it or
-        that has learned nothing. In paper mode without its sign.
-        """
-        return self._each("rate")
-
-    @property
-    def interval(self) -> Any:
-        """Interval of the rate over the repeats; None where one repeat shows no spread."""
-        return self._each("interval")
-
-    @property
-    def rates(self) -> Any:
-        """The rate of each repeat."""
-        return self._each("rates")
-
-    @property
-    def dummy_rate(self) -> Any:
-        """The rate of the largest class alone, which is above 0 where classes are of different sizes."""
-        return self._each("dummy_rate")
-
-    @property
-    def skill(self) -> Any:
-        """The rate beyond that of the largest class alone: (rate − dummy_rate)/(1 − dummy_rate)."""
-        return self._each("skill")
-
-    @property
-    def training(self) -> Any:
-        """Accuracy, or correlation, on the undisturbed training data."""
-        return self._each("training")
-
-    @property
-    def memorisation(self) -> Any:
-        """How much of the noise a learner follows, 0 none and 1 all; None near chance, where it cannot be told."""
-        return self._each("memorisation")
-
-    @property
-    def memorisation_interval(self) -> Any:
-        """Interval of the memorisation over the repeats, or None."""
-        return self._each("memorisation_interval")
-
-    @property
-    def verdict(self) -> Any:
-        """One of "memorises", "overfitted", "underfitted" and "no flag"; why is in ``reasons``."""
-        return self._one_or_all({name: each.flag for name, each in self._diagnoses.items()})
-
-    @property
-    def reasons(self) -> Any:
-        """The numbers behind the verdict, in words."""
-        return self._one_or_all({name: each.words for name, each in self._diagnoses.items()})
 
     @cached_property
     def ties(self) -> list[str]:
