@@ -44,7 +44,7 @@ def memory_of(design):
 @pytest.mark.slow
 def test_a_fit_leaves_few_bytes_behind(monkeypatch):
     # So that both runs have as many tasks under way at once.
-    monkeypatch.setattr("truefit._methods.splitting.pairs._TASKS", 100)
+    monkeypatch.setattr("truefit._methods.assessment.plan._TASKS", 100)
 
     def run(fits):
         return memory_of(RepeatedKFold(n_splits=5, n_repeats=fits // 5, random_state=0))

@@ -14,7 +14,7 @@ from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
 from truefit._core.outcome import Outcome, Predictions
 from truefit._core.rows import Rows
-from truefit._metrics.metric import get_metric, metric_names, metric_of_scorer, values
+from truefit._metrics.metric import get_metric, metric_names, metric_of_scorer
 
 X, y = make_classification(120, 6, random_state=0)
 XR, yr = make_regression(120, 6, noise=20, random_state=0)
@@ -235,16 +235,6 @@ def test_the_names_of_the_lecture():
     assert losses == {"error", "fpr", "log_loss", "brier"}
     better = {name for name in metric_names("regression") if get_metric(name, "regression").greater_is_better}
     assert better == {"r2"}
-
-
-def test_several_metrics_at_once_equal_one_by_one():
-    for classes, names in ((2, None), (3, ["a", "b", "c"])):
-        X, y = hard(classes, names=names)
-        data, outcome = fitted(LogisticRegression(), X, y)
-        rows = Rows.of(range(40, 120))
-        metrics = [get_metric(name, "classification") for name in metric_names("classification")]
-        metrics = [metric for metric in metrics if classes == 2 or not metric.two_classes]
-        assert values(metrics, outcome, data, rows) == [metric.value(outcome, data, rows) for metric in metrics]
 
 
 def test_metrics_survive_pickling():

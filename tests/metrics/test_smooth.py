@@ -6,11 +6,15 @@ from truefit._core.errors import InvalidInput
 from truefit._core.outcome import Outcome, Predictions
 from truefit._core.rows import Rows
 from truefit._metrics.metric import get_metric
-from truefit._stats.delta import delta
+from truefit._stats.delta import Estimated, delta_interval
 
 RATES = ["recall", "tpr", "sensitivity", "specificity", "tnr", "fpr", "precision", "f1", "jaccard"]
 AVERAGES = ["balanced_accuracy", "recall_macro", "precision_macro", "f1_macro", "jaccard_macro"]
 NUMBERS = ["rmse", "rse", "r2", "rss", "neg_root_mean_squared_error"]
+
+
+def delta(parts: object, *options: object, factor: float = 1.2, **more: object) -> Estimated:
+    return delta_interval([parts], *options, factor=factor, **more)
 
 
 def classified(classes, n=120, seed=0, labels=None):

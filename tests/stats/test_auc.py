@@ -4,7 +4,7 @@ from scipy.special import ndtri
 from sklearn.metrics import roc_auc_score
 
 from truefit._core.errors import InvalidInput
-from truefit._stats.auc import auc_interval, auc_variance, fold_mean_auc
+from truefit._stats.auc import auc_interval, fold_mean_auc
 
 
 def drawn(random, positives, negatives, area, *, ties=False):
@@ -28,7 +28,7 @@ def test_delong_equals_its_definition(positives, negatives, ties):
     y01, scores = drawn(np.random.default_rng(0), positives, negatives, 0.75, ties=ties)
     area, variance = fold_mean_auc([(y01, scores)])
     assert np.allclose((area, variance), by_pairs(y01, scores), rtol=1e-12)
-    assert auc_variance(y01, scores) == variance
+    assert fold_mean_auc([(y01, scores)])[1] == variance
     assert area == pytest.approx(roc_auc_score(y01, scores), rel=1e-12)
 
 
@@ -40,7 +40,7 @@ def test_delong_agrees_with_the_bootstrap():
     for _ in range(2000):
         chosen = np.sort(random.choice(above, len(above)))
         areas.append(1 - np.searchsorted(chosen, random.choice(below, len(below))).mean() / len(above))
-    assert auc_variance(y01, scores) == pytest.approx(np.var(areas), rel=0.1)
+    assert fold_mean_auc([(y01, scores)])[1] == pytest.approx(np.var(areas), rel=0.1)
 
 
 def test_folds_of_one_size_have_the_mean_of_their_variances():
@@ -126,10 +126,10 @@ def test_the_interval_covers(positives, negatives, area, kind):
 
 def test_what_cannot_be_ranked_is_refused():
     with pytest.raises(InvalidInput, match="both classes"):
-        auc_variance([1, 1, 1], [0.1, 0.2, 0.3])
+        fold_mean_auc([([1, 1, 1], [0.1, 0.2, 0.3])])[1]
     with pytest.raises(InvalidInput, match="0 or 1"):
-        auc_variance([1, 2, 1], [0.1, 0.2, 0.3])
+        fold_mean_auc([([1, 2, 1], [0.1, 0.2, 0.3])])[1]
     with pytest.raises(InvalidInput, match="no NaN"):
-        auc_variance([1, 0, 1], [0.1, np.nan, 0.3])
+        fold_mean_auc([([1, 0, 1], [0.1, np.nan, 0.3])])[1]
     with pytest.raises(InvalidInput, match="at least 1 fold"):
         fold_mean_auc([])

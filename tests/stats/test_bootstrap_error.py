@@ -10,9 +10,8 @@ from sklearn.datasets import load_iris
 from sklearn.neighbors import KNeighborsClassifier
 
 from truefit._core.errors import InvalidInput
-from truefit._stats.bootstrap_error import OutOfBag, bootstrap_error
+from truefit._stats.bootstrap_error import OutOfBag, bootstrap_error, no_information_zero_one
 from truefit._stats.intervals import wilson
-from truefit._stats.no_information import no_information_zero_one
 
 Z = 1.959963984540054
 
@@ -68,31 +67,6 @@ def test_models_may_come_one_by_one_and_in_sample_losses_are_not_looked_at() -> 
     whole = OutOfBag.of(losses, counts)
     assert bag.error == whole.error
     assert bag.spread() == whole.spread()
-    assert bag.influence_se() == whole.influence_se()
-
-
-def test_influence_se_is_equation_40() -> None:
-    counts = drawn(40, 12, seed=1)
-    losses = losses_of(counts, seed=1)
-    models, n = counts.shape
-    error, means = loo_by_loops(losses, counts)
-    q = [sum(losses[b, i] for i in range(n) if counts[b, i] == 0) / n for b in range(models)]
-    total = 0.0
-    for i in range(n):
-        mean_count = counts[:, i].sum() / models
-        covariance = sum((counts[b, i] - mean_count) * q[b] for b in range(models))
-        influence = (2 + 1 / (n - 1)) * (means[i] - error) / n + covariance / (counts[:, i] == 0).sum()
-        total += influence**2
-    assert OutOfBag.of(losses, counts).influence_se() == pytest.approx(math.sqrt(total))
-
-
-def test_influence_se_of_the_mean_with_many_models() -> None:
-    # Predict the mean, lose the square: Err(1) varies as the mean of squared deviations from the other rows' mean.
-    y = np.random.default_rng(2).normal(size=50)
-    counts = drawn(10_000, 50, seed=2)
-    losses = (y - (counts @ y / 50)[:, None]) ** 2
-    expected = ((y - y.mean()) ** 2).std() * (50 / 49) ** 2 / math.sqrt(50)
-    assert OutOfBag.of(losses, counts).influence_se() == pytest.approx(expected, rel=0.1)
 
 
 def test_spread_is_the_loop() -> None:
@@ -219,7 +193,6 @@ def test_half_overfitted_by_hand(guessing: OutOfBag) -> None:
 def test_without_a_single_error() -> None:
     counts = drawn(20, 30)
     bag = OutOfBag.of(np.zeros((20, 30)), counts)
-    assert bag.influence_se() == 0.0
     for rule in ("loo", ".632", ".632+"):
         found = bootstrap_error(bag, rule=rule, zero_one=True, apparent=np.zeros(30), no_information=0.5)
         assert (found.estimate, found.se, found.tau2) == (0.0, 0.0, 0.0)

@@ -10,8 +10,7 @@ import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.tree import DecisionTreeClassifier
 
-from truefit._stats.bootstrap_error import OutOfBag, bootstrap_error
-from truefit._stats.no_information import no_information_zero_one
+from truefit._stats.bootstrap_error import OutOfBag, bootstrap_error, no_information_zero_one
 from truefit._stats.triangle import triangle_tau
 
 pytestmark = pytest.mark.slow
@@ -78,7 +77,7 @@ def test_triangle_tau(generator: Any, fit: Any) -> None:
                     np.concatenate([folds[a], folds[b]]),
                 )
                 pairs[a][b], pairs[b][a] = np.split(found, [len(folds[a])])
-        interval = triangle_tau(singles, pairs, zero_one=True)
+        interval = triangle_tau([(singles, pairs)], zero_one=True)
         held.append(interval.low <= world.error <= interval.high)
         every = np.concatenate(singles)
         widths.append((interval.high - interval.low) / (2 * 1.96 * every.std(ddof=1) / np.sqrt(N)))

@@ -158,11 +158,14 @@ def test_the_monte_carlo_error_is_the_spread_over_repetitions(kind) -> None:
             tally = ZeroOneTally((centre > 0).astype(int), classes=2, rounds=40)
             draw = lambda rng, n: (rng.normal() + rng.normal(0, 0.5, n) > 0).astype(int)  # noqa: E731
         found = some_rounds(40, 40, draw, seed=seed)
-        pulls = [filled(tally, found).pull(*found[0])] + [tally.pull(*each) for each in found[1:]]
+        influences = [filled(tally, found).influence(*found[0])] + [tally.influence(*each) for each in found[1:]]
         parts = tally.parts()
         estimates.append((parts.expected_loss, parts.bias, parts.variance))
         errors.append(
-            [monte_carlo_error([getattr(p, name) for p in pulls]) for name in ("expected_loss", "bias", "variance")]
+            [
+                monte_carlo_error([getattr(p, name) for p in influences])
+                for name in ("expected_loss", "bias", "variance")
+            ]
         )
     spread, said = np.std(estimates, axis=0, ddof=1), np.mean(errors, axis=0)
     known = slice(None) if kind == "squared" else slice(1)

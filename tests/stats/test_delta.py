@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from truefit._core.errors import InvalidInput
-from truefit._stats.delta import delta, delta_repeats
+from truefit._stats.delta import delta_interval
 from truefit._stats.intervals import wilson
 
 Z = 1.959963984540054
@@ -35,7 +35,7 @@ def one(means):
 
 def test_the_mean_on_the_plain_scale_is_the_interval_of_a_mean():
     x = np.random.default_rng(0).normal(size=50)
-    estimate, (low, high), reason = delta(x[:, None], mean, one, "plain", factor=1.2)
+    estimate, (low, high), reason = delta_interval([x[:, None]], mean, one, "plain", factor=1.2)
     half = Z * 1.2 * x.std(ddof=1) / np.sqrt(50)
     assert np.allclose([estimate, low, high], [x.mean(), x.mean() - half, x.mean() + half], rtol=1e-12)
     assert reason is None
@@ -46,23 +46,25 @@ def test_a_share_on_the_logit_scale_by_hand():
     # and 0 in 70; its mean is 0, so its variance is (24 * 0.04 + 6 * 0.64) / 0.09 / 99.
     variance = (24 * 0.04 + 6 * 0.64) / 0.09 / 99
     at, reach = np.log(0.8 / 0.2), Z * np.sqrt(variance / 100) / (0.8 * 0.2)
-    estimate, interval, _ = delta(share_parts(24, 30, 100), share, share_slopes, "logit", factor=1)
+    estimate, interval, _ = delta_interval([share_parts(24, 30, 100)], share, share_slopes, "logit", factor=1)
     assert np.isclose(estimate, 0.8)
     assert np.allclose(interval, 1 / (1 + np.exp([reach - at, -reach - at])), rtol=1e-12)
 
 
 def test_the_log_scale_is_symmetric_in_ratios_whatever_the_sign():
     squares = np.random.default_rng(1).chisquare(1, size=(80, 1))
-    root = delta(squares, lambda m: float(np.sqrt(m[0])), lambda m: 0.5 / np.sqrt(m), "log")
+    root = delta_interval([squares], lambda m: float(np.sqrt(m[0])), lambda m: 0.5 / np.sqrt(m), "log", factor=1.2)
     low, high = root.interval
     assert np.isclose(root.estimate / low, high / root.estimate)
-    negative = delta(squares, lambda m: -float(np.sqrt(m[0])), lambda m: -0.5 / np.sqrt(m), "log")
+    negative = delta_interval(
+        [squares], lambda m: -float(np.sqrt(m[0])), lambda m: -0.5 / np.sqrt(m), "log", factor=1.2
+    )
     assert np.allclose(negative.interval, (-high, -low))
 
 
 def test_the_distance_from_one_is_symmetric_in_ratios():
     x = np.random.default_rng(2).uniform(0.1, 0.9, size=(60, 1))
-    estimate, (low, high), _ = delta(x, lambda m: 1 - m[0], lambda m: -np.ones(1), "log_gap")
+    estimate, (low, high), _ = delta_interval([x], lambda m: 1 - m[0], lambda m: -np.ones(1), "log_gap", factor=1.2)
     assert high < 1
     assert np.isclose((1 - low) / (1 - estimate), (1 - estimate) / (1 - high))
 
@@ -71,30 +73,32 @@ def test_repeats_settle_the_centre_and_not_the_spread():
     random = np.random.default_rng(3)
     rows = random.normal(size=(200, 1))
     repeats = [rows + 0.1 * random.normal(size=(200, 1)) for _ in range(20)]
-    found = delta_repeats(repeats, mean, one, "plain", factor=1.1)
+    found = delta_interval(repeats, mean, one, "plain", factor=1.1)
     assert np.isclose(found.estimate, np.mean(repeats))
     half = Z * 1.1 * np.sqrt(np.mean([r.var(ddof=1) for r in repeats])) / np.sqrt(200)
     assert np.allclose(found.interval, (found.estimate - half, found.estimate + half), rtol=1e-12)
-    averaged_first = delta(np.mean(repeats, axis=0), mean, one, "plain", factor=1.1)
+    averaged_first = delta_interval([np.mean(repeats, axis=0)], mean, one, "plain", factor=1.1)
     assert np.ptp(averaged_first.interval) < np.ptp(found.interval)
 
 
 def test_another_centre_keeps_the_spread():
     rows = np.random.default_rng(3).normal(size=(50, 1))
-    own, moved = (delta_repeats([rows], mean, one, "plain", centre=centre) for centre in (None, 2.5))
+    own, moved = (delta_interval([rows], mean, one, "plain", factor=1.1, centre=centre) for centre in (None, 2.5))
     assert moved.estimate == 2.5
     assert np.allclose(np.subtract(moved.interval, 2.5), np.subtract(own.interval, own.estimate))
 
 
 def test_repeats_are_gone_through_once():
     rows = np.random.default_rng(4).normal(size=(30, 1))
-    assert delta_repeats((rows for _ in range(3)), mean, one, "plain").estimate == pytest.approx(rows.mean())
+    assert delta_interval((rows for _ in range(3)), mean, one, "plain", factor=1.1).estimate == pytest.approx(
+        rows.mean()
+    )
 
 
 def test_a_share_of_exactly_one_or_zero_has_wilsons_interval():
     for found, value in ((30, 1.0), (0, 0.0)):
-        estimate, interval, reason = delta(
-            share_parts(found, 30, 100), share, share_slopes, "logit", factor=1.2, shares=as_shares
+        estimate, interval, reason = delta_interval(
+            [share_parts(found, 30, 100)], share, share_slopes, "logit", factor=1.2, shares=as_shares
         )
         assert (estimate, reason) == (value, None)
         assert np.allclose(interval, wilson(value, 30 / 1.2**2), atol=1e-12)
@@ -102,7 +106,7 @@ def test_a_share_of_exactly_one_or_zero_has_wilsons_interval():
 
 def test_repeats_of_which_some_are_perfect_have_a_spread():
     runs = [share_parts(30, 30, 100)] * 4 + [share_parts(27, 30, 100)]
-    estimate, (low, high), _ = delta_repeats(runs, share, share_slopes, "logit", factor=1, shares=as_shares)
+    estimate, (low, high), _ = delta_interval(runs, share, share_slopes, "logit", factor=1, shares=as_shares)
     assert np.isclose(estimate, 0.98)
     # The spread of a single run at 0.98: the root of 0.98 * 0.02 / 30, on the logit scale.
     at, reach = np.log(0.98 / 0.02), Z * np.sqrt(1 / (0.98 * 0.02 * 30))
@@ -113,13 +117,22 @@ def test_without_any_row_or_any_spread_there_is_a_reason():
     def undefined(means):
         return 0.0
 
-    nothing = delta(np.zeros((40, 2)), undefined, lambda m: np.zeros(2), "logit", shares=lambda m: (np.zeros(1), m[1:]))
+    nothing = delta_interval(
+        [np.zeros((40, 2))],
+        undefined,
+        lambda m: np.zeros(2),
+        "logit",
+        shares=lambda m: (np.zeros(1), m[1:]),
+        factor=1.2,
+    )
     assert (nothing.interval, nothing.reason) == (None, "none of the 40 rows bears on it")
-    perfect = delta(share_parts(30, 30, 100), share, share_slopes, "logit")
+    perfect = delta_interval([share_parts(30, 30, 100)], share, share_slopes, "logit", factor=1.2)
     assert perfect.estimate == 1
     assert perfect.interval is None
     assert "no spread" in perfect.reason
-    exact = delta(np.zeros((40, 1)), lambda m: float(np.sqrt(m[0])), lambda m: 0.5 / np.sqrt(m), "log")
+    exact = delta_interval(
+        [np.zeros((40, 1))], lambda m: float(np.sqrt(m[0])), lambda m: 0.5 / np.sqrt(m), "log", factor=1.2
+    )
     assert exact.interval is None
     assert "all alike" in exact.reason
 
@@ -136,8 +149,10 @@ def test_several_shares_of_which_one_is_perfect_are_put_together():
     def slopes(m):
         return np.array([1 / m[1], -m[0] / m[1] ** 2, 1 / m[3], -m[2] / m[3] ** 2]) / 2
 
-    alone = delta(parts, value, slopes, "logit", factor=1)
-    both = delta(parts, value, slopes, "logit", factor=1, shares=lambda m: (m[[0, 2]] / m[[1, 3]], m[[1, 3]]))
+    alone = delta_interval([parts], value, slopes, "logit", factor=1)
+    both = delta_interval(
+        [parts], value, slopes, "logit", factor=1, shares=lambda m: (m[[0, 2]] / m[[1, 3]], m[[1, 3]])
+    )
     assert alone.estimate == pytest.approx(0.9)
     assert both.interval[1] == pytest.approx(alone.interval[1])
     gap = (1 - wilson(1.0, 40)[0]) / 2
@@ -152,7 +167,7 @@ def test_the_interval_of_a_share_covers(recall, positives):
         actual = random.random(n) < positives / n
         found = actual & (random.random(n) < recall)
         parts = np.column_stack([found, actual]).astype(float)
-        low, high = delta(parts, share, share_slopes, "logit", factor=1, shares=as_shares).interval
+        low, high = delta_interval([parts], share, share_slopes, "logit", factor=1, shares=as_shares).interval
         hits += low <= recall <= high
     assert hits / 600 >= 0.925
 
@@ -160,16 +175,16 @@ def test_the_interval_of_a_share_covers(recall, positives):
 def test_what_cannot_be_worked_with_is_refused():
     good = np.random.default_rng(6).normal(size=(10, 1))
     with pytest.raises(InvalidInput, match="at least 2 rows"):
-        delta(good[:1], mean, one, "plain")
+        delta_interval([good[:1]], mean, one, "plain", factor=1.2)
     with pytest.raises(InvalidInput, match="NaN"):
-        delta(np.where(good > 0, np.nan, good), mean, one, "plain")
+        delta_interval([np.where(good > 0, np.nan, good)], mean, one, "plain", factor=1.2)
     with pytest.raises(InvalidInput, match="as many rows"):
-        delta_repeats([good, good[:5]], mean, one, "plain")
+        delta_interval([good, good[:5]], mean, one, "plain", factor=1.1)
     with pytest.raises(InvalidInput, match="at least 1 repeat"):
-        delta_repeats([], mean, one, "plain")
+        delta_interval([], mean, one, "plain", factor=1.1)
     with pytest.raises(InvalidInput, match="'scale'"):
-        delta(good, mean, one, "probit")
+        delta_interval([good], mean, one, "probit", factor=1.2)
     with pytest.raises(InvalidInput, match="'factor'"):
-        delta(good, mean, one, "plain", factor=0)
+        delta_interval([good], mean, one, "plain", factor=0)
     with pytest.raises(InvalidInput, match="level"):
-        delta(good, mean, one, "plain", level=95)
+        delta_interval([good], mean, one, "plain", level=95, factor=1.2)

@@ -17,7 +17,7 @@ def test_by_hand() -> None:
     # Differences .2, -.1 and 0: squares sum to .05, over 2 · 3.
     found = conservative_z([0.25, 0.35, 0.3], [[0.4, 0.2], [0.2, 0.3], [0.5, 0.5]])
     se = math.sqrt(0.05 / 6)
-    assert found == pytest.approx((0.3, 0.3 - Z * se, 0.3 + Z * se, se))
+    assert found[:4] == pytest.approx((0.3, 0.3 - Z * se, 0.3 + Z * se, se))
 
 
 def test_the_variance_is_that_of_one_half() -> None:
@@ -27,7 +27,7 @@ def test_the_variance_is_that_of_one_half() -> None:
 
 
 def test_equal_halves_have_no_width() -> None:
-    assert conservative_z([0.2, 0.2], [[0.1, 0.1]]) == pytest.approx((0.2, 0.2, 0.2, 0.0))
+    assert conservative_z([0.2, 0.2], [[0.1, 0.1]])[:4] == pytest.approx((0.2, 0.2, 0.2, 0.0))
 
 
 @pytest.mark.parametrize("halves", [[0.1, 0.2], [[0.1, 0.2, 0.3]], np.empty((0, 2)), [[0.1, math.nan]]])

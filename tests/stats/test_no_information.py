@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from truefit._core.errors import InvalidInput
-from truefit._stats.no_information import (
-    no_information,
+from truefit._stats.bootstrap_error import (
     no_information_absolute,
+    no_information_error,
     no_information_squared,
     no_information_zero_one,
 )
@@ -38,15 +38,15 @@ def test_squared_and_absolute_are_the_means_over_all_pairs(offset: float) -> Non
 def test_any_loss_goes_through_all_pairs_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     truth = random.integers(0, 3, size=30)
     predicted = random.dirichlet(np.ones(3), size=30)
-    monkeypatch.setattr("truefit._stats.no_information._BLOCK", 70)
+    monkeypatch.setattr("truefit._stats.bootstrap_error._BLOCK", 70)
 
     def log_loss(y: np.ndarray, f: np.ndarray) -> np.ndarray:
         assert len(y) <= 70
         return -np.log(f[np.arange(len(y)), y])
 
-    assert no_information(truth, predicted, log_loss) == pytest.approx(-np.mean(np.log(predicted[:, truth])))
+    assert no_information_error(truth, predicted, log_loss) == pytest.approx(-np.mean(np.log(predicted[:, truth])))
     numbers = random.normal(size=(2, 30))
-    found = no_information(*numbers, lambda y, f: (y - f) ** 2)
+    found = no_information_error(*numbers, lambda y, f: (y - f) ** 2)
     assert found == pytest.approx(no_information_squared(*numbers))
 
 
@@ -55,4 +55,4 @@ def test_refuses_unequal_lengths(loss: object) -> None:
     with pytest.raises(InvalidInput, match="one truth and one prediction per row"):
         loss([1, 2, 3], [1, 2])  # type: ignore[operator]
     with pytest.raises(InvalidInput, match="one truth and one prediction per row"):
-        no_information([], [], lambda y, f: y - f)
+        no_information_error([], [], lambda y, f: y - f)

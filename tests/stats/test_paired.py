@@ -16,7 +16,6 @@ from truefit._core.errors import InvalidInput
 from truefit._stats.paired import (
     PairedDifference,
     corrected_paired_t,
-    correlated_bayes_t,
     holm,
     one_standard_error,
     pooled_paired_t,
@@ -76,7 +75,7 @@ def test_published_comparison_of_kernels() -> None:
         t, shares = PUBLISHED[pair]
         apart = scores[pair[0]] - scores[pair[1]]
         assert corrected_paired_t(apart, test_over_train=10 / 90).t == pytest.approx(t, abs=5e-4)
-        below, within, above = correlated_bayes_t(apart, 0.01, test_over_train=10 / 90)
+        below, within, above = corrected_paired_t(apart, 10 / 90).shares(0.01)
         assert (below, above, within) == pytest.approx(shares, abs=5e-4)
 
 
@@ -95,12 +94,12 @@ def test_the_same_difference_everywhere_is_the_limit_of_the_formula(sign: int) -
 
 
 def test_shares_sum_to_one_and_mirror() -> None:
-    below, within, above = correlated_bayes_t(FIVE, 0.01, test_over_train=1 / 4)
+    below, within, above = corrected_paired_t(FIVE, 1 / 4).shares(0.01)
     assert below + within + above == pytest.approx(1)
     # (0.02 - 0.01) / sqrt(1.125e-4) = 0.942809 and (0.02 + 0.01) / sqrt(1.125e-4) = 2.828427.
     assert above == pytest.approx(stats.t.cdf(0.942809, 4), abs=1e-6)
     assert below == pytest.approx(stats.t.sf(2.828427, 4), abs=1e-6)
-    mirrored = correlated_bayes_t([-d for d in FIVE], 0.01, test_over_train=1 / 4)
+    mirrored = corrected_paired_t([-d for d in FIVE], 1 / 4).shares(0.01)
     assert mirrored == pytest.approx((above, within, below))
 
 

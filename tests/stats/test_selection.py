@@ -54,7 +54,7 @@ def test_by_hand_on_two_rows() -> None:
 def test_one_candidate_is_only_resampled() -> None:
     losses = np.random.default_rng(3).exponential(size=(300, 1))
     assert bbc(losses, seed=0, zero_one=False).estimate == pytest.approx(losses.mean(), rel=0.01)
-    assert bbc(np.zeros((50, 1)), seed=0, zero_one=True) == (0.0, 0.0, wilson(0.0, 50 / 1.21)[1])
+    assert bbc(np.zeros((50, 1)), seed=0, zero_one=True)[:3] == (0.0, 0.0, wilson(0.0, 50 / 1.21)[1])
 
 
 def test_takes_the_optimism_out_of_the_best_of_many() -> None:
@@ -82,7 +82,7 @@ def test_greater_is_better() -> None:
     hits = np.random.default_rng(6).integers(0, 2, size=(80, 4)).astype(float)
     found = bbc(hits, seed=1, zero_one=True, greater_is_better=True)
     mirrored = bbc(1 - hits, seed=1, zero_one=True)
-    assert found == pytest.approx((1 - mirrored.estimate, 1 - mirrored.high, 1 - mirrored.low))
+    assert found[:3] == pytest.approx((1 - mirrored.estimate, 1 - mirrored.high, 1 - mirrored.low))
 
 
 def test_repeats_select_by_their_mean_and_spread_as_one_run() -> None:

@@ -146,11 +146,11 @@ def test_where_the_curve_is_steep_a_study_says_that_its_folds_train_on_fewer_row
     steep = Clock(terms_for(models, digits[:240], labels[:240])).run()
     (text,) = [each for each in steep.caveats if "trained on 80% of the rows" in each]
     now, then = (steep.curves["knn"].predict(size)[0] for size in (240, 300))
-    assert f"does about {steep.spoken.change(now - then)} better, which is within the interval" in text
+    assert f"does about {steep.metric_text.change(now - then)} better, which is within the interval" in text
     assert "at the better end" not in str(steep)
     blurred = digits[:600] + np.random.default_rng(0).normal(scale=4.0, size=(600, 64))
     steeper = Clock(terms_for(models, blurred, labels[:600])).run()
-    last = steeper.spoken.change(steeper.honest.reach)
+    last = steeper.metric_text.change(steeper.honest.reach)
     assert f"The last {last} at the better end of the range are what the model of all rows may gain" in str(steeper)
 
 

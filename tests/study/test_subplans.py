@@ -58,11 +58,11 @@ def test_labels_that_are_longer_than_those_of_the_table_are_not_cut():
 def test_each_fit_counts_once():
     meter = FitMeter()
     meter.note([Outcome("a", fit_seconds=2.0), None, Outcome("b", fit_seconds=1.0), Outcome("a", fit_seconds=2.0)])
-    assert (meter.asked, meter.distinct, meter.seconds) == (3, 2, 3.0)
+    assert (meter.requested, meter.distinct, meter.seconds) == (3, 2, 3.0)
 
 
 def test_what_is_thrown_reaches_the_plan_inside_which_may_still_return():
-    told = []
+    observe = []
 
     def plan():
         try:
@@ -70,9 +70,9 @@ def test_what_is_thrown_reaches_the_plan_inside_which_may_still_return():
         except BudgetSpent:
             return "what there is"
 
-    outer = run_subplan(plan(), told=told.append)
+    outer = run_subplan(plan(), observe=observe.append)
     next(outer)
     with pytest.raises(StopIteration) as stop:
         outer.throw(BudgetSpent("late", [Outcome("a")]))
     assert stop.value.value == "what there is"
-    assert [outcome.key for outcome in told[0]] == ["a"]
+    assert [outcome.key for outcome in observe[0]] == ["a"]

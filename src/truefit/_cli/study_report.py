@@ -140,8 +140,15 @@ def study_text(result: Study) -> dict[str, Any]:
 
 def _lines(result: Study) -> tuple[list[str], list[list[str]]]:
     """Return the table of the candidates as text, the chosen one first."""
-    columns = ["model", result.spoken.name, f"{result.level:.0%} interval", "training rows", "seconds a fit", "verdict"]
-    rows, spoken = [], result.spoken
+    columns = [
+        "model",
+        result.metric_text.name,
+        f"{result.level:.0%} interval",
+        "training rows",
+        "seconds a fit",
+        "verdict",
+    ]
+    rows, spoken = [], result.metric_text
     for name, line in result.table.iterrows():
         ends = "none" if math.isnan(line["low"]) else spoken.between((line["low"], line["high"]))
         own = "" if math.isnan(line["training"]) else spoken.value(line["training"])

@@ -5,33 +5,31 @@ The learner is trained on bootstrap samples, and each model is judged on rows th
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from truefit._core.data import Data
-from truefit._core.errors import BudgetSpent, FitError, InvalidInput
+from truefit._core.errors import BudgetSpent, InvalidInput
 from truefit._core.metadata import check_takes_weights
-from truefit._core.outcome import Failure, Outcome, grouped_failures, reasons
+from truefit._core.outcome import Outcome
 from truefit._core.protocols import Plan
 from truefit._core.rows import Rows
 from truefit._core.task import Ask, FitTask
+from truefit._methods.assessment.plan import portions
 from truefit._methods.candidates import Candidates, default_responses
-from truefit._methods.result import Result, plain
+from truefit._methods.result import EstimatorResult, plain, report_failures
 from truefit._methods.splitting.designs import draw_samples
-from truefit._methods.splitting.pairs import portions
-from truefit._methods.splitting.splits import Split, Splittable, is_whole, row_subset
+from truefit._methods.splitting.splits import Split, is_whole, row_subset
 from truefit._metrics.scorers import StoredPredictor
 from truefit._plots.bias_variance import bias_variance as draw
 from truefit._stats.decomposition import (
     LEAST_ROUNDS,
+    Influence,
     LossComponents,
-    Pull,
     SquaredTally,
     Tally,
     ZeroOneTally,
@@ -39,14 +37,13 @@ from truefit._stats.decomposition import (
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 Loss = Literal["squared", "0-1"]
 
 _NAN = float("nan")
 _UNKNOWN = LossComponents(_NAN, _NAN, _NAN, 0, 0)
-_UNSURE = Pull(_NAN, _NAN, _NAN)
+_UNSURE = Influence(_NAN, _NAN, _NAN)
 
 
 @dataclass(frozen=True)
@@ -76,7 +73,7 @@ class BiasVarianceConfig:
 
     def splits(self) -> Iterator[Split]:
         """Rows to train on and rows to judge, round by round."""
-        table: Splittable = self.data if self.out_of_bag else row_subset(self.data, np.arange(self.trained))
+        table = self.data if self.out_of_bag else row_subset(self.data, np.arange(self.trained))
         below = Rows.of(np.arange(self.judged_from, self.data.n))
         for sample in draw_samples(table, self.rounds, self.random_state):
             yield sample if self.out_of_bag else Split(sample.train, below)
@@ -144,9 +141,9 @@ def bias_variance_config(
 def bias_variance_plan(candidates: Candidates, config: BiasVarianceConfig) -> Plan[BiasVariance]:
     """Fit every candidate on every sample; take in the predictions as they come, and none of them is held."""
     names = candidates.names
-    asked = {name: default_responses(estimator, config.data.task) for name, estimator in candidates}
+    responses = {name: default_responses(estimator, config.data.task) for name, estimator in candidates}
     tasks = (
-        FitTask(candidates.estimators[name], split.train, tuple(Ask(split.test, r) for r in asked[name]))
+        FitTask(candidates.estimators[name], split.train, tuple(Ask(split.test, r) for r in responses[name]))
         for split in config.splits()
         for name in names
     )
@@ -170,18 +167,10 @@ def bias_variance_plan(candidates: Candidates, config: BiasVarianceConfig) -> Pl
             break
     outcomes += [None] * (config.rounds * len(names) - len(outcomes))
     by_name = {name: outcomes[place :: len(names)] for place, name in enumerate(names)}
-    _report_failures([outcome.error for outcome in outcomes if outcome and outcome.error], len(outcomes))
+    report_failures([outcome.error for outcome in outcomes if outcome and outcome.error], len(outcomes))
     return BiasVariance(
         config, {name: _decomposed(config, tallies[name], by_name[name]) for name in names}, single=candidates.single
     )
-
-
-def _report_failures(failures: Sequence[Failure], total: int) -> None:
-    if not failures:
-        return
-    if len(failures) == total:
-        raise FitError(f"All {total} fits failed. {reasons(failures)}", failures)
-    warnings.warn(f"{len(failures)} of {total} fits failed.\n\n{grouped_failures(failures)}", stacklevel=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +178,7 @@ class Decomposed:
     """What was found for one learner; ``error`` is the Monte-Carlo standard error of each number."""
 
     parts: LossComponents
-    error: Pull
+    error: Influence
     failed: int
     missing: int
     fit_seconds: float
@@ -202,18 +191,18 @@ def _decomposed(config: BiasVarianceConfig, tally: Tally, outcomes: Sequence[Out
     if failed or len(outcomes) - missing < LEAST_ROUNDS:
         # The samples on which a learner fails are no random ones: the rest alone would not be honest.
         return Decomposed(_UNKNOWN, _UNSURE, failed, missing, seconds)
-    pulls = [
-        tally.pull(split.test.index - config.judged_from, config.predictions(outcome, split.test))
+    influences = [
+        tally.influence(split.test.index - config.judged_from, config.predictions(outcome, split.test))
         for split, outcome in zip(config.splits(), outcomes, strict=True)
         if outcome is not None
     ]
-    error = Pull(
-        *(monte_carlo_error([getattr(p, part) for p in pulls]) for part in ("expected_loss", "bias", "variance"))
+    error = Influence(
+        *(monte_carlo_error([getattr(p, part) for p in influences]) for part in ("expected_loss", "bias", "variance"))
     )
     return Decomposed(tally.parts(), error, failed, missing, seconds)
 
 
-class BiasVariance(Result):
+class BiasVariance(EstimatorResult):
     """The parts of a learner's expected loss.
 
     With one estimator each number is a float, with several a dict by name. ``bias + variance + noise`` is
@@ -221,6 +210,24 @@ class BiasVariance(Result):
 
     There is no interval: ``monte_carlo_error`` says how much the number of rounds leaves to chance, not how far these
     rows are from others of their kind.
+
+    Attributes
+    ----------
+    expected_loss
+        Mean over the points of the mean loss over the models that did not see the point.
+    bias
+        What stays whatever rows the learner is trained on. For squared loss the squared bias; where the noise is not
+        known it is in it. For 0-1 loss the share of points whose most frequent prediction is wrong.
+    variance
+        What moves with the rows that the learner is trained on. For 0-1 loss the net variance: where the most frequent
+        prediction is wrong, variance takes error away.
+    noise
+        The part that no learner can avoid, as it was given; 0.0 where it was not, see ``noise_known``.
+    unbiased_variance, biased_variance
+        For 0-1 loss, the variance at points whose most frequent prediction is right, and the error that variance takes
+        away where it is wrong; ``variance`` is their difference. None for squared loss.
+    monte_carlo_error
+        Standard error of ``expected_loss`` over the rounds: more rounds make it smaller.
 
     Notes
     -----
@@ -241,70 +248,20 @@ class BiasVariance(Result):
         self.noise_known = config.noise is not None
         self._noise = config.noise or 0.0
         self._found = found
-        self._single = single
-
-    def _one_or_all(self, by_name: dict[str, Any]) -> Any:
-        return by_name[self.names[0]] if self._single else by_name
-
-    def _part(self, name: str) -> Any:
-        return self._one_or_all({each: getattr(self._found[each].parts, name) for each in self.names})
-
-    @property
-    def expected_loss(self) -> Any:
-        """Mean over the points of the mean loss over the models that did not see the point."""
-        return self._part("expected_loss")
-
-    @property
-    def bias(self) -> Any:
-        """What stays whatever rows the learner is trained on.
-
-        For squared loss the squared bias; where the noise is not known it is in it. For 0-1 loss the share of points
-        whose most frequent prediction is wrong.
-        """
-        return self._one_or_all({name: self._bias(name) for name in self.names})
+        self.single = single
+        self.expected_loss, self.variance, self.unbiased_variance, self.biased_variance = (
+            self._one_or_all({name: getattr(each.parts, part) for name, each in found.items()})
+            for part in ("expected_loss", "variance", "unbiased_variance", "biased_variance")
+        )
+        self.bias = self._one_or_all({name: self._bias(name) for name in self.names})
+        self.noise = self._one_or_all(dict.fromkeys(self.names, self._noise))
+        self.monte_carlo_error = self._one_or_all({name: each.error.expected_loss for name, each in found.items()})
 
     def _bias(self, name: str) -> float:
         return self._found[name].parts.bias - self._noise
 
-    @property
-    def variance(self) -> Any:
-        """What moves with the rows that the learner is trained on.
-
-        For 0-1 loss the net variance: where the most frequent prediction is wrong, variance takes error away.
-        """
-        return self._part("variance")
-
-    @property
-    def noise(self) -> Any:
-        """The part that no learner can avoid, as it was given; 0.0 where it was not, see ``noise_known``."""
-        return self._one_or_all(dict.fromkeys(self.names, self._noise))
-
-    @property
-    def unbiased_variance(self) -> Any:
-        """For 0-1 loss, the variance at points whose most frequent prediction is right; None for squared loss."""
-        return self._part("unbiased_variance")
-
-    @property
-    def biased_variance(self) -> Any:
-        """For 0-1 loss, the error that variance takes away at points whose most frequent prediction is wrong.
-
-        ``variance`` is ``unbiased_variance - biased_variance``. None for squared loss.
-        """
-        return self._part("biased_variance")
-
-    @property
-    def monte_carlo_error(self) -> Any:
-        """Standard error of ``expected_loss`` over the rounds: more rounds make it smaller."""
-        return self._one_or_all({name: self._found[name].error.expected_loss for name in self.names})
-
-    @cached_property
-    def table(self) -> pd.DataFrame:
-        """One row per estimator; ``estimate`` is the expected loss, ``*_error`` the Monte-Carlo standard errors."""
-        import pandas as pd
-
-        return pd.DataFrame([{"estimator": name, **self._line(name)} for name in self.names]).set_index("estimator")
-
     def _line(self, name: str) -> dict[str, Any]:
+        """Return a row of the table: ``estimate`` is the expected loss, ``*_error`` the Monte-Carlo standard errors."""
         found = self._found[name]
         parts, error = found.parts, found.error
         line: dict[str, Any] = {"estimate": parts.expected_loss, "bias": self._bias(name), "variance": parts.variance}
@@ -325,14 +282,6 @@ class BiasVariance(Result):
         """What was measured, and how."""
         where = "each model judged on the rows it did not see" if self.out_of_bag else "judged on the test rows"
         return f"{self.loss} loss over {self.rounds} bootstrap samples of {self.rows:,} rows, {where}"
-
-    def summary(self) -> str:
-        """Return each loss with its parts, and what to know about them."""
-        width = max(len(name) for name in self.names)
-        lines = [self.heading]
-        lines += [f"  {name:<{width}}  {self._text(name)}" for name in self.names]
-        lines += [f"Note: {note}" for note in self.notes]
-        return "\n".join(lines)
 
     def _text(self, name: str) -> str:
         found = self._found[name]

@@ -19,14 +19,13 @@ from truefit._core.protocols import Plan
 from truefit._core.rows import Rows
 from truefit._core.task import Ask, FitTask
 from truefit._methods.candidates import Candidates
-from truefit._methods.result import Result
+from truefit._methods.result import EstimatorResult
 from truefit._methods.splitting.splits import is_whole
 from truefit._plots.forest import fold_scores, forest
 from truefit._stats.bounds import stump_dimension
 from truefit._stats.intervals import t_interval
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 Signs = npt.NDArray[np.int64]
@@ -105,10 +104,21 @@ class RademacherEstimate:
         return max(low, -1.0), min(high, 1.0)
 
 
-class RademacherComplexity(Result):
+class RademacherComplexity(EstimatorResult):
     """How well learners fit random signs: 0 as well as chance, 1 all of them.
 
     With one estimator each number is a float, with several a dict by name.
+
+    Attributes
+    ----------
+    value
+        Mean over the rounds of 2·accuracy − 1 on the signs.
+    interval
+        Interval of the mean over the rounds, or None where all came out alike.
+    correlations
+        2·accuracy − 1 of each round.
+    training_error
+        Error on the true labels of the learner fitted to them; None where none were given.
 
     Notes
     -----
@@ -124,34 +134,14 @@ class RademacherComplexity(Result):
         self.level = level
         self.rounds = len(next(iter(found.values())).correlations)
         self._found = found
-        self._single = single
-
-    def _one_or_all(self, name: str) -> Any:
-        by_name = {each: getattr(self._found[each], name) for each in self.names}
-        return by_name[self.names[0]] if self._single else by_name
-
-    @property
-    def value(self) -> Any:
-        """Mean over the rounds of 2·accuracy − 1 on the signs."""
-        return self._one_or_all("value")
-
-    @property
-    def interval(self) -> Any:
-        """Interval of the mean over the rounds, or None where all came out alike."""
-        return self._one_or_all("interval")
-
-    @property
-    def correlations(self) -> Any:
-        """2·accuracy − 1 of each round."""
-        return self._one_or_all("correlations")
-
-    @property
-    def training_error(self) -> Any:
-        """Error on the true labels of the learner fitted to them; None where none were given."""
-        return self._one_or_all("training_error")
+        self.single = single
+        self.value, self.interval, self.correlations, self.training_error = (
+            self._one_or_all({name: getattr(each, attribute) for name, each in found.items()})
+            for attribute in ("value", "interval", "correlations", "training_error")
+        )
 
     def __float__(self) -> float:
-        if not self._single:
+        if not self.single:
             raise TypeError("Of several estimators there is not one number. Use .value[name].")
         return float(self.value)
 
@@ -167,18 +157,11 @@ class RademacherComplexity(Result):
             f"empirical Rademacher complexity is {value:.3g}, of at most 1."
         )
 
-    @cached_property
-    def table(self) -> pd.DataFrame:
-        """One row per estimator."""
-        import pandas as pd
-
-        lines = []
-        for name in self.names:
-            each = self._found[name]
-            low, high = each.interval or (float("nan"), float("nan"))
-            error = float("nan") if each.training_error is None else each.training_error
-            lines.append({"estimator": name, "estimate": each.value, "low": low, "high": high, "training_error": error})
-        return pd.DataFrame(lines).set_index("estimator")
+    def _line(self, name: str) -> dict[str, Any]:
+        each = self._found[name]
+        low, high = each.interval or (float("nan"), float("nan"))
+        error = float("nan") if each.training_error is None else each.training_error
+        return {"estimate": each.value, "low": low, "high": high, "training_error": error}
 
     def summary(self) -> str:
         """Return the complexities, and what to know about them."""
@@ -194,7 +177,7 @@ class RademacherComplexity(Result):
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the rounds of one estimator, or the complexities of several with their intervals."""
         label = "correlation with random signs"
-        if self._single:
+        if self.single:
             return fold_scores(self.names, [self.correlations], xlabel=label, ax=ax)
         ends = [self._found[name].interval or (np.nan, np.nan) for name in self.names]
         lows, highs = zip(*ends, strict=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -115,20 +115,22 @@ class Metric:
         """Value of each row, where the metric is a mean over rows."""
         if self.row_loss is None:
             return None
-        return self._of_rows(data, rows.index, self._said(outcome, data, rows, self.row_loss.response))
+        return self._of_rows(data, rows.index, self._predictions(outcome, data, rows, self.row_loss.response))
 
     def rows_of_all(self, tested: Iterable[tuple[Outcome, Rows]], data: Data) -> Array:
         """Value of each row of several fits, one after the other: one look at all rows in place of one for each fit."""
         assert self.row_loss is not None
-        pairs = [(rows.index, self._said(outcome, data, rows, self.row_loss.response)) for outcome, rows in tested]
-        index, said = zip(*pairs, strict=True)
-        return self._of_rows(data, np.concatenate(index), np.concatenate(said))
+        pairs = [
+            (rows.index, self._predictions(outcome, data, rows, self.row_loss.response)) for outcome, rows in tested
+        ]
+        index, predicted = zip(*pairs, strict=True)
+        return self._of_rows(data, np.concatenate(index), np.concatenate(predicted))
 
-    def _said(self, outcome: Outcome, data: Data, rows: Rows, response: Response) -> Array:
-        said = aligned_answer(outcome, data, rows, response)
-        if said is None:
+    def _predictions(self, outcome: Outcome, data: Data, rows: Rows, response: Response) -> Array:
+        predicted = aligned_answer(outcome, data, rows, response)
+        if predicted is None:
             raise self._unanswered(f"no {response}")
-        return said
+        return predicted
 
     def value(self, outcome: Outcome, data: Data, rows: Rows) -> float:
         """Return the metric of a fit on some rows."""
@@ -157,9 +159,9 @@ class Metric:
                 ) from error
             raise
 
-    def _of_rows(self, data: Data, index: Array, said: Array) -> Array:
+    def _of_rows(self, data: Data, index: Array, predicted: Array) -> Array:
         assert self.row_loss is not None
-        each = self.row_loss(data, index, said)
+        each = self.row_loss(data, index, predicted)
         if not self.total:
             return each
         return each * (data.n if data.weight is None else data.weight.sum())
@@ -169,12 +171,6 @@ class Metric:
             f"The metric {self.name!r} needs a response that the fits were not asked for ({found}). Choose another "
             "metric, or an estimator that has it."
         )
-
-
-def values(metrics: Sequence[Metric], outcome: Outcome, data: Data, rows: Rows) -> list[float]:
-    """Return several metrics of a fit on some rows, the answers read once."""
-    replay, index = StoredPredictor.of(outcome, data, rows), rows.index
-    return [metric.of(replay, data, index) for metric in metrics]
 
 
 def _mean(each: Array, data: Data, index: Array) -> float:

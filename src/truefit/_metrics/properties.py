@@ -35,10 +35,11 @@ def confusion_counts(
     >>> confusion_counts(["a", "a", "b", "b", "b"], ["a", "b", "b", "b", "a"], pos_label="a")
     Counts(tp=1, fp=1, fn=1, tn=2)
     """
-    actual, said = np.asarray(y) == pos_label, np.asarray(predicted) == pos_label
+    actual, assigned = np.asarray(y) == pos_label, np.asarray(predicted) == pos_label
     weights = np.ones(len(actual), dtype=np.int64) if weight is None else np.asarray(weight, dtype=np.float64)
     tp, fp, fn, tn = (
-        weights[rows].sum().item() for rows in (actual & said, ~actual & said, actual & ~said, ~actual & ~said)
+        weights[rows].sum().item()
+        for rows in (actual & assigned, ~actual & assigned, actual & ~assigned, ~actual & ~assigned)
     )
     return Counts(tp, fp, fn, tn)
 

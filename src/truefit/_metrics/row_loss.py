@@ -26,11 +26,11 @@ class RowLoss:
     response: Response = "predict"
     sign: int = 1
 
-    def __call__(self, data: Data, index: Array, said: Array) -> Array:
+    def __call__(self, data: Data, index: Array, predicted: Array) -> Array:
         """Return the values of the rows at ``index``."""
         truth = data.y if self.response == "predict" else data.codes
         assert truth is not None
-        each = self.of(truth[index], said)
+        each = self.of(truth[index], predicted)
         return each if self.sign == 1 else -each
 
 

@@ -69,11 +69,11 @@ class StoredPredictor:
     def __init__(self, answers: Mapping[Response, Array], data: Data) -> None:
         self._task = data.task
         self._answers = answers
-        self._said: dict[tuple[Response, Any], Array] = {}
+        self._columns: dict[tuple[Response, Any], Array] = {}
         self.classes_ = data.classes
         for response, values in answers.items():
             # Only what was answered is there, so that a scorer that can do with either finds the right one.
-            setattr(self, response, _saying(response, values))
+            setattr(self, response, _method(response, values))
 
     @classmethod
     def of(cls, outcome: Outcome, data: Data, rows: Rows) -> StoredPredictor:
@@ -99,7 +99,7 @@ class StoredPredictor:
             raise AttributeError(f"no {response} among {', '.join(self._answers)}")
         return self._answers[response]
 
-    def said(self, accepted: Sequence[Response], positive: Any = None) -> Array:
+    def response_values(self, accepted: Sequence[Response], positive: Any = None) -> Array:
         """Return the first of some responses that is there, as scikit-learn's scorers hand it to a score function.
 
         Of two classes that is a score for one of them, ``positive`` or else the second.
@@ -115,12 +115,12 @@ class StoredPredictor:
             return values
         second = positive is None or bool(self.classes_[1] == positive)
         key = (response, second)
-        if key not in self._said:
+        if key not in self._columns:
             if response == "predict_proba":
-                self._said[key] = values[:, 1 if second else 0]
+                self._columns[key] = values[:, 1 if second else 0]
             else:
-                self._said[key] = values if second else -values
-        return self._said[key]
+                self._columns[key] = values if second else -values
+        return self._columns[key]
 
     def score(self, X: Any, y: Array, sample_weight: Array | None = None) -> float:
         """Accuracy or R², as scikit-learn's own estimators have it."""
@@ -135,12 +135,12 @@ class StoredPredictor:
         return Tags(estimator_type=kind, target_tags=TargetTags(required=True), transformer_tags=None)
 
 
-def _saying(response: Response, values: Array) -> Callable[[Any], Array]:
-    def say(X: Any) -> Array:
+def _method(response: Response, values: Array) -> Callable[[Any], Array]:
+    def method(X: Any) -> Array:
         return values
 
-    say.__name__ = response  # scorers go by the name of the method they found
-    return say
+    method.__name__ = response  # scorers go by the name of the method they found
+    return method
 
 
 def aligned_answer(outcome: Outcome, data: Data, rows: Rows, response: Response) -> Array | None:
@@ -206,12 +206,12 @@ class DecomposedScorer:
             self._check_classes(data, index, positive)
             if self.function in _BY_COLUMNS or (self.function is sk.roc_auc_score and len(data.classes) > 2):
                 options.setdefault("labels", data.classes)
-        said = replay.said(self.accepted, positive)
+        predicted = replay.response_values(self.accepted, positive)
         # The options are known to be right, and to check them takes as long as many a metric.
         with config_context(skip_parameter_validation=True), warnings.catch_warnings():
             warnings.simplefilter("error", UndefinedMetricWarning)
             try:
-                return float(self.scorer._sign * self.function(data.y[index], said, **options))
+                return float(self.scorer._sign * self.function(data.y[index], predicted, **options))
             except (UndefinedMetricWarning, ValueError) as error:
                 raise InvalidInput(
                     f"The metric {self.name!r} has no value on a test set of {len(index)} rows: {error} Choose another "

@@ -93,13 +93,13 @@ class Ratios(Smooth):
         """Found, actual and predicted: a column for each class in each of the three."""
         assert data.classes is not None
         if self.classes == "all":
-            actual, said = y[:, None] == data.classes, predicted[:, None] == data.classes
+            actual, assigned = y[:, None] == data.classes, predicted[:, None] == data.classes
         else:
             positive = positive_label(data, self.pos_label)
-            actual, said = (y == positive)[:, None], (predicted == positive)[:, None]
+            actual, assigned = (y == positive)[:, None], (predicted == positive)[:, None]
             if self.classes == "negative":
-                actual, said = ~actual, ~said
-        return np.hstack([actual & said, actual, said]).astype(np.float64)
+                actual, assigned = ~actual, ~assigned
+        return np.hstack([actual & assigned, actual, assigned]).astype(np.float64)
 
     def means(self, data: Data, index: Array, predicted: Array) -> Floats:
         """Return the means of the parts by counting, which takes no column for each class."""
@@ -107,9 +107,9 @@ class Ratios(Smooth):
             return super().means(data, index, predicted)
         assert data.classes is not None
         assert data.codes is not None
-        actual, said = data.codes[index], np.searchsorted(data.classes, predicted)
+        actual, assigned = data.codes[index], np.searchsorted(data.classes, predicted)
         weight = np.ones(len(index)) if data.weight is None else data.weight[index]
-        rows = (weight * (actual == said), actual), (weight, actual), (weight, said)
+        rows = (weight * (actual == assigned), actual), (weight, actual), (weight, assigned)
         counts = [np.bincount(codes, weights, minlength=len(data.classes)) for weights, codes in rows]
         averaged: Floats = np.concatenate(counts) / weight.sum()
         return averaged
@@ -121,16 +121,16 @@ class Ratios(Smooth):
     def slopes(self, means: Floats) -> Floats:
         """Return the gradient by found, actual and predicted; a rate without rows has none and adds nothing."""
         counted = self._counted(means)
-        found, actual, said = means.reshape(3, -1)[:, counted]
+        found, actual, assigned = means.reshape(3, -1)[:, counted]
         with np.errstate(divide="ignore", invalid="ignore"):
             if self.ratio == "precision":
-                each = [1 / said, np.zeros_like(said), -found / said**2]
+                each = [1 / assigned, np.zeros_like(assigned), -found / assigned**2]
             elif self.ratio == "f1":
-                both = actual + said
+                both = actual + assigned
                 each = [2 / both, -2 * found / both**2, -2 * found / both**2]
             elif self.ratio == "jaccard":
-                union = actual + said - found
-                each = [(actual + said) / union**2, -found / union**2, -found / union**2]
+                union = actual + assigned - found
+                each = [(actual + assigned) / union**2, -found / union**2, -found / union**2]
             else:
                 sign = -1 if self.ratio == "miss" else 1
                 each = [sign / actual, -sign * found / actual**2, np.zeros_like(actual)]
@@ -140,35 +140,35 @@ class Ratios(Smooth):
 
     def shares(self, means: Floats) -> tuple[Floats, Floats]:
         """Return the rates, and the share of rows that each is among."""
-        rates, found, actual, said = self._rates(means)
+        rates, found, actual, assigned = self._rates(means)
         if self.ratio == "precision":
-            return rates, said
+            return rates, assigned
         if self.ratio == "f1":
             # F1 is 2J/(1 + J) of the plain share J = found/(actual or predicted). Wilson's end for J = 1, taken through
             # that, is his end for a share among twice as many rows; for J = 0 among half as many.
-            return rates, found + (actual + said) / 2
-        return rates, actual + said - found if self.ratio == "jaccard" else actual
+            return rates, found + (actual + assigned) / 2
+        return rates, actual + assigned - found if self.ratio == "jaccard" else actual
 
     def _counted(self, means: Floats) -> npt.NDArray[np.bool_]:
         """Return which classes take part in the mean."""
-        _, actual, said = means.reshape(3, -1)
+        _, actual, assigned = means.reshape(3, -1)
         if self.classes != "all":
             return np.ones(len(actual), dtype=bool)
-        counted: npt.NDArray[np.bool_] = actual > 0 if self.actual_only else actual + said > 0
+        counted: npt.NDArray[np.bool_] = actual > 0 if self.actual_only else actual + assigned > 0
         return counted
 
     def _rates(self, means: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        found, actual, said = means.reshape(3, -1)[:, self._counted(means)]
+        found, actual, assigned = means.reshape(3, -1)[:, self._counted(means)]
         if self.ratio == "precision":
-            top, bottom = found, said
+            top, bottom = found, assigned
         elif self.ratio == "f1":
-            top, bottom = 2 * found, actual + said
+            top, bottom = 2 * found, actual + assigned
         elif self.ratio == "jaccard":
-            top, bottom = found, actual + said - found
+            top, bottom = found, actual + assigned - found
         else:
             top, bottom = found, actual
         rates = np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
-        return 1 - rates if self.ratio == "miss" else rates, found, actual, said
+        return 1 - rates if self.ratio == "miss" else rates, found, actual, assigned
 
 
 @dataclass(frozen=True)

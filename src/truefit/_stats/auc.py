@@ -17,20 +17,26 @@ from truefit._stats.delta import Estimated
 from truefit._stats.intervals import Interval, normal_quantile
 
 
-def auc_variance(y01: npt.ArrayLike, scores: npt.ArrayLike) -> float:
-    r"""Variance of the area under a ROC curve, by DeLong.
+def fold_mean_auc(folds: Iterable[tuple[npt.ArrayLike, npt.ArrayLike]]) -> tuple[float, float]:
+    r"""Mean of the folds' AUCs, and its variance by DeLong.
 
-    The placement of a positive row is the share of negative rows that score below it, ties counting half, and the
-    other way round. With :math:`s^2` the variances of the placements (divisors m - 1 and n - 1),
+    Scores of different folds come from different models and are not compared with each other. The placement of a
+    positive row is the share of negative rows that score below it, ties counting half, and the other way round. With
+    :math:`s^2` the variances of the placements (divisors m - 1 and n - 1), the variance of one fold's AUC is
 
     .. math:: s^2_{+}/m + s^2_{-}/n
 
+    The variances of the placements are pooled over the folds: so a fold with one positive row alone can take part.
+
     Parameters
     ----------
-    y01 : array-like of 0 and 1
-        At least two of each.
-    scores : array-like of numbers
-        Higher for rows taken to be positive.
+    folds : iterable of (y01, scores)
+        0 and 1, and scores that are higher for rows taken to be positive.
+
+    Returns
+    -------
+    tuple of float
+        Mean and variance.
 
     References
     ----------
@@ -40,32 +46,6 @@ def auc_variance(y01: npt.ArrayLike, scores: npt.ArrayLike) -> float:
     X. Sun and W. Xu (2014), Fast implementation of DeLong's algorithm, IEEE Signal Processing Letters 21:1389-1393:
     placements from midranks.
 
-    Examples
-    --------
-    Placements of the positives: 1/2 and 1; of the negatives: 1 and 1/2.
-
-    >>> auc_variance([0, 1, 0, 1], [0.1, 0.4, 0.6, 0.8])
-    0.125
-    """
-    return fold_mean_auc([(y01, scores)])[1]
-
-
-def fold_mean_auc(folds: Iterable[tuple[npt.ArrayLike, npt.ArrayLike]]) -> tuple[float, float]:
-    """Mean of the folds' AUCs, and its variance.
-
-    Scores of different folds come from different models and are not compared with each other. The variance is
-    DeLong's, with the variances of the placements pooled over the folds: so a fold with one positive row alone can
-    take part.
-
-    Parameters
-    ----------
-    folds : iterable of (y01, scores)
-
-    Returns
-    -------
-    tuple of float
-        Mean and variance. With one fold its AUC, and :func:`auc_variance`.
-
     Raises
     ------
     InvalidInput
@@ -73,6 +53,10 @@ def fold_mean_auc(folds: Iterable[tuple[npt.ArrayLike, npt.ArrayLike]]) -> tuple
 
     Examples
     --------
+    Placements of the first fold's positives: 1/2 and 1; of its negatives: 1 and 1/2.
+
+    >>> fold_mean_auc([([0, 1, 0, 1], [0.1, 0.4, 0.6, 0.8])])
+    (0.75, 0.125)
     >>> fold_mean_auc([([0, 1, 0, 1], [0.1, 0.4, 0.6, 0.8]), ([0, 1, 1], [0.2, 0.1, 0.3])])
     (0.625, 0.125)
     """

@@ -40,8 +40,8 @@ class LossComponents:
 
 
 @dataclass(frozen=True, slots=True)
-class Pull:
-    """How far one round pulls the estimates, to first order; NaN where an estimate moves in jumps."""
+class Influence:
+    """Influence of one round on the estimates, to first order; NaN where an estimate moves in jumps."""
 
     expected_loss: float
     bias: float
@@ -72,8 +72,8 @@ class Tally(ABC):
         """Return the parts of the expected loss over all rounds."""
 
     @abstractmethod
-    def pull(self, points: Positions, predictions: Array) -> Pull:
-        """Return how far a round that was taken in pulls the estimates, once all rounds are in."""
+    def influence(self, points: Positions, predictions: Array) -> Influence:
+        """Return the influence of a round that was taken in on the estimates, once all rounds are in."""
 
     @property
     def _used(self) -> npt.NDArray[np.bool_]:
@@ -159,15 +159,15 @@ class SquaredTally(Tally):
             left_out=int((~used).sum()),
         )
 
-    def pull(self, points: Positions, predictions: Array) -> Pull:
-        """Return how far a round pulls the estimates."""
+    def influence(self, points: Positions, predictions: Array) -> Influence:
+        """Return the influence of a round on the estimates."""
         rounds, mean = self._rounds[points], self._mean[points]
         off = self._errors(points, predictions) - mean
         spread = self._squares[points] / rounds[:, None]
         per_round = self._shares[points] / rounds
         bias = self._over_points(2 * mean * off, per_round)
         variance = self._over_points(off**2 - spread, per_round)
-        return Pull(bias + variance, bias, variance)
+        return Influence(bias + variance, bias, variance)
 
     def _errors(self, points: Positions, predictions: Array) -> Floats:
         errors: Floats = np.asarray(predictions, dtype=np.float64).reshape(len(points), -1) - self._truth[points]
@@ -248,23 +248,23 @@ class ZeroOneTally(Tally):
             biased_variance=biased_variance,
         )
 
-    def pull(self, points: Positions, predictions: Array) -> Pull:
-        """Return how far a round pulls the expected loss; main predictions, and with them the parts, move in jumps."""
+    def influence(self, points: Positions, predictions: Array) -> Influence:
+        """Return the influence on the expected loss; main predictions, and with them the parts, move in jumps."""
         rounds, truth = self._rounds[points], self._truth[points]
         right = self._counts[points, truth] / rounds
         loss = float((right - (predictions == truth)) @ (self._shares[points] / rounds))
-        return Pull(loss, float("nan"), float("nan"))
+        return Influence(loss, float("nan"), float("nan"))
 
 
-def monte_carlo_error(pulls: npt.ArrayLike) -> float:
-    r"""Standard error of an estimate over R rounds, from each round's pull: :math:`\sqrt{\tfrac{R}{R-1}\sum_r u_r^2}`.
+def monte_carlo_error(influences: npt.ArrayLike) -> float:
+    r"""Standard error of an estimate over R rounds, by their influences: :math:`\sqrt{\tfrac{R}{R-1}\sum_r u_r^2}`.
 
     Examples
     --------
-    The mean of 1, 2 and 6, on which each pulls by a third of its distance from it:
+    The mean of 1, 2 and 6, on which each has an influence of a third of its distance from it:
 
     >>> print(f"{monte_carlo_error([-2 / 3, -1 / 3, 3 / 3]):.6f} {np.std([1, 2, 6], ddof=1) / 3**0.5:.6f}")
     1.527525 1.527525
     """
-    u = np.asarray(pulls, dtype=np.float64)
+    u = np.asarray(influences, dtype=np.float64)
     return float("nan") if len(u) < 2 else float(np.sqrt(len(u) / (len(u) - 1) * np.sum(u**2)))

@@ -30,17 +30,18 @@ class Estimated(NamedTuple):
     reason: str | None = None
 
 
-def delta(
-    parts: npt.ArrayLike,
+def delta_interval(
+    parts_by_repeat: Iterable[npt.ArrayLike],
     value: Callable[[Floats], float],
     slopes: Callable[[Floats], Floats],
     scale: Scale,
     *,
-    factor: float = 1.2,
+    factor: float,
     level: float = 0.95,
     shares: Shares | None = None,
+    centre: float | None = None,
 ) -> Estimated:
-    r"""Interval for a function :math:`g` of the means over the rows of one test set or one partition.
+    r"""Interval for a function :math:`g` of the means over the rows of one test set, or of one or more partitions.
 
     With :math:`\Sigma` the covariance matrix of the parts and :math:`T` the scale's transformation,
 
@@ -50,18 +51,25 @@ def delta(
     exactly. With ``shares`` the end on that side is then as far off as Wilson's interval has it; several such shares,
     and what the delta method gives for the rest, are put together as the root of the sum of squares.
 
+    Over several partitions of the same rows the centre is the mean over repeats of the value of each. The spread is
+    that of a single run, from the mean of the runs' covariance matrices: repeating settles the centre, but there are
+    still only n rows.
+
     Parameters
     ----------
-    parts : array-like of shape (n, p)
-        What each row adds to each mean.
+    parts_by_repeat : iterable of array-likes of shape (n, p)
+        What each row adds to each mean, for each repeat; gone through once.
     value, slopes : callable
         :math:`g` and its gradient, from the p means.
     scale : {"plain", "log", "logit", "log_gap"}
-    factor : float, default=1.2
+    factor : float
         What the standard deviation is multiplied by: 1 for a test set that was never trained on.
     level : float, default=0.95
     shares : callable, optional
         From the p means, the shares whose mean the value is, and the share of rows that each is among.
+    centre : float, optional
+        What to take as the estimate in the place of the value of all rows together, such as the mean of the folds'
+        values; the spread is computed from the rows all the same.
 
     Returns
     -------
@@ -81,51 +89,11 @@ def delta(
     >>> positive = [1] * 30 + [0] * 70
     >>> recall = lambda m: m[0] / m[1]
     >>> slopes = lambda m: np.array([1 / m[1], -m[0] / m[1] ** 2])
-    >>> estimate, (low, high), _ = delta(np.transpose([found, positive]), recall, slopes, "logit", factor=1)
+    >>> estimate, (low, high), _ = delta_interval(
+    ...     [np.transpose([found, positive])], recall, slopes, "logit", factor=1
+    ... )
     >>> print(f"{estimate:.2f} ({low:.2f} to {high:.2f})")
     0.80 (0.62 to 0.91)
-    """
-    return delta_repeats([parts], value, slopes, scale, factor=factor, level=level, shares=shares)
-
-
-def delta_repeats(
-    parts_by_repeat: Iterable[npt.ArrayLike],
-    value: Callable[[Floats], float],
-    slopes: Callable[[Floats], Floats],
-    scale: Scale,
-    *,
-    factor: float = 1.1,
-    level: float = 0.95,
-    shares: Shares | None = None,
-    centre: float | None = None,
-) -> Estimated:
-    """Interval for a function of means over several partitions of the same rows.
-
-    The centre is the mean over repeats of the value of each. The spread is that of a single run, from the mean of the
-    runs' covariance matrices: repeating settles the centre, but there are still only n rows.
-
-    Parameters
-    ----------
-    parts_by_repeat : iterable of array-likes of shape (n, p)
-        The parts of each repeat; gone through once.
-    value, slopes, scale, level, shares
-        As for :func:`delta`.
-    factor : float, default=1.1
-    centre : float, optional
-        What to take as the estimate in the place of the value of all rows together, such as the mean of the folds'
-        values; the spread is told by the rows all the same.
-
-    Returns
-    -------
-    Estimated
-
-    Examples
-    --------
-    >>> squares = np.array([[1.0], [4.0], [9.0], [2.0]])
-    >>> root = lambda m: float(np.sqrt(m[0]))
-    >>> slope = lambda m: 0.5 / np.sqrt(m)
-    >>> delta_repeats([squares, squares], root, slope, "log", factor=1.1).estimate
-    2.0
     """
     z = normal_quantile(level)
     if not (math.isfinite(factor) and factor > 0):
@@ -251,16 +219,16 @@ class Linearised:
 
     def rows(self, parts: Floats) -> Floats:
         """One value per row."""
-        told: Floats = self._at + (parts - self._means) @ self._gradient
-        return told
+        linear: Floats = self._at + (parts - self._means) @ self._gradient
+        return linear
 
-    def back(self, told: float) -> float:
+    def back(self, linear: float) -> float:
         """Return what a value on the scale means."""
         if self._scale == "log":
-            return math.exp(told)
+            return math.exp(linear)
         if self._scale == "logit":
-            return float(expit(told))
-        return 1 - math.exp(-told) if self._scale == "log_gap" else told
+            return float(expit(linear))
+        return 1 - math.exp(-linear) if self._scale == "log_gap" else linear
 
 
 def _forth(value: float, scale: Scale) -> tuple[float, float]:

@@ -80,6 +80,16 @@ def sample(values: npt.ArrayLike, parameter: str, function: str, *, least: int =
 Interval = tuple[float, float]
 
 
+class IntervalEstimate(NamedTuple):
+    """An estimate, its interval, and its standard error; ``tau2`` is how much of the variance is the learner's."""
+
+    estimate: float
+    low: float
+    high: float
+    se: float
+    tau2: float = 0.0
+
+
 def wilson(successes_share: float, n: float, level: float = 0.95) -> Interval:
     r"""Wilson's score interval for a share.
 
@@ -312,16 +322,7 @@ def _around(centre: float, half: float) -> Interval:
     return float(centre - half), float(centre + half)
 
 
-class ConservativeInterval(NamedTuple):
-    """An estimate, its interval, and its standard error."""
-
-    estimate: float
-    low: float
-    high: float
-    se: float
-
-
-def conservative_z(outer: npt.ArrayLike, halves: npt.ArrayLike, *, level: float = 0.95) -> ConservativeInterval:
+def conservative_z(outer: npt.ArrayLike, halves: npt.ArrayLike, *, level: float = 0.95) -> IntervalEstimate:
     r"""Conservative z interval, from random splits of all rows and of disjoint halves of them.
 
     The estimate is the mean :math:`\hat\mu` over J random splits into training and test rows. Its variance cannot be
@@ -366,4 +367,4 @@ def conservative_z(outer: npt.ArrayLike, halves: npt.ArrayLike, *, level: float 
         raise InvalidInput("The 'halves' parameter of conservative_z must be finite. Got NaN or infinite values.")
     se = math.sqrt(np.square(pairs[:, 0] - pairs[:, 1]).sum() / (2 * len(pairs)))
     estimate, half = float(scores.mean()), normal_quantile(level) * se
-    return ConservativeInterval(estimate, estimate - half, estimate + half, se)
+    return IntervalEstimate(estimate, estimate - half, estimate + half, se)

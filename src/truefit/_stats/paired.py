@@ -53,7 +53,16 @@ class PairedDifference:
         return self.mean - half, self.mean + half
 
     def shares(self, rope: float) -> tuple[float, float, float]:
-        """Posterior probabilities that the mean lies below -rope, within, and above it, under a flat prior."""
+        r"""Posterior probabilities that the mean lies below -rope, within, and above it, under a flat prior.
+
+        Of :func:`corrected_paired_t` this is the Bayesian correlated t test: with
+        :math:`\rho = n_\text{test}/(n_\text{test}+n_\text{train})` its scale is the corrected standard error.
+
+        References
+        ----------
+        G. Corani and A. Benavoli (2015), A Bayesian approach for comparing cross-validated algorithms on multiple data
+        sets, Machine Learning 100:285-304.
+        """
         if not (math.isfinite(rope) and rope >= 0):
             raise InvalidInput(f"The 'rope' parameter must be a number of at least 0. Got {rope!r} instead.")
         if self.se == 0:
@@ -138,44 +147,6 @@ def pooled_paired_t(differences_by_run: Iterable[npt.ArrayLike], *, factor: floa
 def _variance(d: npt.NDArray[np.float64]) -> float:
     # Rounding alone would leave a spread of 1e-18, and a huge t, where all differences are the same.
     return 0.0 if np.ptp(d) <= 1e-12 * np.abs(d).max() else float(d.var(ddof=1))
-
-
-def correlated_bayes_t(
-    differences: npt.ArrayLike, rope: float, *, test_over_train: float
-) -> tuple[float, float, float]:
-    r"""Bayesian correlated t test: how probable it is that a difference is below, within or above a region.
-
-    The posterior of the mean difference, under a flat prior, is Student's with :math:`J - 1` degrees of freedom
-    around :math:`\bar d` with the scale :math:`s_d\sqrt{1/J + \rho/(1-\rho)}`. With
-    :math:`\rho = n_\text{test}/(n_\text{test}+n_\text{train})` the second term is
-    :math:`n_\text{test}/n_\text{train}`, and the scale the standard error of :func:`corrected_paired_t`.
-
-    Parameters
-    ----------
-    differences : array-like of shape (J,)
-        Score of one learner minus that of the other on each test set.
-    rope : float
-        Differences from -rope to rope are as good as none (region of practical equivalence).
-    test_over_train : float
-        Rows tested on divided by rows trained on, in one split.
-
-    Returns
-    -------
-    tuple of float
-        Probabilities that the difference is below -rope, within, and above rope; they sum to 1.
-
-    References
-    ----------
-    G. Corani and A. Benavoli (2015), A Bayesian approach for comparing cross-validated algorithms on multiple data
-    sets, Machine Learning 100:285-304.
-
-    Examples
-    --------
-    >>> below, within, above = correlated_bayes_t([0.01, 0.03, 0.02, 0.04, 0.00], 0.01, test_over_train=1 / 4)
-    >>> print(f"{below:.3f} {within:.3f} {above:.3f}")
-    0.024 0.176 0.800
-    """
-    return corrected_paired_t(differences, test_over_train).shares(rope)
 
 
 def holm(p_values: npt.ArrayLike) -> npt.NDArray[np.float64]:

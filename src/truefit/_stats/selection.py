@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from truefit._core.errors import InvalidInput
 from truefit._core.typing import Floats
-from truefit._stats.intervals import inflated
+from truefit._stats.intervals import IntervalEstimate, inflated
 
 #: How many counts of drawn rows are held at once.
 _BLOCK = 1 << 22
 
 
-class SelectionInterval(NamedTuple):
-    """An estimate of the winner's error, and its interval."""
-
-    estimate: float
-    low: float
-    high: float
-
-
 def bbc(
     losses: npt.ArrayLike, *, seed: int, zero_one: bool, draws: int = 1000, greater_is_better: bool = False,
     factor: float = 1.1, level: float = 0.95,
-) -> SelectionInterval:  # fmt: skip
+) -> IntervalEstimate:  # fmt: skip
     r"""Error of the candidate that is selected by its out-of-fold losses, without the optimism of being the best.
 
     Bootstrap bias corrected cross-validation: rows of the loss matrix are drawn with replacement, the candidate with
@@ -89,7 +81,7 @@ def bbc(
         # A mean of shares may be off by a rounding.
         estimate = min(1.0, max(0.0, estimate))
     low, high = inflated(estimate, sd, n, factor=factor, zero_one=zero_one, level=level)
-    return SelectionInterval(estimate, low, high)
+    return IntervalEstimate(estimate, low, high, factor * sd / math.sqrt(n))
 
 
 def _matrix(losses: npt.ArrayLike, zero_one: bool) -> Floats:

@@ -19,7 +19,7 @@ def next_steps_of(found: StudyEvidence) -> list[str]:
     """Return what to try next."""
     fit = fit_diagnosis(found)
     return [
-        *_after_guessing(found, fit),
+        *_no_better_than_baseline(found, fit),
         *_suspects(found),
         *_simpler(found, fit),
         *_steadier(found, fit),
@@ -31,35 +31,35 @@ def next_steps_of(found: StudyEvidence) -> list[str]:
     ]
 
 
-def _after_guessing(found: StudyEvidence, fit: FitDiagnosis) -> list[str]:
+def _no_better_than_baseline(found: StudyEvidence, fit: FitDiagnosis) -> list[str]:
     if fit.kind != "guessing":
         return []
-    best, guess = found.spoken.value(found.value(found.best)), found.guess
-    against = "" if guess is None else f" against {found.spoken.value(guess)} for guessing"
+    best, baseline = found.metric_text.value(found.value(found.best)), found.baseline
+    against = "" if baseline is None else f" against {found.metric_text.value(baseline)} for guessing"
     return [
-        f"Look for other features first: the best of {len(found.names)} candidates has {found.spoken.name} {best}"
+        f"Look for other features first: the best of {len(found.names)} candidates has {found.metric_text.name} {best}"
         f"{against}, so these columns hold little about the target."
     ]
 
 
 def _suspects(found: StudyEvidence) -> list[str]:
     # Those that say nothing take nothing away either.
-    told = (each.column for each in found.suspects if each.kind != "constant")
-    columns = list(dict.fromkeys(column for column in told if column is not None))
+    suspicious = (each.column for each in found.suspects if each.kind != "constant")
+    columns = list(dict.fromkeys(column for column in suspicious if column is not None))
     if not columns:
         return []
     return [
         f"Check {listed(columns)} first, and study the table again without {'it' if len(columns) == 1 else 'them'} if "
         f"{'it is' if len(columns) == 1 else 'they are'} not known when a prediction is needed: the "
-        f"{found.spoken.value(found.estimate)} above would not hold."
+        f"{found.metric_text.value(found.estimate)} above would not hold."
     ]
 
 
 def _not_worse(found: StudyEvidence, name: str) -> str:
     pair = found.pairs.get(name)
     if pair is None or pair.found is None:
-        return found.spoken.signed(found.value(name) - found.value(found.best))
-    return found.spoken.difference(pair.found.mean, pair.interval(found.level))
+        return found.metric_text.signed(found.value(name) - found.value(found.best))
+    return found.metric_text.difference(pair.found.mean, pair.interval(found.level))
 
 
 def _simpler(found: StudyEvidence, fit: FitDiagnosis) -> list[str]:
@@ -98,39 +98,39 @@ def _fewer_columns(found: StudyEvidence, fit: FitDiagnosis) -> list[str]:
 def _richer(found: StudyEvidence, fit: FitDiagnosis) -> list[str]:
     if fit.kind != "underfits" or found.best not in found.training:
         return []
-    own = found.spoken.of_value(found.training[found.best])
+    own = found.metric_text.of_value(found.training[found.best])
     return [f"Try a richer model, less regularisation or further features: even on its training rows it has {own}."]
 
 
 def _together(found: StudyEvidence) -> list[str]:
-    result, interval = found.cross_test, found.interval
-    if result is None or found.honest is None or interval is None:
+    result, interval, fmt = found.cross_test, found.interval, found.metric_text
+    if result is None or found.nested is None or interval is None:
         return []
     gain = found.sign * (found.estimate - result.estimate)
     if gain <= 0.25 * abs(interval[1] - interval[0]):
         return []
     return [
         f"Consider Agghoo ({'AgghooClassifier' if found.task == 'classification' else 'AgghooRegressor'}, or --agghoo "
-        f"beside --save) over these candidates: {found.spoken.name} {found.spoken.value(result.estimate)} against "
-        f"{found.spoken.value(found.estimate)} for choosing a single model."
+        f"beside --save) over these candidates: {fmt.name} {fmt.value(result.estimate)} against "
+        f"{fmt.value(found.estimate)} for choosing a single model."
     ]
 
 
 def _more_rows(found: StudyEvidence) -> list[str]:
-    more, spoken = data_gain(found), described_curve(found)
+    more, fmt = data_gain(found), described_curve(found)
     if more.outlook not in ("yes", "perhaps"):
         return []
     sure = "would" if more.outlook == "yes" else "may"
     return [
-        f"Get more rows: {more.rows:,} more of the same kind {sure} lower the {spoken.name} from "
-        f"{spoken.value(more.now)} to about {spoken.value(more.then)} ({spoken.between((more.low, more.high))})."
+        f"Get more rows: {more.rows:,} more of the same kind {sure} lower the {fmt.name} from "
+        f"{fmt.value(more.now)} to about {fmt.value(more.then)} ({fmt.between((more.low, more.high))})."
     ]
 
 
 def _quicker(found: StudyEvidence, fit: FitDiagnosis) -> list[str]:
     own = found.seconds[found.best]
     quick = [
-        name for name in found.ties if name not in found.dummies and own > _SLOWER * max(found.seconds[name], 1e-4)
+        name for name in found.ties if name not in found.baselines and own > _SLOWER * max(found.seconds[name], 1e-4)
     ]
     if not quick or own < 0.1 or fit.kind == "guessing" or fit.instead is not None:
         return []
@@ -168,7 +168,7 @@ def _few_rows(found: StudyEvidence) -> list[str]:
     if found.interval is None:
         return [f"{text}another table of this size may well say otherwise."]
     width = abs(found.interval[1] - found.interval[0]) / 2
-    return [f"{text}the {found.spoken.name} is known to about ±{found.spoken.change(width)} only."]
+    return [f"{text}the {found.metric_text.name} is known to about ±{found.metric_text.change(width)} only."]
 
 
 def _trained_on_fewer(found: StudyEvidence) -> list[str]:
@@ -182,12 +182,12 @@ def _trained_on_fewer(found: StudyEvidence) -> list[str]:
     gain = with_folds - with_all
     if gain <= _WORTH_SAYING * (found.estimate - interval[0]):
         return []
-    spoken = found.spoken
+    fmt = found.metric_text
     within = interval[0] <= found.estimate - gain
     allows = "which is within the interval" if within else "for which the interval does not allow"
     return [
-        f"The {spoken.name} to expect was seen on models trained on {share:.0%} of the rows. By the learning curve the "
-        f"model trained on all of them does about {spoken.change(gain)} better, {allows}."
+        f"The {fmt.name} to expect was seen on models trained on {share:.0%} of the rows. By the learning curve the "
+        f"model trained on all of them does about {fmt.change(gain)} better, {allows}."
     ]
 
 
@@ -224,7 +224,7 @@ def _samples(found: StudyEvidence) -> list[str]:
 
 def _always(found: StudyEvidence) -> list[str]:
     texts = []
-    if found.asked > 1:
+    if found.n_candidates > 1:
         folds = len(found.assessment.splits)
         texts.append(
             f"All numbers come from the same {folds} folds and share their fits, so they err together: they are not "

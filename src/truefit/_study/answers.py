@@ -36,42 +36,46 @@ class Answer:
 
 
 #: So many differences are spelled out in a sentence; the table has them all.
-_SPELLED_OUT = 3
+_NAMED = 3
 
 
 def which_model(found: StudyEvidence) -> Answer:
     """Say which model to use, and which others would do as well."""
-    sentences = [_lead(found), *_ties(found), *_worse(found), *_steadiness(found)]
+    sentences = [_best_candidate(found), *_ties(found), *_worse(found), *_stability(found)]
     headline = f"Use {found.best}."
-    if found.no_better_than_guessing:
+    if found.no_better_than_baseline:
         headline = "None of them: no candidate is clearly better than guessing."
     return Answer("Which model?", headline, tuple(sentences), "which")
 
 
-def _lead(found: StudyEvidence) -> str:
-    spoken, value = found.spoken, found.value(found.best)
+def _best_candidate(found: StudyEvidence) -> str:
+    fmt, value = found.metric_text, found.value(found.best)
     count = len(found.names)
     where = f"{found.assessment.splits.description} on {found.data.n:,} rows"
     if count == 1:
-        alone = "is the only candidate" if found.asked == 1 else f"is the one left of {found.asked:,} candidates"
-        return f"{found.best} {alone}: {spoken.of_value(value)} in {where}."
-    gone = found.asked - count
+        alone = (
+            "is the only candidate"
+            if found.n_candidates == 1
+            else f"is the one left of {found.n_candidates:,} candidates"
+        )
+        return f"{found.best} {alone}: {fmt.of_value(value)} in {where}."
+    gone = found.n_candidates - count
     dropped = f", {gone:,} of which {'was' if gone == 1 else 'were'} dropped on the way," if gone else ""
-    text = f"{found.best} does best of {found.asked:,} candidates{dropped} in {where}: {spoken.of_value(value)}"
-    guess = found.guess
-    if guess is not None and found.best not in found.dummies:
-        text += f"; without looking at any feature it would be {spoken.value(guess)}"
+    text = f"{found.best} does best of {found.n_candidates:,} candidates{dropped} in {where}: {fmt.of_value(value)}"
+    baseline = found.baseline
+    if baseline is not None and found.best not in found.baselines:
+        text += f"; without looking at any feature it would be {fmt.value(baseline)}"
     return f"{text}."
 
 
-def _told(found: StudyEvidence, names: Sequence[str]) -> str:
+def _difference_text(found: StudyEvidence, names: Sequence[str]) -> str:
     """Return differences to the chosen one with their intervals."""
     parts = []
-    for name in names[:_SPELLED_OUT]:
+    for name in names[:_NAMED]:
         pair = found.pairs[name]
         assert pair.found is not None
-        parts.append(f"{name} {found.spoken.difference(pair.found.mean, pair.interval(found.level))}")
-    more = len(names) - _SPELLED_OUT
+        parts.append(f"{name} {found.metric_text.difference(pair.found.mean, pair.interval(found.level))}")
+    more = len(names) - _NAMED
     return "; ".join(parts) + (f"; and {more} more" if more > 0 else "")
 
 
@@ -79,11 +83,11 @@ def _ties(found: StudyEvidence) -> list[str]:
     names = [name for name in found.ties if found.pairs[name].found is not None]
     if not names:
         return []
-    shown = listed(names[:_SPELLED_OUT]) if len(names) <= _SPELLED_OUT else f"{len(names)} others"
+    shown = listed(names[:_NAMED]) if len(names) <= _NAMED else f"{len(names)} others"
     words = "is" if len(names) == 1 else "are"
     return [
         f"{shown} cannot be told apart from it on these rows, and {words} as defensible a choice "
-        f"(difference to {found.best} with its {found.level:.0%} interval: {_told(found, names)})."
+        f"(difference to {found.best} with its {found.level:.0%} interval: {_difference_text(found, names)})."
     ]
 
 
@@ -95,16 +99,16 @@ def _worse(found: StudyEvidence) -> list[str]:
     worse = [name for name in names if comparison.verdict_on(found.pairs[name]) == "worse"]
     if not worse:
         return []
-    shown = listed(worse) if len(worse) <= _SPELLED_OUT else f"{len(worse)} others ({listed(worse)})"
+    shown = listed(worse) if len(worse) <= _NAMED else f"{len(worse)} others ({listed(worse)})"
     verb, more = ("is", "") if len(worse) == 1 else ("are", " or more")
-    least = found.spoken.change(found.behind(worse[0], found.best))
+    least = found.metric_text.change(found.behind(worse[0], found.best))
     return [f"{shown} {verb} worse beyond chance, by {least}{more}."]
 
 
-def _steadiness(found: StudyEvidence) -> list[str]:
-    if found.honest is None or found.asked < 2:
+def _stability(found: StudyEvidence) -> list[str]:
+    if found.nested is None or found.n_candidates < 2:
         return []
-    chosen = found.honest.chosen
+    chosen = found.nested.chosen
     count = chosen.count(found.best)
     others = [name for name in dict.fromkeys(chosen) if name != found.best]
     if not others:
@@ -117,41 +121,41 @@ def _steadiness(found: StudyEvidence) -> list[str]:
 
 def how_good(found: StudyEvidence) -> Answer:
     """Say what to expect on new rows."""
-    spoken, interval = found.spoken, found.interval
-    ends = "" if interval is None else f" ({spoken.between(interval)})"
-    headline = f"Expect {spoken.of_value(found.estimate)}{ends} on new rows."
+    fmt, interval = found.metric_text, found.interval
+    ends = "" if interval is None else f" ({fmt.between(interval)})"
+    headline = f"Expect {fmt.of_value(found.estimate)}{ends} on new rows."
     return Answer(
         "How good is it, really?", headline, (*_origin(found), *_set_against(found), *_together(found)), "how_good"
     )
 
 
 def _origin(found: StudyEvidence) -> list[str]:
-    spoken = found.spoken
+    fmt = found.metric_text
     known = (
         f"The range is a {found.level:.0%} interval."
         if found.interval is not None
         else f"There is no interval: {found.winner.reason}."
     )
-    count = found.asked if found.honest is not None else len(found.names)
-    if count < 2 or (found.honest is None and found.interval is None):
+    count = found.n_candidates if found.nested is not None else len(found.names)
+    if count < 2 or (found.nested is None and found.interval is None):
         return [known, *_reach(found)]
     how = "by choosing anew on bootstrap samples of the rows"
-    if found.honest is not None:
-        how = f"made anew without each of the {len(found.honest.chosen)} folds and judged there"
+    if found.nested is not None:
+        how = f"made anew without each of the {len(found.nested.chosen)} folds and judged there"
     return [
         f"{known} It is of the whole way of choosing among {count}, {how}; the cross-validation by which {found.best} "
-        f"was chosen, which tends to flatter, says {spoken.value(found.value(found.best))}.",
+        f"was chosen, which tends to flatter, says {fmt.value(found.value(found.best))}.",
         *_reach(found),
     ]
 
 
 def _reach(found: StudyEvidence) -> list[str]:
     """Say why a range lies unevenly about its estimate, where that can be seen."""
-    if found.honest is None or found.interval is None or found.honest.interval != found.interval:
+    if found.nested is None or found.interval is None or found.nested.interval != found.interval:
         return []
-    if found.honest.reach < 0.05 * abs(found.interval[1] - found.interval[0]):
+    if found.nested.reach < 0.05 * abs(found.interval[1] - found.interval[0]):
         return []
-    last = found.spoken.change(found.honest.reach)
+    last = found.metric_text.change(found.nested.reach)
     return [
         f"The last {last} at the better end of the range are what the model of all rows may gain over those that were "
         "judged, each without the rows of a fold."
@@ -159,25 +163,25 @@ def _reach(found: StudyEvidence) -> list[str]:
 
 
 def _set_against(found: StudyEvidence) -> list[str]:
-    guess = found.guess
-    if guess is None or found.best in found.dummies or guess == 0:
+    baseline = found.baseline
+    if baseline is None or found.best in found.baselines or baseline == 0:
         return []
-    spoken = found.spoken
+    fmt = found.metric_text
     what = "always naming the largest class" if found.task == "classification" else "always predicting the mean"
-    text = f"For comparison, {what} has {spoken.of_value(guess)}"
+    text = f"For comparison, {what} has {fmt.of_value(baseline)}"
     if found.metric.greater_is_better:
         return [f"{text}."]
-    less = 1 - found.estimate / guess
+    less = 1 - found.estimate / baseline
     return [f"{text}: this is {abs(less):.0%} {'less' if less >= 0 else 'more'}."]
 
 
 def _together(found: StudyEvidence) -> list[str]:
     result = found.cross_test
-    if result is None or found.honest is None:
+    if result is None or found.nested is None:
         return []
-    spoken = found.spoken
-    ends = "" if result.interval is None else f" ({spoken.between(result.interval)})"
-    text = f"Agghoo, the average of the models that single folds would choose, has {spoken.of_value(result.estimate)}"
+    fmt = found.metric_text
+    ends = "" if result.interval is None else f" ({fmt.between(result.interval)})"
+    text = f"Agghoo, the average of the models that single folds would choose, has {fmt.of_value(result.estimate)}"
     text += ends
     gain = found.sign * (found.estimate - result.estimate)
     # A difference that is small beside the interval is not worth a second look.
@@ -185,7 +189,7 @@ def _together(found: StudyEvidence) -> list[str]:
     if abs(gain) <= 0.1 * width:
         text += ", about the same"
     else:
-        text += f", {spoken.change(gain)} {'better' if gain > 0 else 'worse'} than choosing a single model"
+        text += f", {fmt.change(gain)} {'better' if gain > 0 else 'worse'} than choosing a single model"
         text += ", which is well within the interval" if abs(gain) <= 0.5 * width else ""
     if found.shared is not None:
         asked, new = found.shared
@@ -233,26 +237,26 @@ def data_gain(found: StudyEvidence) -> DataGain:
 def described_curve(found: StudyEvidence) -> MetricText:
     """Return how the metric of the curves is said: that of the study, where it is a loss."""
     curve = found.curve
-    return found.spoken if curve is None else MetricText.of(get_metric(curve.metric, found.task))
+    return found.metric_text if curve is None else MetricText.of(get_metric(curve.metric, found.task))
 
 
 def more_data(found: StudyEvidence) -> Answer:
     """Say whether more rows would help, and by how much."""
-    more, spoken = data_gain(found), described_curve(found)
+    more, fmt = data_gain(found), described_curve(found)
     if more.outlook == "unknown":
         return Answer("Would more data help?", *_unknown(found), "more_data")
-    change = f"{spoken.value(more.now)} to about {spoken.value(more.then)}"
-    ends = f"({spoken.between((more.low, more.high))})"
+    change = f"{fmt.value(more.now)} to about {fmt.value(more.then)}"
+    ends = f"({fmt.between((more.low, more.high))})"
     headline = {
-        "yes": f"Yes: twice the rows would lower the {spoken.name} from {change} {ends}.",
-        "perhaps": f"Perhaps: twice the rows are expected to bring the {spoken.name} from {change} {ends}.",
-        "hardly": f"Hardly: twice the rows would bring the {spoken.name} from {change} {ends}.",
-        "unclear": f"Hardly, as far as can be told: twice the rows would bring the {spoken.name} from {change} {ends}.",
+        "yes": f"Yes: twice the rows would lower the {fmt.name} from {change} {ends}.",
+        "perhaps": f"Perhaps: twice the rows are expected to bring the {fmt.name} from {change} {ends}.",
+        "hardly": f"Hardly: twice the rows would bring the {fmt.name} from {change} {ends}.",
+        "unclear": f"Hardly, as far as can be told: twice the rows would bring the {fmt.name} from {change} {ends}.",
     }[more.outlook]
     if more.outlook == "unclear" and more.high - more.low > _SAYS_NOTHING * more.now:
-        headline = f"It can hardly be told: twice the rows may bring the {spoken.name} from {change} {ends}."
+        headline = f"It can hardly be told: twice the rows may bring the {fmt.name} from {change} {ends}."
     return Answer(
-        "Would more data help?", headline, (*_measured(found, spoken), *_overtaken(found, more, spoken)), "more_data"
+        "Would more data help?", headline, (*_measured(found, fmt), *_crossing_curve(found, more, fmt)), "more_data"
     )
 
 
@@ -264,27 +268,27 @@ def _unknown(found: StudyEvidence) -> tuple[str, tuple[str, ...]]:
     return "Not looked into.", tuple(why)
 
 
-def _measured(found: StudyEvidence, spoken: MetricText) -> list[str]:
+def _measured(found: StudyEvidence, fmt: MetricText) -> list[str]:
     curve = found.curve
     assert curve is not None
     first, last = int(curve.sizes[0]), int(curve.sizes[-1])
     text = (
-        f"Measured with {len(curve.sizes)} numbers of rows, from {first:,} ({spoken.value(float(curve.errors[0]))}) to "
-        f"{last:,} ({spoken.value(float(curve.errors[-1]))}); the rest is extrapolated, with a {curve.level:.0%} "
+        f"Measured with {len(curve.sizes)} numbers of rows, from {first:,} ({fmt.value(float(curve.errors[0]))}) to "
+        f"{last:,} ({fmt.value(float(curve.errors[-1]))}); the rest is extrapolated, with a {curve.level:.0%} "
         "interval"
     )
     if last < found.data.n:
         text += f". The other {found.data.n - last:,} rows were not used for this"
         text += ", since they would show little more" if curve.enough else ", for lack of time"
     if curve.metric != found.metric.name:
-        text += f". Curves are of the {spoken.name}, since {found.spoken.name} is no loss"
-    now = spoken.value(data_gain(found).now)
-    if last == found.data.n and now != spoken.value(float(curve.errors[-1])):
+        text += f". Curves are of the {fmt.name}, since {found.metric_text.name} is no loss"
+    now = fmt.value(data_gain(found).now)
+    if last == found.data.n and now != fmt.value(float(curve.errors[-1])):
         text += f". The curve goes smoothly through all points: with all rows it is at {now}"
     return [f"{text}."]
 
 
-def _overtaken(found: StudyEvidence, more: DataGain, spoken: MetricText) -> list[str]:
+def _crossing_curve(found: StudyEvidence, more: DataGain, fmt: MetricText) -> list[str]:
     """Say who is expected to be ahead of the chosen one with more rows."""
     assert found.curves is not None
     ahead = {}
@@ -298,6 +302,6 @@ def _overtaken(found: StudyEvidence, more: DataGain, spoken: MetricText) -> list
         return []
     name = min(ahead, key=lambda each: ahead[each])
     return [
-        f"With twice the rows {name} is expected to be ahead: about {spoken.value(ahead[name])} against "
-        f"{spoken.value(more.then)}. Compare again when you have them."
+        f"With twice the rows {name} is expected to be ahead: about {fmt.value(ahead[name])} against "
+        f"{fmt.value(more.then)}. Compare again when you have them."
     ]

@@ -83,7 +83,7 @@ def find_suspects(data: Data) -> tuple[Suspect, ...]:
         *predicts,
         *(found for found in ids if found.column not in {other.column for other in predicts}),
         *_duplicates(frame, data.y),
-        *_said_of_constants(constant),
+        *_constant_suspects(constant),
     )
 
 
@@ -124,7 +124,7 @@ def _distinct(values: pd.Series[Any]) -> int:
         return int(values.astype(str).nunique())
 
 
-def _said_of_constants(names: list[str]) -> Iterator[Suspect]:
+def _constant_suspects(names: list[str]) -> Iterator[Suspect]:
     if len(names) == 1:
         yield Suspect("constant", names[0], f"Column {names[0]!r} has the same value in every row: it says nothing.")
     elif names:
@@ -177,21 +177,21 @@ def _predicting(some: pd.DataFrame, y: npt.NDArray[Any], task: str, constant: li
     half = len(y) // 2
     order = np.random.default_rng(1).permutation(len(y))
     seen, unseen = order[:half], order[half:]
-    ignorant = _error_of_knowing_nothing(y[seen], y[unseen], task)
+    baseline = _baseline_error(y[seen], y[unseen], task)
     # A handful of rows of the smaller class is no evidence, whatever is said of them.
-    if half < 10 or not ignorant > 0 or (task == "classification" and ignorant * len(unseen) < 5):
+    if half < 10 or not baseline > 0 or (task == "classification" and baseline * len(unseen) < 5):
         return []
-    limit = (CLASS_SHARE if task == "classification" else VARIANCE_SHARE) * ignorant
+    limit = (CLASS_SHARE if task == "classification" else VARIANCE_SHARE) * baseline
     found = []
     for name, values in _columns(some):
         error = np.inf if name in constant else _error_alone(values, y, seen, unseen, task)
         if error <= limit:
-            found.append((error / ignorant, name))
+            found.append((error / baseline, name))
     found.sort(key=lambda pair: pair[0])
-    return [Suspect("predicts", name, _said_of_predicting(name, share, task)) for share, name in found[:NAMED]]
+    return [Suspect("predicts", name, _predicting_text(name, share, task)) for share, name in found[:NAMED]]
 
 
-def _said_of_predicting(name: str, share: float, task: str) -> str:
+def _predicting_text(name: str, share: float, task: str) -> str:
     if task == "classification":
         alone = (
             "without an error" if share == 0 else f"with {share:.1%} of the errors that the most frequent class makes"
@@ -204,7 +204,7 @@ def _said_of_predicting(name: str, share: float, task: str) -> str:
     )
 
 
-def _error_of_knowing_nothing(seen: npt.NDArray[Any], unseen: npt.NDArray[Any], task: str) -> float:
+def _baseline_error(seen: npt.NDArray[Any], unseen: npt.NDArray[Any], task: str) -> float:
     if task == "classification":
         return float(np.mean(unseen != np.bincount(seen).argmax())) if len(seen) else 0.0
     return float(np.mean((unseen - seen.mean()) ** 2)) if len(seen) else 0.0
@@ -235,11 +235,11 @@ def _error_alone(
         return float(np.mean((tree.predict(column[unseen]) - y[unseen]) ** 2))
     texts = values.astype(object).map(_text).astype(object).where(values.notna(), None).to_numpy(dtype=object)
     table = pd.DataFrame({"value": texts[seen], "y": y[seen]}).groupby("value")["y"]
-    told = table.agg(lambda group: group.mode().iloc[0]) if task == "classification" else table.mean()
-    guess = told.reindex(texts[unseen]).to_numpy(dtype=np.float64)
+    by_value = table.agg(lambda group: group.mode().iloc[0]) if task == "classification" else table.mean()
+    predicted = by_value.reindex(texts[unseen]).to_numpy(dtype=np.float64)
     if task == "classification":
-        return float(np.mean(guess != y[unseen]))
-    return float(np.mean(np.where(np.isnan(guess), np.inf, (guess - y[unseen]) ** 2)))
+        return float(np.mean(predicted != y[unseen]))
+    return float(np.mean(np.where(np.isnan(predicted), np.inf, (predicted - y[unseen]) ** 2)))
 
 
 def _in_stretches(column: npt.NDArray[np.float64], y: npt.NDArray[Any], task: str) -> bool:

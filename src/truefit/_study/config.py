@@ -18,7 +18,7 @@ from truefit._methods.splitting.designs import has_triangle
 from truefit._methods.splitting.splits import Split, Splits
 from truefit._metrics.metric import Metric
 from truefit._study.budget import TimeBudget
-from truefit._study.evidence import Suspicion
+from truefit._study.checks import Suspect
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class StudyConfig:
     level: float
     time_budget: TimeBudget
     random_state: int | None
-    suspects: Sequence[Suspicion] = ()
+    suspects: Sequence[Suspect] = ()
 
     def check(self) -> None:
         """Refuse candidates that the weights cannot be given to."""
@@ -88,7 +88,7 @@ class StudyConfig:
         return some
 
 
-def looks_at_no_feature(estimator: Any) -> bool:
+def is_baseline(estimator: Any) -> bool:
     """Whether an estimator, or what a pipeline ends in, is one of scikit-learn's dummies."""
     from sklearn.dummy import DummyClassifier, DummyRegressor
 

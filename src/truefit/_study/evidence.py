@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from truefit._methods.perturbation.result import Perturbation
 from truefit._methods.selection.result import NestedAssessment
 from truefit._methods.text import MetricText
 from truefit._metrics.metric import Metric
+from truefit._study.checks import Suspect
 
 if TYPE_CHECKING:
     from truefit._core.data import Task
@@ -31,17 +32,6 @@ class SkippedCandidate:
     name: str
     after: int
     reason: str
-
-
-class Suspicion(Protocol):
-    """Something in the table that may make the numbers better than they should be."""
-
-    @property
-    def kind(self) -> str: ...
-    @property
-    def column(self) -> str | None: ...
-    @property
-    def text(self) -> str: ...
 
 
 @dataclass(slots=True)
@@ -71,9 +61,9 @@ class StudyEvidence:
     best: str
     assessment: Assessment
     winner: Estimate
-    dummies: tuple[str, ...] = ()
-    asked: int = 1
-    honest: NestedAssessment | None = None
+    baselines: tuple[str, ...] = ()
+    n_candidates: int = 1
+    nested: NestedAssessment | None = None
     paired: tuple[str, ...] = ()
     comparison: Comparison | None = None
     cross_test: CrossTest | None = None
@@ -87,10 +77,10 @@ class StudyEvidence:
     not_done: list[str] = field(default_factory=list)
     sampled: dict[str, int] = field(default_factory=dict)
     shared: tuple[int, int] | None = None
-    suspects: Sequence[Suspicion] = ()
+    suspects: Sequence[Suspect] = ()
 
     @property
-    def spoken(self) -> MetricText:
+    def metric_text(self) -> MetricText:
         """How values of the metric are said."""
         return MetricText.of(self.metric)
 
@@ -131,7 +121,7 @@ class StudyEvidence:
     @property
     def learners(self) -> list[str]:
         """Candidates that look at the features, from the best on."""
-        return [name for name in self.ranked if name not in self.dummies]
+        return [name for name in self.ranked if name not in self.baselines]
 
     @property
     def pairs(self) -> Mapping[str, Pair]:
@@ -147,9 +137,9 @@ class StudyEvidence:
         return [name for name in self.ranked if name in alike and name != self.best]
 
     @property
-    def guess(self) -> float | None:
+    def baseline(self) -> float | None:
         """Value of the metric without any model: that of a dummy among the candidates, or for an error of its own."""
-        known = [self.value(name) for name in self.dummies if name in self.names]
+        known = [self.value(name) for name in self.baselines if name in self.names]
         if known:
             return min(known, key=lambda value: self.sign * value)
         if self.metric.name == "error" and self.data.codes is not None and self.data.weight is None:
@@ -159,20 +149,20 @@ class StudyEvidence:
         return None
 
     @property
-    def no_better_than_guessing(self) -> bool:
+    def no_better_than_baseline(self) -> bool:
         """Whether no candidate can be told apart from the one that looks at no feature."""
-        if self.best in self.dummies:
+        if self.best in self.baselines:
             return True
-        alike = [name for name in self.dummies if name in self.ties]
+        alike = [name for name in self.baselines if name in self.ties]
         if alike:
             return True
-        guess, interval = self.guess, self.interval
-        if guess is None or (self.dummies and interval is None):
+        baseline, interval = self.baseline, self.interval
+        if baseline is None or (self.baselines and interval is None):
             return False
-        if any(name in self.pairs for name in self.dummies):
+        if any(name in self.pairs for name in self.baselines):
             return False  # they were compared, and told apart
         worst = self.estimate if interval is None else interval[1 if self.sign > 0 else 0]
-        return self.sign * (worst - guess) >= 0
+        return self.sign * (worst - baseline) >= 0
 
     @property
     def estimate(self) -> float:

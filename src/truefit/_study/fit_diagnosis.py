@@ -33,7 +33,7 @@ class FitDiagnosis:
 
 def fit_diagnosis(found: StudyEvidence) -> FitDiagnosis:
     """Put the evidence together."""
-    if found.no_better_than_guessing:
+    if found.no_better_than_baseline:
         return FitDiagnosis("guessing")
     result = found.perturbation
     flag = None if result is None else result.verdict[found.best]
@@ -69,10 +69,10 @@ def _has_learnt(found: StudyEvidence) -> bool:
 
 def _avoided(found: StudyEvidence) -> float | None:
     """Return which share of the errors of guessing the chosen one avoids on its training rows."""
-    own, guess = found.training.get(found.best), found.guess
-    if own is None or guess is None or guess <= 0 or found.metric.greater_is_better:
+    own, baseline = found.training.get(found.best), found.baseline
+    if own is None or baseline is None or baseline <= 0 or found.metric.greater_is_better:
         return None
-    return 1 - own / guess
+    return 1 - own / baseline
 
 
 def noise_response_of(found: StudyEvidence, name: str) -> NoiseResponse | None:
@@ -135,7 +135,7 @@ def _overfits(found: StudyEvidence, fit: FitDiagnosis) -> str:
 
 def _underfits(found: StudyEvidence, fit: FitDiagnosis) -> str:
     own = found.training.get(found.best)
-    where = "" if own is None else f": even on its own training rows it has {found.spoken.of_value(own)}"
+    where = "" if own is None else f": even on its own training rows it has {found.metric_text.of_value(own)}"
     return f"It underfits{where}."
 
 
@@ -154,7 +154,7 @@ def _unsteady(found: StudyEvidence, fit: FitDiagnosis) -> str:
 
 def _unknown(found: StudyEvidence, fit: FitDiagnosis) -> str:
     gap = found.gap(found.best)
-    seen = "" if gap is None else f"; on its training rows it is {found.spoken.change(gap)} better than on others"
+    seen = "" if gap is None else f"; on its training rows it is {found.metric_text.change(gap)} better than on others"
     return f"Not looked into{seen}."
 
 
@@ -167,7 +167,7 @@ def _fits(found: StudyEvidence, fit: FitDiagnosis) -> str:
     gap, share = found.gap(found.best), variance_share(found)
     seen = ""
     if gap is not None and has_narrow_gap(found):
-        seen = f": rows left out are only {found.spoken.change(gap)} worse than training rows"
+        seen = f": rows left out are only {found.metric_text.change(gap)} worse than training rows"
     elif share is not None:
         seen = f": {whole_percent(share)} of its error comes from which rows it was trained on"
     return f"No sign of over- or underfitting{seen}."
@@ -206,15 +206,15 @@ def _gap(found: StudyEvidence) -> list[str]:
     gap = found.gap(found.best)
     if gap is None:
         return []
-    spoken = found.spoken
-    own, outside = spoken.value(found.training[found.best]), spoken.value(found.value(found.best))
-    text = f"On its training rows {found.best} has {spoken.name} {own}, on rows left out {outside}"
-    text += f": a gap of {spoken.change(gap)}." if gap > 0 else ": no gap."
+    fmt = found.metric_text
+    own, outside = fmt.value(found.training[found.best]), fmt.value(found.value(found.best))
+    text = f"On its training rows {found.best} has {fmt.name} {own}, on rows left out {outside}"
+    text += f": a gap of {fmt.change(gap)}." if gap > 0 else ": no gap."
     other = found.simpler
     if other is not None and other in found.training:
         text = (
-            f"{text[:-1]} (the less flexible {other}: {spoken.value(found.training[other])} and "
-            f"{spoken.value(found.value(other))})."
+            f"{text[:-1]} (the less flexible {other}: {fmt.value(found.training[other])} and "
+            f"{fmt.value(found.value(other))})."
         )
     return [text]
 
@@ -276,7 +276,7 @@ def _reading(found: StudyEvidence, fit: FitDiagnosis) -> list[str]:
         apart = (
             ""
             if pair is None or pair.found is None
-            else (f" (difference {found.spoken.difference(pair.found.mean, pair.interval(found.level))})")
+            else (f" (difference {found.metric_text.difference(pair.found.mean, pair.interval(found.level))})")
         )
         return [f"{fit.instead}, which memorises less, cannot be told apart from it{apart}."]
     if fit.kind not in ("fits", "memorises"):

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from truefit._core.errors import InvalidInput
-from truefit._methods.agghoo.cross_test_result import CrossTest
-from truefit._methods.assessment.result import Assessment
-from truefit._methods.bias_variance import BiasVariance
-from truefit._methods.comparison.result import Comparison
-from truefit._methods.learning_curve.result import LearningCurves
-from truefit._methods.perturbation.result import Perturbation
 from truefit._methods.result import Result
-from truefit._methods.selection.result import NestedAssessment
-from truefit._methods.text import MetricText, counted
+from truefit._methods.text import counted
 from truefit._study.advice import caveats_of, next_steps_of
 from truefit._study.answers import Answer, how_good, more_data, which_model
-from truefit._study.evidence import SkippedCandidate, StudyEvidence, Suspicion
+from truefit._study.evidence import SkippedCandidate, StudyEvidence
 from truefit._study.fit_diagnosis import does_it_fit
 
 if TYPE_CHECKING:
@@ -42,6 +35,34 @@ class Study(Result):
     best : str
         Name of the chosen candidate.
     metric, task, rows, columns, level
+    metric_text : MetricText
+        How values of the metric are written.
+    estimate : float
+        Value to expect of the choice on new rows: made anew without each test set, and judged there.
+    interval : tuple of float or None
+        Interval of the estimate.
+    assessment : Assessment
+        Every candidate on the same folds.
+    honest : NestedAssessment or None
+        The choice made anew without each fold; None where there was no time for it.
+    comparison : Comparison or None
+        The candidates against the chosen one; None where there is only one.
+    perturbation : Perturbation or None
+        What noise in the targets does to the chosen one and a few others.
+    bias_variance : BiasVariance or None
+        Bias and variance of the chosen one, and of a less flexible one where there is one.
+    cross_test : CrossTest or None
+        The candidates put together by Agghoo, on the same folds.
+    curves : LearningCurves or None
+        Learning curves of the best few.
+    training : dict
+        Value of the metric on the training rows, of candidates that were fitted on all rows.
+    dropped : list of SkippedCandidate
+        Candidates that did not take part to the end, and why.
+    suspects : sequence of Suspect
+        What in the table may make the numbers better than they should be.
+    not_done : list of str
+        What was left out, and why.
     fits : dict
         How many fits this took, by kind; filled in by whoever ran it.
     """
@@ -56,6 +77,20 @@ class Study(Result):
         self.rows = found.data.n
         self.columns = found.columns
         self.level = found.level
+        self.metric_text = found.metric_text
+        self.estimate = found.estimate
+        self.interval = found.interval
+        self.assessment = found.assessment
+        self.honest = found.nested
+        self.comparison = found.comparison
+        self.perturbation = found.perturbation
+        self.bias_variance = found.bias_variance
+        self.cross_test = found.cross_test
+        self.curves = found.curves
+        self.training = dict(found.training)
+        self.dropped = list(found.dropped)
+        self.suspects = found.suspects
+        self.not_done = list(found.not_done)
         self.fits: dict[str, float] = {}
         #: Fits the chosen candidate on all rows; given by whoever ran the study.
         self.refit: Callable[[], Any] | None = None
@@ -66,76 +101,6 @@ class Study(Result):
         if self.refit is None:
             raise InvalidInput("The model of a study must be fitted by the engine that ran it. This one is gone.")
         return self.refit()
-
-    @property
-    def estimate(self) -> float:
-        """Value to expect of the choice on new rows: made anew without each test set, and judged there."""
-        return self._found.estimate
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        """Interval of the estimate, or None."""
-        return self._found.interval
-
-    @property
-    def spoken(self) -> MetricText:
-        """How values of the metric are said."""
-        return self._found.spoken
-
-    @property
-    def assessment(self) -> Assessment:
-        """Every candidate on the same folds."""
-        return self._found.assessment
-
-    @property
-    def honest(self) -> NestedAssessment | None:
-        """The choice made anew without each fold; None where there was no time for it."""
-        return self._found.honest
-
-    @property
-    def comparison(self) -> Comparison | None:
-        """The candidates against the chosen one; None where there is only one."""
-        return self._found.comparison
-
-    @property
-    def perturbation(self) -> Perturbation | None:
-        """What noise in the targets does to the chosen one and a few others."""
-        return self._found.perturbation
-
-    @property
-    def bias_variance(self) -> BiasVariance | None:
-        """Bias and variance of the chosen one, and of a less flexible one where there is one."""
-        return self._found.bias_variance
-
-    @property
-    def cross_test(self) -> CrossTest | None:
-        """The candidates put together by Agghoo, on the same folds."""
-        return self._found.cross_test
-
-    @property
-    def curves(self) -> LearningCurves | None:
-        """Learning curves of the best few."""
-        return self._found.curves
-
-    @property
-    def training(self) -> dict[str, float]:
-        """Value of the metric on the training rows, of candidates that were fitted on all rows."""
-        return dict(self._found.training)
-
-    @property
-    def dropped(self) -> list[SkippedCandidate]:
-        """Candidates that did not take part to the end, and why."""
-        return list(self._found.dropped)
-
-    @property
-    def suspects(self) -> Sequence[Suspicion]:
-        """What in the table may make the numbers better than they should be."""
-        return self._found.suspects
-
-    @property
-    def not_done(self) -> list[str]:
-        """What was left out, and why."""
-        return list(self._found.not_done)
 
     @cached_property
     def answers(self) -> list[Answer]:
@@ -219,7 +184,7 @@ class Study(Result):
             "interval": None if self.interval is None else [float(end) for end in self.interval],
             "level": self.level,
             "metric": self.metric,
-            "percent": self.spoken.percent,
+            "percent": self.metric_text.percent,
             "task": self.task,
             "rows": self.rows,
             "columns": self.columns,

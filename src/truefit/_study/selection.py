@@ -17,9 +17,9 @@ from truefit._methods.selection.plan import Nested, search_plan
 from truefit._methods.selection.race_run import NOT_FITTED
 from truefit._methods.selection.racing import Race
 from truefit._methods.text import MetricText
-from truefit._methods.text import seconds as spoken_seconds
+from truefit._methods.text import seconds as seconds_text
 from truefit._study.budget import sample_rows
-from truefit._study.config import StudyConfig, looks_at_no_feature
+from truefit._study.config import StudyConfig, is_baseline
 from truefit._study.evidence import SkippedCandidate
 
 #: Where the search would take more seconds of fitting than this candidates race; else all numbers are worth more.
@@ -105,7 +105,7 @@ class CandidateSelection:
             self._drop_unfinished(
                 names,
                 outcomes,
-                f"too slow for the budget: a fit on {len(rows):,} rows was not done in {spoken_seconds(longest)}",
+                f"too slow for the budget: a fit on {len(rows):,} rows was not done in {seconds_text(longest)}",
                 spent,
             )
         self._drop_failed(names, outcomes)
@@ -127,8 +127,8 @@ class CandidateSelection:
 
     def _too_slow(self, expected: float, allowed: float) -> str:
         return (
-            f"too slow for the budget: its fits would take some {spoken_seconds(expected)}, and all of them together "
-            f"may take {spoken_seconds(allowed)}"
+            f"too slow for the budget: its fits would take some {seconds_text(expected)}, and all of them together "
+            f"may take {seconds_text(allowed)}"
         )
 
     @property
@@ -171,7 +171,7 @@ class CandidateSelection:
         """Leave out those that do worst on the first fold, of those that take a part of the time worth saving."""
         sign = 1 if self.config.metric.greater_is_better else -1
         ranked = sorted(self.names, key=lambda name: sign * self.scores[name], reverse=True)
-        spoken = MetricText.of(self.config.metric)
+        fmt = MetricText.of(self.config.metric)
         while (whole := self._cost(nested=nested)) > allowed:
             costs = {name: self.first[name] * self.config.work(nested=nested) for name in self.names}
             slow = [name for name in ranked[1:] if name in self.names and costs[name] >= _WORTH_SAVING * whole]
@@ -181,9 +181,9 @@ class CandidateSelection:
             self._drop(
                 name,
                 1,
-                f"left out to keep to the budget: on the first fold it has {spoken.of_value(self.scores[name])}, "
-                f"against {spoken.value(self.scores[lead])} of {lead}, and its fits would take some "
-                f"{spoken_seconds(costs[name])}",
+                f"left out to keep to the budget: on the first fold it has {fmt.of_value(self.scores[name])}, "
+                f"against {fmt.value(self.scores[lead])} of {lead}, and its fits would take some "
+                f"{seconds_text(costs[name])}",
             )
 
     def _cost(self, *, nested: bool) -> float:
@@ -222,7 +222,7 @@ class CandidateSelection:
         }
         for each in search.dropped:
             name = names[each.candidate]
-            if not looks_at_no_feature(
+            if not is_baseline(
                 config.candidates.estimators[name]
             ):  # these cost nothing, and others are measured by them
                 del outcomes[name]

@@ -103,10 +103,10 @@ def test_targets_go_from_row_to_row():
 def test_agreement_and_dummy():
     noisy = FlippedLabels(TWO).at(0, 0.1)
     assert noisy.agreement(TWO.y) == 0.9
-    assert noisy.dummy == (150 - 15 + 5) / 200
+    assert noisy.baseline == (150 - 15 + 5) / 200
     weighted = Data(X, TWO.y, task="classification", weight=np.where(TWO.y == 1, 3.0, 1.0))
-    assert FlippedLabels(weighted).at(0, 0.0).dummy == 0.5
-    assert PermutedTargets(NUMBERS).at(0, 0.5).dummy == 0.0
+    assert FlippedLabels(weighted).at(0, 0.0).baseline == 0.5
+    assert PermutedTargets(NUMBERS).at(0, 0.5).baseline == 0.0
     assert PermutedTargets(NUMBERS).at(0, 0.0).agreement(2 * NUMBERS.y + 1) == pytest.approx(1.0)
 
 

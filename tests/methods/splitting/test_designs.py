@@ -17,8 +17,7 @@ from truefit._core.errors import InvalidInput
 from truefit._methods.splitting.designs import bootstrap_samples, draw_samples, make_design
 from truefit._methods.splitting.splits import shared_partition
 from truefit._metrics.metric import get_metric
-from truefit._stats.nested_cv import nested_cv
-from truefit._stats.triangle import triangle_tau
+from truefit._stats.triangle import nested_cv, triangle_tau
 
 X, y = make_classification(120, 5, flip_y=0.2, random_state=3)
 XD, yd = (part[:150] for part in load_diabetes(return_X_y=True))
@@ -50,7 +49,7 @@ def squared(y, predicted):
 def test_the_triangle_is_that_of_brute_force_at_the_fewest_fits(k):
     engine = Engine()
     result = assess(GaussianNB(), X, y, design="nested", cv=k, engine=engine)
-    by_hand = triangle_tau(*triangle_by_hand(GaussianNB(), X, y, k, wrong), zero_one=True)
+    by_hand = triangle_tau([triangle_by_hand(GaussianNB(), X, y, k, wrong)], zero_one=True)
     assert np.allclose([result.estimate, *result.interval], [by_hand.estimate, by_hand.low, by_hand.high], rtol=1e-12)
     assert engine.stats.run == k + k * (k - 1) // 2
     assert result.interval_method == "triangle + τ"
@@ -225,9 +224,9 @@ def test_halves_are_disjoint_and_tests_are_as_large_as_those_of_the_whole():
 
 
 rng = np.random.default_rng(0)
-X = rng.normal(size=(80, 2))
-y = rng.normal(size=80)
-data = Data(X, y, task="regression")
+NUMBERS = rng.normal(size=(80, 2))
+TARGET = rng.normal(size=80)
+data = Data(NUMBERS, TARGET, task="regression")
 
 
 def test_a_sample_has_as_many_rows_as_the_table_and_tests_on_those_it_lacks():
@@ -251,7 +250,7 @@ def test_rows_are_drawn_alike_and_independently():
 
 def test_samples_follow_the_rows_and_not_their_order():
     order = rng.permutation(80)
-    shuffled = Data(X[order], y[order], task="regression")
+    shuffled = Data(NUMBERS[order], TARGET[order], task="regression")
     for ours, theirs in zip(draw_samples(data, 4), draw_samples(shuffled, 4), strict=True):
         assert np.array_equal(np.sort(order[theirs.train.index]), ours.train.index)
 
@@ -262,13 +261,13 @@ def test_a_sample_does_not_depend_on_how_many_there_are_but_on_the_seed_and_on_t
     assert len({tuple(s.train.index) for s in many}) == 6
     other_seed = next(draw_samples(data, 1, 7))
     assert other_seed.train == next(draw_samples(data, 1, 7)).train != few[0].train
-    other_rows = Data(X[:79], y[:79], task="regression")
+    other_rows = Data(NUMBERS[:79], TARGET[:79], task="regression")
     assert next(draw_samples(other_rows, 1)).train != few[0].train
 
 
 def test_groups_are_drawn_whole():
     groups = np.repeat(np.arange(16), 5)
-    grouped = Data(X, y, task="regression", groups=groups)
+    grouped = Data(NUMBERS, TARGET, task="regression", groups=groups)
     for sample in draw_samples(grouped, 10):
         counts = np.bincount(sample.train.index, minlength=80)
         assert (counts.reshape(16, 5) == counts.reshape(16, 5)[:, :1]).all()

@@ -5,7 +5,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from truefit._core.rows import Rows
 from truefit._core.task import Ask, FitTask
-from truefit._methods.splitting.pairs import portions
+from truefit._methods.assessment.plan import portions
 
 NB = GaussianNB()
 

@@ -102,7 +102,7 @@ SPLITS = [
 
 
 def test_splits_are_made_of_any_splits_and_give_them_back():
-    for splits in (Splits.of(SPLITS, "these"), Splits(iter(SPLITS), False, 1, "these")):
+    for splits in (Splits.of(SPLITS, "these"), Splits(((s.train, s.test) for s in SPLITS), False, 1, "these")):
         assert list(splits) == SPLITS
         assert [splits[i] for i in range(len(splits))] == SPLITS
         assert (splits[-2], splits[1:5:2]) == (SPLITS[-2], SPLITS[1:5:2])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -25,9 +25,6 @@ from truefit._methods.splitting.designs import has_triangle
 from truefit._methods.splitting.splits import Split, Splits, is_whole
 from truefit._metrics.metric import Metric
 from truefit._metrics.scorers import aligned_answer
-
-if TYPE_CHECKING:
-    pass
 
 Correction = Literal["learning_curve"]
 
@@ -92,12 +89,12 @@ def cross_test_plan(config: CrossTestConfig, data: Data) -> Plan[CrossTest]:
 
 def _tasks(config: CrossTestConfig) -> Iterator[FitTask]:
     agghoo, metric = config.agghoo, config.metric
-    said: Response = "predict_proba" if agghoo.aggregate == "soft" else "predict"
+    averaged: Response = "predict_proba" if agghoo.aggregate == "soft" else "predict"
     judged, tested = [], []
     for candidate in agghoo.candidates:
         by = (*agghoo.metric.responses(candidate.estimator), *metric.responses(candidate.estimator))
         judged.append(tuple(dict.fromkeys(by)))
-        tested.append(tuple(dict.fromkeys((said, *metric.responses(candidate.estimator)))))
+        tested.append(tuple(dict.fromkeys((averaged, *metric.responses(candidate.estimator)))))
     for split, group in zip(config.splits, config.inner, strict=True):
         for inner in group:
             for candidate, on_validation, on_test in zip(agghoo.candidates, judged, tested, strict=True):
@@ -105,8 +102,8 @@ def _tasks(config: CrossTestConfig) -> Iterator[FitTask]:
                 yield FitTask(candidate.estimator, inner.train, tuple(asks))
     if config.baseline:
         for split in config.splits:
-            for candidate, asked in zip(agghoo.candidates, judged, strict=True):
-                yield FitTask(candidate.estimator, split.train, tuple(Ask(split.test, each) for each in asked))
+            for candidate, needed in zip(agghoo.candidates, judged, strict=True):
+                yield FitTask(candidate.estimator, split.train, tuple(Ask(split.test, each) for each in needed))
 
 
 def _fold(
@@ -153,11 +150,13 @@ def aggregated(members: Sequence[Outcome], data: Data, rows: Rows, aggregate: Ag
             Predictions("predict_proba", tokens, mean),
         )
         return Outcome("agghoo", answers, classes=data.classes)
-    said = [member.answer(data, rows) for member in members]
+    predicted = [member.answer(data, rows) for member in members]
     if aggregate == "vote":
         assert data.classes is not None
-        return Outcome("agghoo", (Predictions("predict", tokens, vote_of(said, data.classes)),), classes=data.classes)
-    return Outcome("agghoo", (Predictions("predict", tokens, mean_of(said)),))
+        return Outcome(
+            "agghoo", (Predictions("predict", tokens, vote_of(predicted, data.classes)),), classes=data.classes
+        )
+    return Outcome("agghoo", (Predictions("predict", tokens, mean_of(predicted)),))
 
 
 def is_triangle(splits: Splits, inner_cv: Any) -> bool:

@@ -47,6 +47,31 @@ class CrossTest(Result):
 
     Attributes
     ----------
+    estimate : float
+        The cross-tested value, corrected where that was requested.
+    interval : tuple of float or None
+        Interval of the estimate; that of a corrected one is moved along with it.
+    interval_method, interval_reason : str or None
+        How the interval was made, or why there is none.
+    estimand : str
+        What the estimate is an estimate of.
+    cross_tested : float
+        Mean of the values on the test sets: that of an Agghoo trained on fewer rows than there are.
+    inner_validation, members_alone : float
+        Mean of the members' values on the validation rows that they were chosen by, and on the test sets.
+    mean_validation : float
+        Mean validation value of the chosen ones when Agghoo is trained on all rows with these folds: the figure that is
+        at hand without cross-testing. NaN without the baseline.
+    cv_refit : float
+        Value of the usual way: the candidate best in cross-validation, fitted on all training rows.
+    optimism : float
+        By how much the members look better on the rows that they were chosen by than on test rows.
+    aggregation_gain : float
+        By how much the members together are better than they are alone, on the same test rows.
+    learning_gap : float
+        What the validation value changes from inner training sets to outer ones: the learning-curve correction.
+    selection_burden : float
+        (1 + ln N)/(np): N candidates chosen among on np rows. Without a unit, and no claim on the accuracy.
     fold_risks : array of shape (A,)
         Value of the metric on each test set.
     member_risks, member_validation : list of arrays of shape (B,)
@@ -83,7 +108,6 @@ class CrossTest(Result):
         self.chosen = [[self.candidates[place] for place in fold.chosen] for fold in folds]
         self.train_rows = config.splits.mean_train_rows
         self.validation_rows = float(np.mean([len(inner.test) for group in config.inner for inner in group]))
-        self._sign = -1.0 if config.metric.greater_is_better else 1.0
         self._data = data.without_table()
         self._splits = config.splits
         self._outcomes = [fold.outcome for fold in folds]
@@ -93,88 +117,26 @@ class CrossTest(Result):
         )
         # Like the winner of a selection: one partition varies more than its losses show.
         self._estimate = estimate(evidence, level=config.level, factor=WINNER)
+        self.interval_method, self.interval_reason = self._estimate.method, self._estimate.reason
+        self.cross_tested = float(self.fold_risks.mean())
+        self.inner_validation = float(np.mean([each.mean() for each in self.member_validation]))
+        self.members_alone = float(np.mean([each.mean() for each in self.member_risks]))
+        self.mean_validation = float(self.validation_risks.mean())
+        self.cv_refit = float(self.refit_risks.mean())
+        sign = -1.0 if config.metric.greater_is_better else 1.0
+        self.optimism = sign * (self.members_alone - self.inner_validation)
+        self.aggregation_gain = sign * (self.members_alone - self.cross_tested)
+        self.learning_gap = self.mean_validation - self.inner_validation
+        self.selection_burden = (1 + log(len(self.candidates))) / self.validation_rows
+        shift = 0.0 if self.correction is None else self.learning_gap
+        self.estimate = self.cross_tested + shift
+        found = self._estimate.interval
+        self.interval = None if found is None else (found[0] + shift, found[1] + shift)
+        size = f"{self.train_rows:,.0f}" if self.correction is None else f"all {self.rows:,}"
+        self.estimand = f"{self.metric} on new rows of Agghoo trained on {size} rows"
         if failures:
             text = f"{len(failures)} fits failed, and their candidates were left out of the choice on those splits."
             warnings.warn(f"{text}\n\n{grouped_failures(failures)}", stacklevel=2)
-
-    @property
-    def cross_tested(self) -> float:
-        """Mean of the values on the test sets: that of an Agghoo trained on fewer rows than there are."""
-        return float(self.fold_risks.mean())
-
-    @property
-    def estimate(self) -> float:
-        """The cross-tested value, corrected where that was asked for."""
-        return self.cross_tested + self._shift
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        """Interval of the estimate, or None; that of a corrected one is moved along with it."""
-        found = self._estimate.interval
-        return None if found is None else (found[0] + self._shift, found[1] + self._shift)
-
-    @property
-    def interval_method(self) -> str | None:
-        """How the interval was made."""
-        return self._estimate.method
-
-    @property
-    def interval_reason(self) -> str | None:
-        """Why there is no interval, or None."""
-        return self._estimate.reason
-
-    @property
-    def _shift(self) -> float:
-        return 0.0 if self.correction is None else self.learning_gap
-
-    @property
-    def estimand(self) -> str:
-        """What the estimate is an estimate of."""
-        size = f"{self.train_rows:,.0f}" if self.correction is None else f"all {self.rows:,}"
-        return f"{self.metric} on new rows of Agghoo trained on {size} rows"
-
-    @property
-    def inner_validation(self) -> float:
-        """Mean of the members' values on the validation rows that they were chosen by."""
-        return float(np.mean([each.mean() for each in self.member_validation]))
-
-    @property
-    def members_alone(self) -> float:
-        """Mean of the members' own values on the test sets."""
-        return float(np.mean([each.mean() for each in self.member_risks]))
-
-    @property
-    def mean_validation(self) -> float:
-        """Mean validation value of the chosen ones when Agghoo is trained on all rows with these folds.
-
-        The figure that is at hand without cross-testing; NaN without the baseline.
-        """
-        return float(self.validation_risks.mean())
-
-    @property
-    def cv_refit(self) -> float:
-        """Value of the usual way: the candidate best in cross-validation, fitted on all training rows."""
-        return float(self.refit_risks.mean())
-
-    @property
-    def optimism(self) -> float:
-        """By how much the members look better on the rows that they were chosen by than on test rows."""
-        return self._sign * (self.members_alone - self.inner_validation)
-
-    @property
-    def aggregation_gain(self) -> float:
-        """By how much the members together are better than they are alone, on the same test rows."""
-        return self._sign * (self.members_alone - self.cross_tested)
-
-    @property
-    def learning_gap(self) -> float:
-        """What the validation value changes from inner training sets to outer ones: the learning-curve correction."""
-        return self.mean_validation - self.inner_validation
-
-    @property
-    def selection_burden(self) -> float:
-        """(1 + ln N)/(np): N candidates chosen among on np rows. Without a unit, and no claim on the accuracy."""
-        return (1 + log(len(self.candidates))) / self.validation_rows
 
     @cached_property
     def predictions(self) -> pd.DataFrame:
@@ -265,11 +227,11 @@ class CrossTest(Result):
         if kind == "members":
             return members_and_aggregate(self.member_risks, self.fold_risks, xlabel=self.metric, ax=ax)
         if kind == "estimates":
-            said = {"cross-tested": self.estimate, "members' validation": self.inner_validation}
+            values = {"cross-tested": self.estimate, "members' validation": self.inner_validation}
             if self._has_baseline:
-                said |= {"mean validation": self.mean_validation, "CV + refit": self.cv_refit}
+                values |= {"mean validation": self.mean_validation, "CV + refit": self.cv_refit}
             return estimates_and_truth(
-                list(said), list(said.values()), interval=self.interval, truth=truth, xlabel=self.metric, ax=ax
+                list(values), list(values.values()), interval=self.interval, truth=truth, xlabel=self.metric, ax=ax
             )
         rows = {
             "Agghoo": self.fold_risks,

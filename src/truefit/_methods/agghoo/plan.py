@@ -21,7 +21,7 @@ from truefit._core.rows import Rows
 from truefit._core.task import Ask, FitTask, Keep
 from truefit._core.typing import Array
 from truefit._methods.candidates import params_text
-from truefit._methods.splitting.splits import Split, Splits, Splittable, is_whole, make_splits, row_subset
+from truefit._methods.splitting.splits import Split, Splits, is_whole, make_splits, row_subset
 from truefit._metrics.metric import Metric
 
 Aggregate = Literal["mean", "soft", "vote"]
@@ -162,11 +162,11 @@ def agghoo_plan(config: AgghooConfig, data: Data, splits: Splits) -> Plan[Agghoo
     tasks = []
     for place, split in enumerate(splits):
         loss = ValidationLoss(metric, data, split.test)
-        for candidate, asked in zip(candidates, responses, strict=True):
+        for candidate, needed in zip(candidates, responses, strict=True):
             keep: Keep | None = Keep(("best", place), loss)
             if candidate.run is not None:
                 keep = Keep(("run", candidate.run, place)) if candidate is largest[candidate.run] else None
-            asks = tuple(Ask(split.test, response) for response in asked)
+            asks = tuple(Ask(split.test, response) for response in needed)
             tasks.append(FitTask(candidate.estimator, split.train, asks, keep=keep))
     outcomes = yield tasks
     width = len(candidates)
@@ -231,7 +231,7 @@ def checked_failures(found: Iterable[Sequence[Outcome]]) -> tuple[Failure, ...]:
     return tuple(failures)
 
 
-def _with_rare_classes(data: Data, k: int) -> Splittable:
+def _with_rare_classes(data: Data, k: int) -> Data:
     """Return the table as one whose folds may lack a class: to a model that has not seen it its probability is 0."""
     if data.codes is None or data.groups is not None or np.bincount(data.codes).min() >= k:
         return data

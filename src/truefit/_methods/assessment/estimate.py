@@ -24,18 +24,19 @@ from truefit._metrics.metric import Metric
 from truefit._metrics.scorers import StoredPredictor, is_auc
 from truefit._metrics.smooth import Ratios, Total
 from truefit._stats.auc import auc_interval, fold_mean_auc
-from truefit._stats.bootstrap_error import OutOfBag, Rule, bootstrap_error
-from truefit._stats.delta import Linearised, delta_repeats
-from truefit._stats.intervals import averaged_repeats, conservative_z, corrected_t, pooled, t_interval, wilson
-from truefit._stats.nested_cv import nested_cv
-from truefit._stats.no_information import (
-    no_information,
+from truefit._stats.bootstrap_error import (
+    OutOfBag,
+    Rule,
+    bootstrap_error,
     no_information_absolute,
+    no_information_error,
     no_information_squared,
     no_information_zero_one,
 )
+from truefit._stats.delta import Linearised, delta_interval
+from truefit._stats.intervals import averaged_repeats, conservative_z, corrected_t, pooled, t_interval, wilson
 from truefit._stats.selection import bbc
-from truefit._stats.triangle import triangle_tau_repeats
+from truefit._stats.triangle import nested_cv, triangle_tau
 
 IntervalChoice = Literal["auto", "pooled", "bayle", "corrected_t", "triangle", "nested_cv", "conservative_z"]
 
@@ -91,16 +92,16 @@ def chance(metric: Metric, outcome: Outcome, data: Data, rows: Rows) -> float:
     loss = metric.row_loss
     assert loss is not None
     replay: Any = StoredPredictor.of(outcome, data, rows)
-    said = getattr(replay, loss.response)(None)
+    predicted = getattr(replay, loss.response)(None)
     truth = data.y if loss.response == "predict" else data.codes
     assert truth is not None
     truth = truth[rows.index]
     if loss.of is row_loss.right:
-        return 1 - no_information_zero_one(truth, said)
+        return 1 - no_information_zero_one(truth, predicted)
     short = _SHORT.get(loss.of)
     if short is not None and truth.ndim == 1:
-        return loss.sign * short(truth, said)
-    return loss.sign * no_information(truth, said, loss.of)
+        return loss.sign * short(truth, predicted)
+    return loss.sign * no_information_error(truth, predicted, loss.of)
 
 
 def bootstrap_estimate(evidence: Evidence, *, level: float) -> Estimate:
@@ -215,7 +216,7 @@ def _pooled(evidence: Evidence, level: float, factor: float) -> Estimate:
         # Rates are told by the counts of all rows, since a fold may lack what they are shares of, and totals are sums
         # over all of them; other values are the mean of the folds' own, as scikit-learn has it.
         centre = None if evidence.pooled_rates and isinstance(smooth, Ratios | Total) else float(evidence.scores.mean())
-        found = delta_repeats(
+        found = delta_interval(
             evidence.runs(), smooth.value, smooth.slopes, smooth.scale,
             factor=factor, level=level, shares=smooth.shares, centre=centre,
         )  # fmt: skip
@@ -249,15 +250,15 @@ def _triangle(evidence: Evidence, level: float) -> Estimate:
         near = Linearised(means, metric.smooth.value, metric.smooth.slopes, metric.smooth.scale)
         if not near.defined:
             return _pooled(evidence, level, ONE_PARTITION)
-        repetitions = _told(near, repetitions)
+        repetitions = _linearised(near, repetitions)
     note = None
     if evidence.design.interval == "nested_cv":
-        value, low, high, _ = nested_cv(repetitions, level=level)
+        value, low, high, *_ = nested_cv(repetitions, level=level)
         method = "nested cross-validation"
         if evidence.splits.repeats < NESTED_REPEATS:
             note = f"with fewer than {NESTED_REPEATS} repeats nested cross-validation covers less than it says."
     else:
-        value, low, high, *_ = triangle_tau_repeats(repetitions, zero_one=metric.zero_one and near is None, level=level)
+        value, low, high, *_ = triangle_tau(repetitions, zero_one=metric.zero_one and near is None, level=level)
         method = "triangle + τ"
     if near is not None:
         value, low, high = (near.back(each) for each in (value, low, high))
@@ -265,7 +266,7 @@ def _triangle(evidence: Evidence, level: float) -> Estimate:
     return _finished(evidence, value, (low, high), method, reason=reason, note=note)
 
 
-def _told(near: Linearised, repetitions: Iterator[Triangle]) -> Iterator[Triangle]:
+def _linearised(near: Linearised, repetitions: Iterator[Triangle]) -> Iterator[Triangle]:
     for singles, pairs in repetitions:
         yield (
             [near.rows(each) for each in singles],

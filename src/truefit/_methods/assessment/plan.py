@@ -1,9 +1,11 @@
-"""Assessing: the fits that show how good learners are, by any design."""
+"""Plan of an assessment: the fits of any design, requested in portions of bounded size."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+
+import numpy as np
 
 from truefit._core.data import Data
 from truefit._core.errors import BudgetSpent
@@ -16,7 +18,6 @@ from truefit._core.task import Ask, FitTask, Response
 from truefit._methods.assessment.result import Assessment
 from truefit._methods.candidates import Candidates, default_responses
 from truefit._methods.splitting.designs import Design
-from truefit._methods.splitting.pairs import one_row_portions, portions
 from truefit._metrics.metric import Metric
 
 
@@ -86,3 +87,34 @@ def _left_out_together(
             break
     rest = data.without_table()
     return {name: LeftOutOutcomes(outcome, rest) for name, outcome in found.items()}
+
+
+#: What fills a portion: so many tasks, or so many bytes in their lists of rows.
+_TASKS = 2_000
+_ROW_BYTES = 8 << 20
+#: Leave-one-out may have larger ones: closed forms answer a portion with one factorisation.
+_ONE_ROW_TASKS = 21_000
+
+
+def one_row_portions(n: int) -> Iterator[Rows]:
+    """Rows of a table in portions that closed forms of leave-one-out answer at once."""
+    for start in range(0, n, _ONE_ROW_TASKS):
+        yield Rows.of(np.arange(start, min(start + _ONE_ROW_TASKS, n)))
+
+
+def portions(tasks: Iterable[FitTask]) -> Iterator[list[FitTask]]:
+    """Tasks in portions of bounded size."""
+    portion: list[FitTask] = []
+    filled = 0.0
+    for task in tasks:
+        portion.append(task)
+        one_row, row_bytes = True, task.train.nbytes
+        for ask in task.asks:
+            one_row &= len(ask.rows) == 1
+            row_bytes += ask.rows.nbytes
+        filled += 1 / (_ONE_ROW_TASKS if one_row else _TASKS) + row_bytes / _ROW_BYTES
+        if filled >= 1:
+            yield portion
+            portion, filled = [], 0.0
+    if portion:
+        yield portion

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -13,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from truefit._core.data import Data, Task
-from truefit._core.errors import FitError, InvalidInput
-from truefit._core.outcome import LeftOutOutcomes, Outcome, grouped_failures, reasons
+from truefit._core.errors import InvalidInput
+from truefit._core.outcome import LeftOutOutcomes, Outcome
 from truefit._methods.assessment.estimate import Estimate, estimate, winner_estimate
 from truefit._methods.assessment.evidence import Evidence
 from truefit._methods.assessment.plot import draw
 from truefit._methods.candidates import Candidates
-from truefit._methods.result import Result, plain
+from truefit._methods.result import EstimatorResult, plain, report_failures
 from truefit._methods.splitting.designs import Design
 from truefit._methods.splitting.splits import Split
 from truefit._metrics.metric import Metric, get_metric, metric_names
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 Scores = npt.NDArray[np.float64]
 
 
-class Assessment(Result):
+class Assessment(EstimatorResult):
     """Estimates with intervals, and every prediction behind them.
 
     With one estimator ``estimate`` is a float and ``interval`` a pair; with several each is a dict by name.
@@ -56,23 +55,15 @@ class Assessment(Result):
         self.metric = metric.name
         self.level = level
         self.splits = design.splits
-        self._single = candidates.single
+        self.single = candidates.single
         self._data = data.without_table()
         self._design = design
         self._metric = metric
         self._best = best
         self._all = outcomes  # those of the splits, then those of the design's further fits
         self._outcomes = {name: found[: len(design.splits)] for name, found in outcomes.items()}
-        self._report_failures()
-
-    def _report_failures(self) -> None:
         failures = [o.error for name in self.names for o in self._uncertain(name) if o and o.error]
-        if not failures:
-            return
-        total = sum(len(outcomes) for outcomes in self._all.values())
-        if len(failures) == total:
-            raise FitError(f"All {total} fits failed. {reasons(failures)}", failures)
-        warnings.warn(f"{len(failures)} of {total} fits failed.\n\n{grouped_failures(failures)}", stacklevel=2)
+        report_failures(failures, sum(len(found) for found in outcomes.values()))
 
     @property
     def from_best_to_worst(self) -> list[str]:
@@ -155,9 +146,6 @@ class Assessment(Result):
     def interval_method(self) -> Any:
         """How the interval was made."""
         return self._one_or_all({name: each.method for name, each in self.estimates.items()})
-
-    def _one_or_all(self, by_name: dict[str, Any]) -> Any:
-        return by_name[self.names[0]] if self._single else by_name
 
     @cached_property
     def best(self) -> str:
@@ -332,35 +320,24 @@ class Assessment(Result):
             )
         return self._one_or_all(tables)
 
-    @cached_property
-    def table(self) -> pd.DataFrame:
-        """One row per estimator: estimate, interval, spread over the splits, failed fits and seconds."""
-        import pandas as pd
-
-        lines = []
-        for name in self.names:
-            each = self.estimates[name]
-            low, high = each.interval or (float("nan"), float("nan"))
-            seconds = sum(outcome.fit_seconds for outcome in self._outcomes[name] if outcome is not None)
-            lines.append(
-                {"estimator": name, "estimate": each.value, "low": low, "high": high, "sd": each.sd}
-                | {"failed": self.failed(name), "fit_seconds": seconds}
-            )
-        return pd.DataFrame(lines).set_index("estimator")
+    def _line(self, name: str) -> dict[str, Any]:
+        """Return estimate, interval, spread over the splits, failed fits and seconds."""
+        each = self.estimates[name]
+        low, high = each.interval or (float("nan"), float("nan"))
+        seconds = sum(outcome.fit_seconds for outcome in self._outcomes[name] if outcome is not None)
+        line = {"estimate": each.value, "low": low, "high": high, "sd": each.sd}
+        return line | {"failed": self.failed(name), "fit_seconds": seconds}
 
     @property
     def heading(self) -> str:
         """What was measured, and how."""
         return f"{self.metric} by {self.splits.description} on {self._data.n:,} rows"
 
-    def summary(self) -> str:
-        """Return each estimate with its interval, what it estimates, and what to know about it."""
-        width = max(len(name) for name in self.names)
-        lines = [self.heading]
-        lines += [f"  {name:<{width}}  {self.estimates[name].text(self.level)}" for name in self.names]
-        lines.append(f"Estimated: {self.estimand}.")
-        lines += [f"Note: {note}" for note in self.notes]
-        return "\n".join(lines)
+    def _text(self, name: str) -> str:
+        return self.estimates[name].text(self.level)
+
+    def _remarks(self) -> list[str]:
+        return [f"Estimated: {self.estimand}."]
 
     @property
     def notes(self) -> list[str]:
@@ -384,7 +361,7 @@ class Assessment(Result):
         """
         if kind is not None:
             return draw(self, kind, pos_label=pos_label, ax=ax)
-        if self._single:
+        if self.single:
             return fold_scores(self.names, list(self.split_scores().values()), xlabel=self.metric, ax=ax)
         names = self.from_best_to_worst
         intervals = [self.estimates[name].interval or (np.nan, np.nan) for name in names]

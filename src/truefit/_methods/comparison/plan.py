@@ -88,6 +88,6 @@ def compare_plan(
     """Assess all candidates on the same splits, and set them side by side."""
     config.check(candidates, data, design, metric)
     assessment = yield from assess_plan(candidates, data, design, metric, level=config.level)
-    chosen_apart = design.kind == "threeway"
+    selected_separately = design.kind == "threeway"
     by_rows = compared_by_rows(data, design, metric)
-    return Comparison(assessment, metric, config, by_rows=by_rows, chosen_apart=chosen_apart)
+    return Comparison(assessment, metric, config, by_rows=by_rows, selected_separately=selected_separately)

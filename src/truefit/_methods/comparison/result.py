@@ -78,7 +78,7 @@ class Comparison(Result):
         config: CompareConfig,
         *,
         by_rows: bool,
-        chosen_apart: bool = False,
+        selected_separately: bool = False,
     ) -> None:
         self.assessment = assessment
         self.names = assessment.names
@@ -86,12 +86,12 @@ class Comparison(Result):
         self.level = config.level
         self.rope = config.rope
         self.greater_is_better = metric.greater_is_better
-        self._terms = config
+        self._config = config
         self._row_metric = metric.row_loss is not None
         self._by_rows = by_rows
-        self._chosen_apart = chosen_apart
+        self._selected_separately = selected_separately
         self._scores = assessment.split_scores() if self._has_scores else {}
-        self.pairs = self._adjusted(self._asked())
+        self.pairs = self._adjusted(self._requested_pairs())
 
     @property
     def best(self) -> str:
@@ -101,9 +101,9 @@ class Comparison(Result):
     @property
     def reference(self) -> str:
         """What candidates are compared with: a name, or "all" for each with each."""
-        return self.best if self._terms.reference is None else self._terms.reference
+        return self.best if self._config.reference is None else self._config.reference
 
-    def _asked(self) -> list[tuple[str, str]]:
+    def _requested_pairs(self) -> list[tuple[str, str]]:
         if self.reference == "all" and "all" not in self.names:
             ranked = sorted(self.names, key=self._rank)
             return [(worse, better) for better, worse in combinations(ranked, 2)]
@@ -115,8 +115,8 @@ class Comparison(Result):
             return -math.inf if name == self.best else math.inf
         return -value if self.greater_is_better else value
 
-    def _adjusted(self, asked: Sequence[tuple[str, str]]) -> list[Pair]:
-        pairs = [self._pair(candidate, reference) for candidate, reference in asked]
+    def _adjusted(self, requested: Sequence[tuple[str, str]]) -> list[Pair]:
+        pairs = [self._pair(candidate, reference) for candidate, reference in requested]
         adjusted = iter(holm([pair.found.p for pair in pairs if pair.found is not None]))
         return [pair if pair.found is None else replace(pair, p_adjusted=float(next(adjusted))) for pair in pairs]
 
@@ -127,7 +127,7 @@ class Comparison(Result):
                 return Pair(candidate, reference, reason=f"{name}: {each.reason}")
         found = self._by_test_sets(candidate, reference)
         flat = found is not None and found.se == 0 and found.mean != 0
-        if self._by_rows and (found is None or flat or self._terms.test == "pooled"):
+        if self._by_rows and (found is None or flat or self._config.test == "pooled"):
             return self._pair_by_rows(candidate, reference)
         if found is not None:
             return Pair(candidate, reference, found, "corrected t")
@@ -141,7 +141,7 @@ class Comparison(Result):
         splits = self.assessment.splits
         if len(splits) == 1 or not self._scores:
             return None
-        apart = _apart(self._scores[candidate], self._scores[reference])
+        apart = _difference(self._scores[candidate], self._scores[reference])
         return None if np.isnan(apart).any() else corrected_paired_t(apart, splits.share)
 
     @property
@@ -156,7 +156,7 @@ class Comparison(Result):
         assert other is not None
         per_run = len(splits) // splits.repeats
         runs = [
-            _apart(np.concatenate(one[start : start + per_run]), np.concatenate(other[start : start + per_run]))
+            _difference(np.concatenate(one[start : start + per_run]), np.concatenate(other[start : start + per_run]))
             for start in range(0, len(splits), per_run)
         ]
         if runs[0].size < 2:
@@ -289,7 +289,7 @@ class Comparison(Result):
         if math.isnan(best):
             return ["No comparison could be made: none of the candidates has an estimate."]
         sentences = [f"{self.best} is best, with {self.metric} {best:.4g}."]
-        told = {name: self.verdict_on(pair) for name, pair in self._against_best.items()}
+        verdicts = {name: self.verdict_on(pair) for name, pair in self._against_best.items()}
         kinds: dict[Verdict, str] = {
             "tie": "cannot be told apart from it on these data",
             "equivalent": f"{{}} as good as equal to it: within {self.rope}",
@@ -298,7 +298,7 @@ class Comparison(Result):
             "no comparison": "cannot be compared with it",
         }
         for kind, words in kinds.items():
-            names = [name for name, verdict in told.items() if verdict == kind]
+            names = [name for name, verdict in verdicts.items() if verdict == kind]
             if names:
                 sentences.append(f"{_listed(names)} {words.format('is' if len(names) == 1 else 'are')}.")
         return sentences
@@ -327,7 +327,7 @@ class Comparison(Result):
             notes.append(
                 f"p is adjusted for {len(compared)} comparisons (Holm); each interval is for its own difference alone."
             )
-        if self._terms.reference is None and len(self.names) > 2 and not self._chosen_apart:
+        if self._config.reference is None and len(self.names) > 2 and not self._selected_separately:
             notes.append(
                 f"{self.best} was picked as the best on these same rows, so p-values against it are a little too "
                 "small; reference='all' allows for that."
@@ -386,7 +386,7 @@ class Comparison(Result):
         }
 
 
-def _apart(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> Floats:
+def _difference(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> Floats:
     """Differences, 0 where they are rounding alone."""
     difference = one.astype(np.float64) - other
     small = np.abs(difference) <= _ROUNDING * np.mean(np.abs(one) + np.abs(other))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -89,23 +89,6 @@ _POINTS = 8
 _FAR = 10_000_000
 
 
-class Schedule(Protocol):
-    """Sizes, one after the other."""
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether all its sizes are wanted, whatever they show."""
-        ...
-
-    def opening(self, count: int) -> list[int]:
-        """Return the first sizes, so many or fewer."""
-        ...
-
-    def after(self, last: int, wanted: float) -> int | None:
-        """Return the size after the last one, ``wanted`` by what was seen so far; None where there is none."""
-        ...
-
-
 @dataclass(frozen=True)
 class Adaptive:
     """Steps as long as they have to be for the error to fall by more than its noise.
@@ -125,11 +108,8 @@ class Adaptive:
     most: float
     step: float = LONGEST_STEP
     stations: tuple[int, ...] = ()
-
-    @property
-    def goes_on(self) -> bool:
-        """Stops when enough is known."""
-        return False
+    #: Stops when enough is known.
+    goes_on: ClassVar[bool] = False
 
     def opening(self, count: int) -> list[int]:
         """Return sizes of equal ratios."""
@@ -156,6 +136,7 @@ class Fixed:
     """Sizes known beforehand."""
 
     sizes: tuple[int, ...]
+    #: Whether all sizes are wanted, whatever they show.
     goes_on: bool
 
     def opening(self, count: int) -> list[int]:
@@ -165,6 +146,10 @@ class Fixed:
     def after(self, last: int, wanted: float) -> int | None:
         """Return the next one, whatever is wanted."""
         return next((size for size in self.sizes if size > last), None)
+
+
+#: Sizes, one after the other.
+Schedule = Adaptive | Fixed
 
 
 def paper_schedule(most: float) -> tuple[int, ...]:

@@ -157,7 +157,7 @@ def forecast_of(
     tolerance: float | None,
     horizon: float,
     single_runs: bool = False,
-) -> CalibratedForecast | PaperForecast:
+) -> Forecast:
     """Return the forecast of a mode; with ``single_runs`` each point is one cross-validation."""
     check_forecast(mode, level, tolerance)
     if mode == "paper":

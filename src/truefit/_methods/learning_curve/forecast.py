@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -32,48 +32,6 @@ class Stop(NamedTuple):
 
     rule: Rule | None
     reason: str
-
-
-class Forecast(Protocol):
-    """What an extrapolation needs to know of a curve."""
-
-    @property
-    def level(self) -> float:
-        """Level of the intervals."""
-        ...
-
-    @property
-    def refused(self) -> str | None:
-        """Why there is no forecast; None where there is one."""
-        ...
-
-    @property
-    def warnings(self) -> list[str]:
-        """What to know about the forecast."""
-        ...
-
-    @property
-    def end(self) -> float:
-        """What the curve falls to in the end."""
-        ...
-
-    @property
-    def stop(self) -> Stop:
-        """Whether enough has been measured, and why."""
-        ...
-
-    @property
-    def table(self) -> pd.DataFrame:
-        """What is worth tabulating."""
-        ...
-
-    def predict(self, sizes: Floats) -> Triple:
-        """Value, low and high end at sizes."""
-        ...
-
-    def enough_at(self, sizes: Floats) -> float | None:
-        """Return the first of some sizes at which enough will be known if all goes as expected; None if at none."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -309,3 +267,7 @@ class PaperForecast:
         return pd.DataFrame(
             columns | {"well_behaved": found.well_behaved, "disagreement": found.disagreement}, index=index
         )
+
+
+#: What an extrapolation is made from.
+Forecast = CalibratedForecast | PaperForecast

@@ -18,13 +18,13 @@ from truefit._core.rows import Rows
 from truefit._core.stored_outcomes import Outcomes
 from truefit._core.task import Ask, FitTask, Response
 from truefit._core.typing import Floats, Positions
+from truefit._methods.assessment.plan import portions
 from truefit._methods.candidates import default_responses
 from truefit._methods.learning_curve.config import LONGEST_STEP, SHORTEST_STEP, LearningCurveConfig
 from truefit._methods.learning_curve.extrapolation import forecast_of
 from truefit._methods.learning_curve.forecast import MULTIPLES, Forecast
 from truefit._methods.learning_curve.result import LearningCurve
 from truefit._methods.learning_curve.samples import MeasuredCurve, SampledRows
-from truefit._methods.splitting.pairs import portions
 from truefit._methods.splitting.splits import Split, row_subset, shared_partition
 from truefit._metrics.metric import Metric
 from truefit._stats.curve_forecast import LEAST_POINTS

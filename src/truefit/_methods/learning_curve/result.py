@@ -162,68 +162,31 @@ class LearningCurve(Extrapolation):
 
 
 class LearningCurves(Result):
-    """Learning curves by name; each property is a dict of theirs.
+    """Learning curves by name.
 
     Attributes
     ----------
     curves : dict of str to LearningCurve
+    names : list of str
+    sizes, errors, well_behaved, stopped, rule, reason, refused, next_size : dict
+        The attribute of that name of each curve.
     """
 
     title = "Learning curves"
 
     def __init__(self, curves: Mapping[str, LearningCurve]) -> None:
         self.curves = dict(curves)
+        self.names = list(self.curves)
+        self.sizes, self.errors = self._each("sizes"), self._each("errors")
+        self.well_behaved, self.refused = self._each("well_behaved"), self._each("refused")
+        self.stopped, self.rule = self._each("stopped"), self._each("rule")
+        self.reason, self.next_size = self._each("reason"), self._each("next_size")
 
     def __getitem__(self, name: str) -> LearningCurve:
         return self.curves[name]
 
     def _each(self, attribute: str) -> dict[str, Any]:
         return {name: getattr(curve, attribute) for name, curve in self.curves.items()}
-
-    @property
-    def names(self) -> list[str]:
-        """Names in the order given."""
-        return list(self.curves)
-
-    @property
-    def sizes(self) -> dict[str, Any]:
-        """Sizes at which each was measured."""
-        return self._each("sizes")
-
-    @property
-    def errors(self) -> dict[str, Any]:
-        """Errors of each."""
-        return self._each("errors")
-
-    @property
-    def well_behaved(self) -> dict[str, bool]:
-        """Whether the last three points of each fall, ever more slowly."""
-        return self._each("well_behaved")
-
-    @property
-    def stopped(self) -> dict[str, bool]:
-        """Whether each came to its end."""
-        return self._each("stopped")
-
-    @property
-    def rule(self) -> dict[str, str | None]:
-        """Why each was not measured further, in a word."""
-        return self._each("rule")
-
-    @property
-    def reason(self) -> dict[str, str]:
-        """Why each was not measured further."""
-        return self._each("reason")
-
-    @property
-    def refused(self) -> dict[str, str | None]:
-        """Why there is no extrapolation of each; None where there is one."""
-        return self._each("refused")
-
-    @property
-    def next_size(self) -> dict[str, int | None]:
-        """The size to go on with; None where more rows are not worth it."""
-        return self._each("next_size")
 
     @property
     def families(self) -> dict[str, pd.DataFrame]:

@@ -99,9 +99,9 @@ def sampled_table(data: Data, *, batches: Any = None, random_state: int | None =
     return SampledRows(data, sequence, data.n, stations[0] if stations else data.n, stations)
 
 
-def sampled_source(source: RowSource, asked: int, data: Data, *, batches: Any = None) -> SampledRows:
+def sampled_source(source: RowSource, requested: int, data: Data, *, batches: Any = None) -> SampledRows:
     """Return the first rows of a source, of which so many were asked for; a source that gives fewer has no more."""
-    total = data.n if data.n < asked else source.total
+    total = data.n if data.n < requested else source.total
     stations = tuple(int(end) for end in batches or ())
     return SampledRows(data, np.arange(data.n), total, stations[0] if stations else source.total, stations)
 

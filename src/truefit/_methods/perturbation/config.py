@@ -56,13 +56,13 @@ def boundary_plan(estimator: Any, response: Response, data: Data, splits: Splits
         )
     found = np.empty(data.n)
     for split, outcome in zip(splits, outcomes, strict=True):
-        said = aligned_answer(outcome, data, split.test, response)
-        assert said is not None
-        found[split.test.index] = gaps(said)
+        predicted = aligned_answer(outcome, data, split.test, response)
+        assert predicted is not None
+        found[split.test.index] = gaps(predicted)
     return found
 
 
-def gaps(said: npt.ArrayLike) -> Floats:
+def gaps(predicted: npt.ArrayLike) -> Floats:
     """Gap between the two largest values of each row; of a single column how far it is from 0.
 
     Examples
@@ -70,7 +70,7 @@ def gaps(said: npt.ArrayLike) -> Floats:
     >>> gaps([[0.2, 0.5, 0.3], [0.9, 0.1, 0.0]]).round(12).tolist(), gaps([-1.5, 0.25]).tolist()
     ([0.2, 0.8], [1.5, 0.25])
     """
-    values = np.asarray(said, dtype=np.float64)
+    values = np.asarray(predicted, dtype=np.float64)
     if values.ndim == 1:
         return np.abs(values)
     ordered = np.sort(values, axis=1)

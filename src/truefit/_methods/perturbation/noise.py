@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -50,25 +50,13 @@ class NoisyData:
         return float(np.average(predictions == self.truth, weights=self.weight))
 
     @property
-    def dummy(self) -> float:
+    def baseline(self) -> float:
         """What a learner that looks at the target alone reaches: the share of the largest class."""
         if self.classes is None:
             return 0.0
         codes = np.searchsorted(self.classes, self.truth)
         counts = np.bincount(codes, weights=self.weight, minlength=len(self.classes))
         return float(counts.max() / counts.sum())
-
-
-class Noise(Protocol):
-    """A kind of noise on one table."""
-
-    def at(self, repeat: int, level: float) -> NoisyData:
-        """Return the table with noise at a level; level 0 is the table itself."""
-        ...
-
-    def ideal(self, agreement: float) -> float | None:
-        """Rate of a learner that does not follow the noise; None where only its own predictions can tell it."""
-        ...
 
 
 def _hashed(tokens: Tokens, kind: str, random_state: int | None, repeat: int, level: float) -> Tokens:
@@ -296,3 +284,7 @@ class FeatureNoise:
     def ideal(self, agreement: float) -> float | None:
         """Only the predictions on the disturbed rows can tell."""
         return None
+
+
+#: A kind of noise on one table.
+Noise = FlippedLabels | PermutedTargets | FeatureNoise

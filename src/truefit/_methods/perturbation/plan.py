@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from truefit._core.data import Data
-from truefit._core.errors import BudgetSpent, FitError
-from truefit._core.outcome import Failure, Outcome, grouped_failures, reasons
+from truefit._core.errors import BudgetSpent
+from truefit._core.outcome import Failure, Outcome
 from truefit._core.parameters import open_seeds
 from truefit._core.protocols import Plan
 from truefit._core.rows import Rows
@@ -26,6 +25,7 @@ from truefit._methods.perturbation.config import NoiseGrid, PerturbationConfig, 
 from truefit._methods.perturbation.noise import FlippedLabels, Noise, NoisyData
 from truefit._methods.perturbation.result import Perturbation
 from truefit._methods.perturbation.verdict import FoldErrors, NoiseResponse
+from truefit._methods.result import report_failures
 from truefit._methods.splitting.designs import Design
 from truefit._metrics.metric import get_metric
 from truefit._stats.bounds import decrease_rates
@@ -90,16 +90,16 @@ class AgreementTable:
     names: Sequence[str]
     absolute: bool = False
     shares: dict[Cell, float] = field(default_factory=dict)
-    dummies: dict[Cell, float] = field(default_factory=dict)
+    baselines: dict[Cell, float] = field(default_factory=dict)
     values: dict[str, dict[Cell, float]] = field(default_factory=lambda: defaultdict(dict))
     ideals: dict[str, dict[Cell, float]] = field(default_factory=lambda: defaultdict(dict))
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-    asked: Counter[str] = field(default_factory=Counter)
+    requested: Counter[str] = field(default_factory=Counter)
     failures: dict[str, list[Failure]] = field(default_factory=lambda: defaultdict(list))
 
     def note(self, cell: Cell, disturbed: NoisyData) -> None:
         """Write down what the noise of a cell was."""
-        self.shares[cell], self.dummies[cell] = disturbed.share, disturbed.dummy
+        self.shares[cell], self.baselines[cell] = disturbed.share, disturbed.baseline
 
     def table(self, entries: dict[Cell, float], grid: NoiseGrid) -> Floats:
         """Entries of a grid, of shape (repeats, levels), NaN where there is none."""
@@ -159,11 +159,11 @@ def perturb_plan(candidates: Candidates, config: PerturbationConfig) -> Plan[Per
     noise = config.noise
     if noise is None:
         noise = yield from _near_boundary(candidates, config)
-    measuring = _Measuring(candidates, config, noise, AgreementTable(candidates.names, absolute=config.mode == "paper"))
-    agreements, looks = measuring.agreements, len(config.stages)
+    run = _PerturbationRun(candidates, config, noise, AgreementTable(candidates.names, absolute=config.mode == "paper"))
+    agreements, looks = run.agreements, len(config.stages)
     contenders, apart, late = list(candidates.names), dict[str, tuple[NoiseGrid, RatePair]](), False
     for grid in config.stages:
-        late = yield from measuring.at(grid, contenders)
+        late = yield from run.at(grid, contenders)
         contenders = [name for name in contenders if name not in agreements.failures]
         if late or not contenders or grid is config.stages[-1]:
             break
@@ -171,7 +171,8 @@ def perturb_plan(candidates: Candidates, config: PerturbationConfig) -> Plan[Per
             if pair.significantly_different(config.level):
                 apart[pair.candidate] = (grid, pair)
         contenders = [name for name in contenders if name not in apart]
-    measuring.report_failures()
+    failures = [failure for each in agreements.failures.values() for failure in each]
+    report_failures(failures, sum(agreements.requested.values()))
     last = _common_grid(agreements, contenders, config.stages)
     final = [name for name in contenders if agreements.usable(name, last)]
     pairs = agreements.compare(final, last, looks) if final else []
@@ -183,7 +184,7 @@ def perturb_plan(candidates: Candidates, config: PerturbationConfig) -> Plan[Per
         complexity = yield from rademacher_plan(candidates, config.data, signs, level=config.level, labelled=False)
     return Perturbation(
         config,
-        {name: measuring.by_name(name, grids[name]) for name in candidates.names},
+        {name: run.by_name(name, grids[name]) for name in candidates.names},
         pairs=[*pairs, *(pair for _, pair in apart.values())],
         best=agreements.leader(final, last) if final else None,
         errors=errors,
@@ -227,7 +228,7 @@ def _test_errors(candidates: Candidates, config: PerturbationConfig) -> Plan[Fol
     return FoldErrors(metric.name, found.split_scores(), estimates, splits.share, splits.description)
 
 
-class _Measuring:
+class _PerturbationRun:
     """Asks for fits on the disturbed table, and writes down how far they agree with what they were trained on."""
 
     def __init__(
@@ -253,17 +254,19 @@ class _Measuring:
         ]
         for portion in self._portions(cells):
             disturbed = {cell: self.noise.at(*cell) for cell in portion}
-            seats = [(cell, name) for cell in portion for name in names if cell not in self.agreements.values[name]]
+            open_cells = [
+                (cell, name) for cell in portion for name in names if cell not in self.agreements.values[name]
+            ]
             late = False
             try:
                 outcomes: Sequence[Outcome | None] = yield [
-                    self._task(name, cell, disturbed[cell]) for cell, name in seats
+                    self._task(name, cell, disturbed[cell]) for cell, name in open_cells
                 ]
             except BudgetSpent as spent:
                 outcomes, late = spent.outcomes, True
                 if not any(self.agreements.values.values()) and all(outcome is None for outcome in outcomes):
                     raise
-            for (cell, name), outcome in zip(seats, outcomes, strict=True):
+            for (cell, name), outcome in zip(open_cells, outcomes, strict=True):
                 self._take(name, cell, disturbed[cell], outcome)
             if late:
                 return True
@@ -276,14 +279,16 @@ class _Measuring:
 
     def _task(self, name: str, cell: Cell, disturbed: NoisyData) -> FitTask:
         repeat, level = cell
-        asked = self._all if self._by_predictions and level == 0 else disturbed.rows
+        requested = self._all if self._by_predictions and level == 0 else disturbed.rows
         numbers = repeat if self._random[name] else 0
-        return FitTask(self.candidates.estimators[name], disturbed.rows, (Ask(asked),), y=disturbed.y, repeat=numbers)
+        return FitTask(
+            self.candidates.estimators[name], disturbed.rows, (Ask(requested),), y=disturbed.y, repeat=numbers
+        )
 
     def _take(self, name: str, cell: Cell, disturbed: NoisyData, outcome: Outcome | None) -> None:
         agreements, data = self.agreements, self.config.data
         agreements.note(cell, disturbed)
-        agreements.asked[name] += 1
+        agreements.requested[name] += 1
         if outcome is None:
             return
         if outcome.error is not None:
@@ -300,36 +305,26 @@ class _Measuring:
         if before is not None:
             agreements.ideals[name][cell] = disturbed.agreement(_predicted(before, data, disturbed.rows))
 
-    def report_failures(self) -> None:
-        """Say which fits failed; all of them is an error."""
-        failures = [failure for each in self.agreements.failures.values() for failure in each]
-        total = sum(self.agreements.asked.values())
-        if not failures:
-            return
-        if len(failures) == total:
-            raise FitError(f"All {total} fits failed. {reasons(failures)}", failures)
-        warnings.warn(f"{len(failures)} of {total} fits failed.\n\n{grouped_failures(failures)}", stacklevel=2)
-
     def by_name(self, name: str, grid: NoiseGrid) -> NoiseResponse:
         """Return what was found for a candidate on a grid."""
         agreements = self.agreements
         done = agreements.finished(name, grid) if agreements.usable(name, grid) else np.empty(0, dtype=np.intp)
-        shares, values, dummies = (
+        shares, values, baselines = (
             agreements.table(entries, grid)[done]
-            for entries in (agreements.shares, agreements.values[name], agreements.dummies)
+            for entries in (agreements.shares, agreements.values[name], agreements.baselines)
         )
         ideal = float("nan")
         if len(done):
-            told = self.noise.ideal(float(values[:, 0].mean()))
-            if told is None:
-                told = float(decrease_rates(shares, agreements.table(agreements.ideals[name], grid)[done]).mean())
-            ideal = told
+            ideal_rate = self.noise.ideal(float(values[:, 0].mean()))
+            if ideal_rate is None:
+                ideal_rate = float(decrease_rates(shares, agreements.table(agreements.ideals[name], grid)[done]).mean())
+            ideal = ideal_rate
         failed = len(agreements.failures.get(name, ()))
         return NoiseResponse(
-            grid.levels, shares, values, dummies, ideal, self.config.level,
+            grid.levels, shares, values, baselines, ideal, self.config.level,
             absolute=agreements.absolute,
             failed=failed,
-            missing=agreements.asked[name] - failed - len(agreements.values[name]),
+            missing=agreements.requested[name] - failed - len(agreements.values[name]),
             fit_seconds=agreements.seconds[name],
         )  # fmt: skip
 

@@ -43,7 +43,7 @@ def _agreement(result: Perturbation, ax: Axes | None) -> Axes:
         (each,) = known
         series["without memorising"] = ([each.training - each.ideal * level for level in levels], None, None)
         if result.task == "classification":
-            alone = [float(_at(each, each.dummies, level).mean()) for level in levels]
+            alone = [float(_at(each, each.baselines, level).mean()) for level in levels]
             series["largest class alone"] = (alone, None, None)
     label = _with_level(result, result.measure)
     return bands(

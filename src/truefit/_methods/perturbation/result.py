@@ -12,7 +12,7 @@ from truefit._methods.complexity import RademacherComplexity
 from truefit._methods.perturbation.config import PerturbationConfig
 from truefit._methods.perturbation.plot import draw
 from truefit._methods.perturbation.verdict import NEAR_CHANCE, FoldErrors, NoiseResponse, diagnose
-from truefit._methods.result import Result, plain
+from truefit._methods.result import EstimatorResult, plain
 from truefit._stats.bounds import rademacher_slack, srm_risk
 
 if TYPE_CHECKING:
@@ -36,13 +36,32 @@ _NOISE = {
 }
 
 
-class Perturbation(Result):
+class Perturbation(EstimatorResult):
     """Decrease rates with intervals, and whether learners memorise, over- or underfit.
 
     With one estimator each number is a float and an interval a pair; with several each is a dict by name.
 
     Attributes
     ----------
+    rate
+        Decrease rate: how fast the agreement with the training targets falls with the share of noise. About 1 for a
+        learner that fits the concept and does not follow the noise, 0 for one that follows all of it or that has
+        learned nothing. In paper mode without its sign.
+    interval
+        Interval of the rate over the repeats; None where one repeat shows no spread.
+    rates
+        The rate of each repeat.
+    dummy_rate
+        The rate of the largest class alone, which is above 0 where classes are of different sizes.
+    skill
+        The rate beyond that of the largest class alone: (rate − dummy_rate)/(1 − dummy_rate).
+    training
+        Accuracy, or correlation, on the undisturbed training data.
+    memorisation, memorisation_interval
+        How much of the noise a learner follows, 0 none and 1 all, with its interval over the repeats; None near chance,
+        where it cannot be measured.
+    verdict, reasons
+        One of "memorises", "overfitted", "underfitted" and "no flag", and the numbers behind it in words.
     best : str or None
         Name of the estimator with the largest rate.
     by_name : dict of NoiseResponse
@@ -93,66 +112,15 @@ class Perturbation(Result):
             self._complexity = {self.names[0]: complexity.value} if single else complexity.value
         learnable = config.kind in ("boundary", "feature")
         self._diagnoses = diagnose(self.by_name, errors, classes=self._classes, learnable=learnable)
-
-    def _one_or_all(self, by_name: dict[str, Any]) -> Any:
-        return by_name[self.names[0]] if self.single else by_name
+        self.rate, self.interval, self.rates = self._each("rate"), self._each("interval"), self._each("rates")
+        self.dummy_rate, self.skill, self.training = (self._each(each) for each in ("dummy_rate", "skill", "training"))
+        self.memorisation = self._each("memorisation")
+        self.memorisation_interval = self._each("memorisation_interval")
+        self.verdict = self._one_or_all({name: each.flag for name, each in self._diagnoses.items()})
+        self.reasons = self._one_or_all({name: each.words for name, each in self._diagnoses.items()})
 
     def _each(self, name: str) -> Any:
         return self._one_or_all({each: getattr(self.by_name[each], name) for each in self.names})
-
-    @property
-    def rate(self) -> Any:
-        """Decrease rate: how fast the agreement with the training targets falls with the share of noise.
-
-        About 1 for a learner that fits the concept and does not follow the noise, 0 for one that follows all of it or
-        that has learned nothing. In paper mode without its sign.
-        """
-        return self._each("rate")
-
-    @property
-    def interval(self) -> Any:
-        """Interval of the rate over the repeats; None where one repeat shows no spread."""
-        return self._each("interval")
-
-    @property
-    def rates(self) -> Any:
-        """The rate of each repeat."""
-        return self._each("rates")
-
-    @property
-    def dummy_rate(self) -> Any:
-        """The rate of the largest class alone, which is above 0 where classes are of different sizes."""
-        return self._each("dummy_rate")
-
-    @property
-    def skill(self) -> Any:
-        """The rate beyond that of the largest class alone: (rate − dummy_rate)/(1 − dummy_rate)."""
-        return self._each("skill")
-
-    @property
-    def training(self) -> Any:
-        """Accuracy, or correlation, on the undisturbed training data."""
-        return self._each("training")
-
-    @property
-    def memorisation(self) -> Any:
-        """How much of the noise a learner follows, 0 none and 1 all; None near chance, where it cannot be told."""
-        return self._each("memorisation")
-
-    @property
-    def memorisation_interval(self) -> Any:
-        """Interval of the memorisation over the repeats, or None."""
-        return self._each("memorisation_interval")
-
-    @property
-    def verdict(self) -> Any:
-        """One of "memorises", "overfitted", "underfitted" and "no flag"; why is in ``reasons``."""
-        return self._one_or_all({name: each.flag for name, each in self._diagnoses.items()})
-
-    @property
-    def reasons(self) -> Any:
-        """The numbers behind the verdict, in words."""
-        return self._one_or_all({name: each.words for name, each in self._diagnoses.items()})
 
     @cached_property
     def ties(self) -> list[str]:
@@ -203,14 +171,8 @@ class Perturbation(Result):
         columns = ["candidate", "leader", "difference", "low", "high", "p", "p_adjusted", "tie"]
         return pd.DataFrame(lines, columns=columns)
 
-    @cached_property
-    def table(self) -> pd.DataFrame:
-        """One row per estimator; ``estimate`` is the rate."""
-        import pandas as pd
-
-        return pd.DataFrame([{"estimator": name, **self._line(name)} for name in self.names]).set_index("estimator")
-
     def _line(self, name: str) -> dict[str, Any]:
+        """Return a row of the table; ``estimate`` is the rate."""
         each = self.by_name[name]
         low, high = each.interval or (_NAN, _NAN)
         memory_low, memory_high = each.memorisation_interval or (_NAN, _NAN)
@@ -243,7 +205,7 @@ class Perturbation(Result):
             frames.append(
                 pd.DataFrame(
                     {"estimator": name, "repeat": repeat, "level": np.array(each.levels)[level]}
-                    | {"share": each.shares.ravel(), "value": each.values.ravel(), "dummy": each.dummies.ravel()}
+                    | {"share": each.shares.ravel(), "value": each.values.ravel(), "dummy": each.baselines.ravel()}
                 )
             )
         return pd.concat(frames, ignore_index=True)
@@ -262,14 +224,10 @@ class Perturbation(Result):
             f"{len(self.levels)} levels up to {max(self.levels):g}, {times}"
         )
 
-    def summary(self) -> str:
-        """Return the rates with their intervals, the verdicts with their numbers, and what to know about them."""
-        width = max(len(name) for name in self.names)
-        lines = [self.heading]
-        lines += [f"  {name:<{width}}  {self._text(name)}" for name in self.names]
-        lines += [self._standing] if self._standing else []
-        lines += [f"{name}: {each.flag}; {each.words}" for name, each in self._diagnoses.items()]
-        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
+    def _remarks(self) -> list[str]:
+        """Return who leads, and the verdicts with their numbers."""
+        verdicts = [f"{name}: {each.flag}; {each.words}" for name, each in self._diagnoses.items()]
+        return [self._standing, *verdicts] if self._standing else verdicts
 
     def _text(self, name: str) -> str:
         each = self.by_name[name]
@@ -302,9 +260,9 @@ class Perturbation(Result):
             notes.append("intervals are over repeats of the noise; the rows themselves are taken as they are.")
         if self.mode == "paper":
             notes.append("as in the paper rates are given without their sign.")
-        dummy = known[0].dummy_rate if known else 0.0
-        if dummy > _IMBALANCED:
-            notes.append(f"the largest class alone has a rate of {dummy:.3f}, so compare by skill across tables.")
+        baseline = known[0].dummy_rate if known else 0.0
+        if baseline > _IMBALANCED:
+            notes.append(f"the largest class alone has a rate of {baseline:.3f}, so compare by skill across tables.")
         if self.perturbation == "boundary":
             notes.append(f"the boundary is that of {self.names[0]}, by models that had not seen the rows.")
         if self.perturbation in ("boundary", "feature"):

@@ -32,7 +32,7 @@ class NoiseResponse:
     Attributes
     ----------
     levels : tuple of float
-    shares, values, dummies : arrays of shape (repeats, levels)
+    shares, values, baselines : arrays of shape (repeats, levels)
         What was really disturbed; the agreement there; what the largest class alone would have reached. Repeats that
         were not finished are left out.
     ideal : float
@@ -46,7 +46,7 @@ class NoiseResponse:
     levels: tuple[float, ...]
     shares: Floats
     values: Floats
-    dummies: Floats
+    baselines: Floats
     ideal: float
     level: float
     absolute: bool = False
@@ -90,12 +90,12 @@ class NoiseResponse:
     @property
     def dummy_training(self) -> float:
         """What the largest class alone reaches on the undisturbed targets."""
-        return float(self.dummies[:, 0].mean()) if self.known else _NAN
+        return float(self.baselines[:, 0].mean()) if self.known else _NAN
 
     @cached_property
     def dummy_rate(self) -> float:
         """The rate of the largest class alone."""
-        return float(decrease_rates(self.shares, self.dummies).mean()) if self.known else _NAN
+        return float(decrease_rates(self.shares, self.baselines).mean()) if self.known else _NAN
 
     @property
     def skill(self) -> float:

@@ -22,7 +22,7 @@ from truefit._core.rows import Rows
 from truefit._core.task import Ask, FitTask, Keep, Response
 from truefit._methods.selection.race_run import NOT_FITTED, RaceRun, inner_rounds, one_round, rounds_of
 from truefit._methods.selection.racing import DroppedCandidate, Race, RaceStandings, tested_once
-from truefit._methods.splitting.designs import has_triangle, pair_splits, seen_from_the_other
+from truefit._methods.splitting.designs import has_triangle, pair_splits, pairs_by_test_fold
 from truefit._methods.splitting.splits import Split, Splits, is_whole, row_subset, shared_partition, splits_of
 from truefit._metrics.metric import Metric
 
@@ -140,7 +140,7 @@ def search_plan(
             else:
                 raise
             continue
-        raced.hand_out(races, outcomes)
+        raced.distribute(races, outcomes)
     main = races[0]
     failures = _failures_short_of_all(races)
     names = list(dict.fromkeys(name for race_run in races for name in race_run.names))
@@ -191,7 +191,7 @@ def _races(
     race: Race | None,
     metric: Metric | None,
 ) -> list[RaceRun]:
-    """Return the search's own heat, and those without each of the outer test sets."""
+    """Return the search's own race, and those without each of the outer test sets."""
     lists = [splits, *(inner or ())]
     if race is None:
         return [RaceRun(each, one_round(each), candidates) for each in lists]
@@ -239,7 +239,7 @@ class _RacedCandidates:
     def tasks(self, races: Sequence[RaceRun]) -> list[FitTask]:
         return [self.task(candidate, split) for race_run in races for candidate, split in race_run.wanted()]
 
-    def hand_out(self, races: Sequence[RaceRun], outcomes: Sequence[Outcome]) -> None:
+    def distribute(self, races: Sequence[RaceRun], outcomes: Sequence[Outcome]) -> None:
         start = 0
         for race_run in races:
             wanted = race_run.wanted()
@@ -257,7 +257,7 @@ class _RacedCandidates:
         return scores
 
     def fitted(self, race_run: RaceRun, chosen: Sequence[int]) -> Plan[list[Outcome]]:
-        """One candidate's outcome on each split of a heat; who was dropped there before is fitted now."""
+        """One candidate's outcome on each split of a race; who was dropped there before is fitted now."""
         found = [race_run.outcomes(each)[place] for place, each in enumerate(chosen)]
         lacking = [place for place, outcome in enumerate(found) if outcome is NOT_FITTED]
         if lacking:
@@ -295,7 +295,7 @@ def _nested(
 
 def _fewer(chosen: list[int], splits: Splits, races: Sequence[RaceRun], names: Sequence[str]) -> dict[str, Scores]:
     tables = [race_run.table(names) for race_run in races]
-    sides = seen_from_the_other(splits)
+    sides = pairs_by_test_fold(splits)
     found = {}
     for name in names:
         pairs = np.array(

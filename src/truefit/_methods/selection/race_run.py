@@ -115,7 +115,7 @@ class RaceRun:
         self._first = next(place for places in rounds for place in places)
         rungs = [] if standings is None else standings.rungs(splits[self._first])
         self.splits = [*splits, *rungs]
-        self._umpire = standings
+        self._standings = standings
         self._turns = [*([self._folds + rung] for rung in range(len(rungs))), *rounds]
         self._turn = 0
         self._seen: list[int] = []
@@ -152,17 +152,17 @@ class RaceRun:
             self._outcomes[candidate][place] = outcome
             for name, value in (scored or {}).items():
                 self._all_scores(name)[candidate, place] = value
-        if self._umpire is None:
+        if self._standings is None:
             self._turn += 1
             return
         if self.on_rungs:
             if self._turn > 0:
-                self._drop_by_sizes(self._turns[self._turn][0], self._umpire)
+                self._drop_by_sizes(self._turns[self._turn][0], self._standings)
         else:
             places = self._turns[self._turn]
             self._seen += places
-            if places and self._umpire.race.first <= len(self._seen) < self._folds:
-                self._drop_by_folds(self._umpire)
+            if places and self._standings.race.first <= len(self._seen) < self._folds:
+                self._drop_by_folds(self._standings)
         self._turn += 1
 
     def _all_scores(self, name: str) -> Floats:
@@ -212,59 +212,61 @@ class RaceRun:
         if leader is None:
             return  # all go on, and the search says in the end what failed
         splits = [self.splits[place] for place in self._seen]
-        leaders_rows = self._told(leader, self._seen, standings)
+        leaders_rows = self._row_values(leader, self._seen, standings)
         open_share = 1 - len(self._seen) / self._folds
         spoken = MetricText.of(standings.metric)
-        gone = {}
+        reasons_to_drop = {}
         for candidate in self.running:
             if np.isnan(scores[candidate]).any():
-                gone[candidate] = "a fit failed, or has no score"
+                reasons_to_drop[candidate] = "a fit failed, or has no score"
                 continue
-            own = None if leaders_rows is None else self._told(candidate, self._seen, standings)
+            own = None if leaders_rows is None else self._row_values(candidate, self._seen, standings)
             if own is not None and leaders_rows is not None:
                 behind = standings.by_rows(own, leaders_rows, open_share=open_share)
             else:
                 behind = standings.by_scores(scores[candidate], scores[leader], splits, open_share=open_share)
             if candidate != leader and behind is not None and standings.race.drops(behind):
-                gone[candidate] = (
+                reasons_to_drop[candidate] = (
                     f"worse than the leader by {spoken.change(behind.mean)}, {_chance(behind)} to overtake it"
                 )
-        self._let_go(gone)
+        self._drop(reasons_to_drop)
 
     def _drop_by_sizes(self, rung: int, standings: RaceStandings) -> None:
         """Curves are convex: from here on one falls no faster than it did since the rung before."""
         leader = self._leader(self._all_scores(standings.metric.name)[:, rung], standings)
-        leaders_rows = None if leader is None else self._told(leader, [rung], standings)
+        leaders_rows = None if leader is None else self._row_values(leader, [rung], standings)
         if leaders_rows is None:
             return
         before, now, whole = (len(self.splits[place].train) for place in (rung - 1, rung, self._first))
-        gone = {}
+        reasons_to_drop = {}
         for candidate in self.running:
             if candidate == leader or any(self._outcomes[candidate][each].error for each in (rung - 1, rung)):
                 continue  # who cannot be fitted on so few rows may still be on more
-            earlier, own = (self._told(candidate, [place], standings) for place in (rung - 1, rung))
+            earlier, own = (self._row_values(candidate, [place], standings) for place in (rung - 1, rung))
             if earlier is None or own is None:
                 continue
             end = own - (earlier - own) * (whole - now) / (now - before)
             behind = standings.by_rows(end, leaders_rows)
             if behind is not None and standings.race.drops(behind):
-                gone[candidate] = f"its learning curve has {_chance(behind)} to reach the leader"
-        self._let_go(gone)
+                reasons_to_drop[candidate] = f"its learning curve has {_chance(behind)} to reach the leader"
+        self._drop(reasons_to_drop)
 
     def _leader(self, means: Floats, standings: RaceStandings) -> int | None:
         signed = means * (1 if standings.metric.greater_is_better else -1)
         scored = [candidate for candidate in self.running if not np.isnan(signed[candidate])]
         return max(scored, key=lambda candidate: signed[candidate]) if scored else None
 
-    def _told(self, candidate: int, places: Sequence[int], standings: RaceStandings) -> Floats | None:
-        if not standings.rows_tell:
+    def _row_values(self, candidate: int, places: Sequence[int], standings: RaceStandings) -> Floats | None:
+        if not standings.compares_rows:
             return None
         line = self._outcomes[candidate]
-        return standings.told([line[place] for place in places], [self.splits[place] for place in places])
+        return standings.row_values([line[place] for place in places], [self.splits[place] for place in places])
 
-    def _let_go(self, gone: Mapping[int, str]) -> None:
-        self.dropped += [DroppedCandidate(candidate, len(self._seen), reason) for candidate, reason in gone.items()]
-        self.running = [candidate for candidate in self.running if candidate not in gone]
+    def _drop(self, reasons_to_drop: Mapping[int, str]) -> None:
+        self.dropped += [
+            DroppedCandidate(candidate, len(self._seen), reason) for candidate, reason in reasons_to_drop.items()
+        ]
+        self.running = [candidate for candidate in self.running if candidate not in reasons_to_drop]
 
 
 def _chance(behind: PairedDifference) -> str:

@@ -161,16 +161,16 @@ class RaceStandings:
     rows_once: bool
 
     @property
-    def rows_tell(self) -> bool:
+    def compares_rows(self) -> bool:
         """Whether losses of single rows can be set side by side."""
         is_mean_over_rows = self.metric.row_loss is not None or self.metric.smooth is not None
         return is_mean_over_rows and self.rows_once and self.data.groups is None and self.data.weight is None
 
     def rungs(self, split: Split) -> list[Split]:
         """Smaller training sets to start on, where the race is over sizes and single rows can tell who is behind."""
-        return rungs_of(self.data, split) if self.race.over == "sizes" and self.rows_tell else []
+        return rungs_of(self.data, split) if self.race.over == "sizes" and self.compares_rows else []
 
-    def told(self, outcomes: Sequence[Outcome], splits: Sequence[Split]) -> Floats | None:
+    def row_values(self, outcomes: Sequence[Outcome], splits: Sequence[Split]) -> Floats | None:
         """One value per tested row, greater for worse, whose mean is the metric; None where there is none."""
         pairs = list(zip(outcomes, splits, strict=True))
         smooth, sign = self.metric.smooth, -1 if self.metric.greater_is_better else 1

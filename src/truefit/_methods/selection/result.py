@@ -19,7 +19,7 @@ from truefit._methods.splitting.designs import Design
 from truefit._methods.splitting.splits import Splits
 from truefit._metrics.metric import Metric
 from truefit._plots.forest import fold_scores
-from truefit._stats.nested_cv import change_to_all_rows
+from truefit._stats.triangle import change_to_all_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,6 +30,16 @@ class NestedAssessment(Result):
     """The nested-CV estimate of a selection: on each test set, the score of what was chosen without it.
 
     The winner's own cross-validation score is the best of several, so it is optimistic; this one is not.
+
+    Attributes
+    ----------
+    estimate : float
+        Mean over the test sets of the score of what was chosen without them.
+    interval : tuple of float or None
+    interval_reason : str or None
+        Why there is no interval.
+    estimand : str
+        What the estimate is an estimate of.
     """
 
     title = "Honest assessment of the selection"
@@ -50,26 +60,11 @@ class NestedAssessment(Result):
         #: By how much the better end of the interval was moved.
         self.reach = 0.0 if found.interval is None else _gain(nested, splits, metric, self.fold_scores)
         self._estimate = _reaching(found, self.reach, metric)
-
-    @property
-    def estimate(self) -> float:
-        """Mean over the test sets of the score of what was chosen without them."""
-        return self._estimate.value
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        """Interval of the estimate, or None."""
-        return self._estimate.interval
-
-    @property
-    def interval_reason(self) -> str | None:
-        """Why there is no interval, or None."""
-        return self._estimate.reason
-
-    @property
-    def estimand(self) -> str:
-        """What the estimate is an estimate of."""
-        return f"{self.metric} on new rows of the model that this selection chooses from these {self.rows:,} rows"
+        self.estimate, self.interval = self._estimate.value, self._estimate.interval
+        self.interval_reason = self._estimate.reason
+        self.estimand = (
+            f"{self.metric} on new rows of the model that this selection chooses from these {self.rows:,} rows"
+        )
 
     @cached_property
     def table(self) -> pd.DataFrame:

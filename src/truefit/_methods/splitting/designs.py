@@ -21,7 +21,6 @@ from truefit._methods.splitting.splits import DESIGNS as SPLIT_DESIGNS
 from truefit._methods.splitting.splits import (
     Split,
     Splits,
-    Splittable,
     cv_splits,
     is_whole,
     make_splits,
@@ -34,16 +33,15 @@ from truefit._metrics.metric import Metric
 _ATTEMPTS = 1000
 
 
-def bootstrap_samples(data: Splittable, rounds: int, random_state: int | None = None) -> Splits:
+def bootstrap_samples(data: Data, rounds: int, random_state: int | None = None) -> Splits:
     """Return bootstrap samples as splits: each trains on n rows drawn with replacement and tests on those not drawn.
 
     See :func:`draw_samples`, which does not hold them all at once.
     """
-    drawn = tuple(draw_samples(data, rounds, random_state))
-    return Splits(splits=drawn, partition=False, repeats=1, description=f"{rounds} bootstrap samples")
+    return Splits.of(draw_samples(data, rounds, random_state), f"{rounds} bootstrap samples")
 
 
-def draw_samples(data: Splittable, rounds: int, random_state: int | None = None) -> Iterator[Split]:
+def draw_samples(data: Data, rounds: int, random_state: int | None = None) -> Iterator[Split]:
     """Draw bootstrap samples one after the other.
 
     A sample depends on the rows' content, the seed and its own number alone: not on the order of the rows, and not on
@@ -52,7 +50,7 @@ def draw_samples(data: Splittable, rounds: int, random_state: int | None = None)
 
     Parameters
     ----------
-    data : Splittable
+    data : Data
     rounds : int
         How many samples.
     random_state : int, optional
@@ -80,14 +78,14 @@ def draw_samples(data: Splittable, rounds: int, random_state: int | None = None)
     return _samples(data, int(rounds), seed)
 
 
-def _samples(data: Splittable, rounds: int, seed: str) -> Iterator[Split]:
+def _samples(data: Data, rounds: int, seed: str) -> Iterator[Split]:
     blocks = _blocks(data)
     for number in range(rounds):
         digest = blake2b(f"{seed} {number}".encode(), digest_size=16).digest()
         yield _sample(data, blocks, np.random.default_rng(int.from_bytes(digest, "little")))
 
 
-def _blocks(data: Splittable) -> list[npt.NDArray[np.intp]] | npt.NDArray[np.intp]:
+def _blocks(data: Data) -> list[npt.NDArray[np.intp]] | npt.NDArray[np.intp]:
     """Return what is drawn, in an order that does not depend on where the rows stand: rows, or groups of rows."""
     if data.groups is None:
         return np.lexsort((data.tokens[:, 1], data.tokens[:, 0]))
@@ -97,7 +95,7 @@ def _blocks(data: Splittable) -> list[npt.NDArray[np.intp]] | npt.NDArray[np.int
 
 
 def _sample(
-    data: Splittable, blocks: list[npt.NDArray[np.intp]] | npt.NDArray[np.intp], random: np.random.Generator
+    data: Data, blocks: list[npt.NDArray[np.intp]] | npt.NDArray[np.intp], random: np.random.Generator
 ) -> Split:
     for _ in range(_ATTEMPTS):
         drawn = random.integers(len(blocks), size=len(blocks))
@@ -141,7 +139,7 @@ def pair_splits(n: int, splits: Splits) -> list[list[Split]]:
     return found
 
 
-def seen_from_the_other(splits: Splits) -> list[list[tuple[int, int]]]:
+def pairs_by_test_fold(splits: Splits) -> list[list[tuple[int, int]]]:
     """For each fold, where ``pair_splits`` has the pairs tested on it: the other fold, and the place among its own."""
     per_repeat = len(splits) // splits.repeats
     found = []

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, overload
+from itertools import chain
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -12,28 +13,12 @@ from sklearn.model_selection import GroupKFold, LeaveOneOut, StratifiedGroupKFol
 
 from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
-from truefit._core.hashing import Tokens, salted
-from truefit._core.rows import Rows
-from truefit._core.typing import Array, Positions
-from truefit._methods.splitting.pairs import LeaveOneOutPairs, PackedPairs
+from truefit._core.hashing import salted
+from truefit._core.rows import Rows, smallest_int
+from truefit._core.typing import Positions
 
-
-class Splittable(Protocol):
-    """What splitting has to know of some rows; Data knows it, and so does a part of one."""
-
-    @property
-    def n(self) -> int: ...
-    @property
-    def y(self) -> Array: ...
-    @property
-    def tokens(self) -> Tokens: ...
-    @property
-    def groups(self) -> Array | None: ...
-    @property
-    def classes(self) -> Array | None: ...
-    @property
-    def codes(self) -> Array | None: ...
-
+if TYPE_CHECKING:
+    from truefit._methods.splitting.pairs import PackedPairs
 
 DESIGNS = ("holdout", "kfold", "loo")
 _WANTED = (
@@ -51,13 +36,47 @@ class Split:
     repeat: int = 0
 
 
+Pair = tuple[Rows, Rows]  # to train on, to test on
+
+#: With more pairs than this, or more bytes in their lists of rows, they are packed.
+_MOST_PAIRS, _MOST_BYTES = 1_000, 64 << 20
+
+
+class LeaveOneOutPairs:
+    """Each row of a table of n by itself to test on, with the rest to train on; nothing is stored.
+
+    Examples
+    --------
+    >>> LeaveOneOutPairs(4)[2]
+    (Rows.without(4, [2]), Rows.of([2]))
+    """
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+        self._dtype = smallest_int(n - 1)
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __getitem__(self, place: int) -> Pair:
+        return self._pair(range(self.n)[place])
+
+    def __iter__(self) -> Iterator[Pair]:
+        return map(self._pair, range(self.n))
+
+    def _pair(self, place: int) -> Pair:
+        row = np.array([place], self._dtype)
+        return Rows(row, self.n), Rows(row, None)
+
+
 class Splits(Sequence[Split]):
-    """A design spelled out for a table: splits that are made when they are looked at, and not held.
+    """The splits of a design for a table.
 
     Parameters
     ----------
-    splits : iterable of Split
-        In the order of the repeats, equally many of each; which repeat a split belongs to is told by its place.
+    pairs : iterable of pairs of Rows
+        To train on and to test on, in the order of the repeats, equally many of each: the place of a pair says which
+        repeat it belongs to.
     partition : bool
         Whether within each repeat the test sets hold every row once, each with the rest as training set: only then do
         pairs of folds make the triangle of fits.
@@ -72,12 +91,16 @@ class Splits(Sequence[Split]):
     (2, Rows.of([1]), 0.5)
     """
 
-    __slots__ = ("_pairs", "_per_repeat", "description", "partition", "repeats")
+    __slots__ = ("_pairs", "_per_repeat", "_sizes", "description", "partition", "repeats")
 
     def __init__(
-        self, splits: Iterable[Split] | PackedPairs | LeaveOneOutPairs, partition: bool, repeats: int, description: str
+        self, pairs: Iterable[Pair] | LeaveOneOutPairs, partition: bool, repeats: int, description: str
     ) -> None:
-        self._pairs = splits if isinstance(splits, PackedPairs | LeaveOneOutPairs) else _pairs_of(splits)
+        self._pairs, self._sizes = _collected(pairs)
+        self.describe(partition, repeats, description)
+
+    def describe(self, partition: bool, repeats: int, description: str) -> None:
+        """Set what is known of the splits once they are all there."""
         self._per_repeat = max(len(self._pairs) // repeats, 1)
         self.partition = partition
         self.repeats = repeats
@@ -86,7 +109,7 @@ class Splits(Sequence[Split]):
     @classmethod
     def of(cls, splits: Iterable[Split], description: str) -> Splits:
         """Return splits of which nothing more is known."""
-        return cls(splits, False, 1, description)
+        return cls(((split.train, split.test) for split in splits), False, 1, description)
 
     @overload
     def __getitem__(self, place: int) -> Split: ...
@@ -113,12 +136,12 @@ class Splits(Sequence[Split]):
     @property
     def mean_train_rows(self) -> float:
         """Mean size of a training set."""
-        return self._pairs.train_rows / max(len(self._pairs), 1)
+        return self._sizes[0] / max(len(self._pairs), 1)
 
     @property
     def share(self) -> float:
         """Mean size of a test set over the mean size of its training set."""
-        return self._pairs.test_rows / max(self._pairs.train_rows, 1)
+        return self._sizes[1] / max(self._sizes[0], 1)
 
     @property
     def forward(self) -> bool:
@@ -128,16 +151,34 @@ class Splits(Sequence[Split]):
         )
 
 
-def _pairs_of(splits: Iterable[Split]) -> PackedPairs:
-    pairs = PackedPairs()
-    for split in splits:
-        pairs.append(split.train, split.test)
-    return pairs
+def _collected(
+    pairs: Iterable[Pair] | LeaveOneOutPairs,
+) -> tuple[list[Pair] | LeaveOneOutPairs | PackedPairs, tuple[int, int]]:
+    """Return the pairs, and how many rows they train on and test on in all."""
+    if isinstance(pairs, LeaveOneOutPairs):
+        return pairs, (pairs.n * (pairs.n - 1), pairs.n)
+    trained, tested, row_bytes = 0, 0, 0
+
+    def counted() -> Iterator[Pair]:
+        nonlocal trained, tested, row_bytes
+        for train, test in pairs:
+            trained, tested = trained + len(train), tested + len(test)
+            row_bytes += train.nbytes + test.nbytes
+            yield train, test
+
+    rest = counted()
+    listed: list[Pair] = []
+    for pair in rest:
+        listed.append(pair)
+        if len(listed) > _MOST_PAIRS or row_bytes > _MOST_BYTES:
+            from truefit._methods.splitting.pairs import PackedPairs  # few designs are so large
+
+            packed = PackedPairs(chain(listed, rest))
+            return packed, (trained, tested)
+    return listed, (trained, tested)
 
 
-def make_splits(
-    data: Splittable, design: Any, *, k: int = 5, repeats: int = 1, random_state: int | None = None
-) -> Splits:
+def make_splits(data: Data, design: Any, *, k: int = 5, repeats: int = 1, random_state: int | None = None) -> Splits:
     """Spell out a design: a name, a scikit-learn splitter, or an iterable of (train, test) index arrays."""
     if not is_whole(repeats) or repeats < 1:
         raise InvalidInput(f"The 'repeats' parameter must be a whole number of at least 1. Got {repeats!r} instead.")
@@ -149,19 +190,21 @@ def make_splits(
         return splits_of(data, design)
     if design not in DESIGNS:
         raise InvalidInput(_WANTED.format(design))
-    pairs = PackedPairs()
-    for repeat in range(int(repeats)):
-        folds = shared_partition(data, k, repeat=repeat, random_state=random_state)
-        for fold in range(1 if design == "holdout" else k):
-            test = Rows.of(np.flatnonzero(folds == fold))
-            pairs.append(Rows(test.listed, data.n), test)
+
+    def pairs() -> Iterator[Pair]:
+        for repeat in range(int(repeats)):
+            folds = shared_partition(data, k, repeat=repeat, random_state=random_state)
+            for fold in range(1 if design == "holdout" else k):
+                test = Rows.of(np.flatnonzero(folds == fold))
+                yield Rows(test.listed, data.n), test
+
     times = f"{repeats} times " if repeats > 1 else ""
     if design == "holdout":
-        return Splits(pairs, False, int(repeats), f"{times}hold-out of {100 / k:.0f}% of the rows")
-    return Splits(pairs, True, int(repeats), f"{times}{k}-fold cross-validation")
+        return Splits(pairs(), False, int(repeats), f"{times}hold-out of {100 / k:.0f}% of the rows")
+    return Splits(pairs(), True, int(repeats), f"{times}{k}-fold cross-validation")
 
 
-def cv_splits(data: Splittable, cv: Any, *, repeats: int = 1, random_state: int | None = None) -> Splits:
+def cv_splits(data: Data, cv: Any, *, repeats: int = 1, random_state: int | None = None) -> Splits:
     """Return the splits of a ``cv`` parameter: a number of folds, a scikit-learn splitter, or (train, test) pairs."""
     if is_whole(cv):
         return make_splits(data, "kfold", k=int(cv), repeats=repeats, random_state=random_state)
@@ -173,7 +216,7 @@ def cv_splits(data: Splittable, cv: Any, *, repeats: int = 1, random_state: int 
     return make_splits(data, cv, repeats=repeats)
 
 
-def leave_one_out(data: Splittable) -> Splits:
+def leave_one_out(data: Data) -> Splits:
     """Leave out each row once; the training sets stay lazy."""
     if data.n < 2:
         raise InvalidInput(f"Leave-one-out needs at least 2 rows. Got {data.n} sample.")
@@ -181,7 +224,7 @@ def leave_one_out(data: Splittable) -> Splits:
 
 
 def shared_partition(
-    data: Splittable, k: int, *, repeat: int = 0, random_state: int | None = None, rare: bool = False
+    data: Data, k: int, *, repeat: int = 0, random_state: int | None = None, rare: bool = False
 ) -> npt.NDArray[np.intp]:
     """Fold of each row, from the rows' content, k, the repeat number and the seed alone.
 
@@ -202,7 +245,7 @@ def shared_partition(
     return folds
 
 
-def _grouped_partition(data: Splittable, k: int, seed: int) -> npt.NDArray[np.intp]:
+def _grouped_partition(data: Data, k: int, seed: int) -> npt.NDArray[np.intp]:
     kind = GroupKFold if data.codes is None else StratifiedGroupKFold
     splitter = kind(n_splits=k, shuffle=True, random_state=seed)
     folds = np.empty(data.n, dtype=np.intp)
@@ -217,7 +260,7 @@ def is_whole(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def _check_k(data: Splittable, k: Any, *, rare: bool) -> None:
+def _check_k(data: Data, k: Any, *, rare: bool) -> None:
     if not is_whole(k) or k < 2:
         raise InvalidInput(f"The number of folds must be a whole number of at least 2. Got {k!r} instead.")
     if k > data.n:
@@ -249,32 +292,37 @@ def _check_k(data: Splittable, k: Any, *, rare: bool) -> None:
             )
 
 
-def splits_of(data: Splittable, design: Any) -> Splits:
+def splits_of(data: Data, design: Any) -> Splits:
     """Consume a splitter, or an iterable of (train, test) pairs, once."""
     name = type(design).__name__
-    pairs = PackedPairs()
     runs = _Runs(data.n)
-    for train, test in _given_pairs(data, design, name):
-        train, test = (_positions(part, data.n, name) for part in (train, test))
-        used = np.zeros(data.n, dtype=bool)
-        used[train] = True
-        if used[test].any():
-            raise InvalidInput(
-                f"Rows to test on must not be trained on. A split of {name} has rows in both parts. Mend the splitter."
-            )
-        used[test] = True
-        rows = Rows.of(test)
-        # The rest of the table is known by what it leaves out: the same list of rows serves for both.
-        rest = len(train) + len(test) == data.n and bool(used.all())
-        pairs.append(Rows(rows.listed, data.n) if rest else Rows.train_of(data.n, train), rows)
-        runs.add(test, rest)
-    if not pairs:
+
+    def pairs() -> Iterator[Pair]:
+        for train, test in _given_pairs(data, design, name):
+            train, test = (_positions(part, data.n, name) for part in (train, test))
+            used = np.zeros(data.n, dtype=bool)
+            used[train] = True
+            if used[test].any():
+                raise InvalidInput(
+                    f"Rows to test on must not be trained on. A split of {name} has rows in both parts. Mend the "
+                    "splitter."
+                )
+            used[test] = True
+            rows = Rows.of(test)
+            # The rest of the table is known by what it leaves out: the same list of rows serves for both.
+            rest = len(train) + len(test) == data.n and bool(used.all())
+            runs.add(test, rest)
+            yield Rows(rows.listed, data.n) if rest else Rows.train_of(data.n, train), rows
+
+    splits = Splits(pairs(), False, 1, "")
+    if not splits:
         raise InvalidInput(f"A design must have at least one split. {name} gave none.")
     label = name if hasattr(design, "split") else "given"
-    return Splits(pairs, runs.partition, runs.repeats, f"{len(pairs)} splits ({label})")
+    splits.describe(runs.partition, runs.repeats, f"{len(splits)} splits ({label})")
+    return splits
 
 
-def _given_pairs(data: Splittable, design: Any, name: str) -> Iterator[tuple[Any, Any]]:
+def _given_pairs(data: Data, design: Any, name: str) -> Iterator[tuple[Any, Any]]:
     if hasattr(design, "split"):
         target = data.y if data.codes is None else data.codes
         try:

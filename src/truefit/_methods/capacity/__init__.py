@@ -1,1 +1,0 @@
-"""How rich a learner is: bounds, complexity, bias and variance."""
