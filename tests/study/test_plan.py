@@ -159,7 +159,7 @@ def test_without_a_budget_what_takes_little_is_not_left_out_to_save_time(monkeyp
     seconds = {"linear": 5.0, "dummy": 0.01, "quick": 0.01}
     found = Clock(terms_for(models), seconds).run()
     assert (found.best, found.curves.names) == ("linear", ["linear", "quick"])
-    monkeypatch.setattr("truefit._study.plan._LITTLE", 0.0)
+    monkeypatch.setattr("truefit._study.diagnostics._LITTLE", 0.0)
     saving = Clock(terms_for(models), seconds).run()
     assert saving.curves.names == ["linear"]
     assert any("curve of quick: left out to save time; it would take some" in each for each in saving.not_done)
