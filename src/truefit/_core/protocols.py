@@ -51,6 +51,8 @@ class Solver(Protocol):
     - A solver is pickled with its jobs: it holds options, never data or models.
     - One that answers fits which leave out each row in turn (``FitTask.each_left_out``), a job each, says
       ``leaves_out_each = True``. Such fits are offered to nobody else.
+    - One that is for estimators of some classes names them (``kinds``, exact types; ``wrappers``: classes of estimators
+      that it looks into, such as ``Pipeline``). Fits of other classes are not offered to it.
     """
 
     name: str

@@ -184,6 +184,9 @@ class BaseEngine:
         together = [fit for fit in fits if fit.each_left_out]
         for solver in self._solvers:
             offered = left + together if together and getattr(solver, "leaves_out_each", False) else left
+            if kinds := getattr(solver, "kinds", ()):
+                accepted = {*kinds, *getattr(solver, "wrappers", ())}
+                offered = [fit for fit in offered if type(fit.estimator) in accepted]
             claimed = solver.claim(offered, data) if offered else []
             jobs.extend(claimed)
             taken = {fit.key for job in claimed for fit in job.fits}

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn import get_config
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from truefit._core.data import Data
@@ -63,6 +64,7 @@ class OtherRowsSolver(GroupSolver):
     the same sums. Leave-one-out is then a design like any other, with as many sets as rows.
     """
 
+    wrappers = (Pipeline,)
     leaves_out_each = True
     #: Whether the learner is served without a scaler too.
     without_scaler = True

@@ -47,6 +47,7 @@ class StagesSolver:
     """
 
     name = "stages"
+    kinds = (AtStage,)
 
     def claim(self, fits: Sequence[Fit], data: Data) -> list[Job]:
         """One job for each training run."""

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from sklearn import get_config
+from sklearn.pipeline import Pipeline
 
 from truefit._core.data import Data
 from truefit._core.outcome import Outcome
@@ -86,6 +87,7 @@ class PrefixSolver:
     """
 
     name = "shared prefix"
+    kinds = (Pipeline,)
 
     def __init__(self, others: Sequence[Solver], before: Sequence[Solver] = (), *, apart: bool = False) -> None:
         self.others, self.before, self.apart = tuple(others), tuple(before), apart

@@ -14,6 +14,7 @@ from scipy import sparse
 from sklearn import get_config
 from sklearn.decomposition import PCA
 from sklearn.feature_selection import SelectKBest
+from sklearn.pipeline import Pipeline
 
 from truefit._core.data import Data
 from truefit._core.outcome import Outcome
@@ -67,6 +68,7 @@ class StepPathSolver:
     """
 
     name = "step paths"
+    kinds = (Pipeline,)
 
     def __init__(self, prefixes: PrefixSolver) -> None:
         self.prefixes = prefixes
