@@ -292,7 +292,7 @@ class Asked:
             soft=aggregate is not None and aggregate.aggregate == "soft",
             disturbed={}
             if noise is None
-            else {name: (each.repeats, each.levels) for name, each in noise.rated.items()},
+            else {name: (each.repeats, each.levels) for name, each in noise.by_name.items()},
             disturbed_rows=0 if noise is None else noise.rows,
             decomposed=[] if parts is None else list(parts.names),
             rounds=0 if parts is None else parts.rounds,
@@ -332,7 +332,7 @@ def answers_of(result):
         if result.cross_test is not None:
             found[f"Agghoo, {inside} inside"] = float(result.cross_test.fold_risks.mean())
     if result.perturbation is not None:
-        found["noise"] = {name: rated.rate for name, rated in result.perturbation.rated.items()}
+        found["noise"] = {name: rated.rate for name, rated in result.perturbation.by_name.items()}
     if result.bias_variance is not None:
         parts = result.bias_variance
         found["bias and variance"] = {name: (parts.bias[name], parts.variance[name]) for name in parts.names}

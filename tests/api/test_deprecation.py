@@ -11,7 +11,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 
 import truefit
-from truefit import Engine, assess, bounds, compare, complexity_curve, learning_curve, study
+from truefit import Engine, assess, compare, complexity_curve, learning_curve, study
 from truefit._api.deprecation import Renamed, renamed_keywords
 
 X, y = load_iris(return_X_y=True)
@@ -56,10 +56,10 @@ def test_both_names_at_once_are_refused():
         assess(GaussianNB(), X, y, k=3, cv=3)
 
 
-@pytest.mark.parametrize("name", [*truefit._HOMES, "rademacher"])
+@pytest.mark.parametrize("name", [*truefit._HOMES])
 def test_signatures_have_the_new_names_only(name):
-    function = bounds.rademacher if name == "rademacher" else getattr(truefit, name)
-    assert not {"k", "rounds"} & set(inspect.signature(function).parameters)
+    function = getattr(truefit, name)
+    assert "k" not in inspect.signature(function).parameters
 
 
 def test_functions_keep_their_name_and_documentation():

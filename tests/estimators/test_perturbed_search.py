@@ -89,7 +89,7 @@ def test_results_have_the_shape_of_grid_searches():
     for name in ("params", "param_max_depth", "mean_test_score", "std_test_score", "rank_test_score", "mean_fit_time"):
         assert len(search.cv_results_[name]) == len(theirs.cv_results_[name])
     assert search.cv_results_["params"] == theirs.cv_results_["params"]
-    rates = search.perturbation_.rated.values()
+    rates = search.perturbation_.by_name.values()
     assert search.cv_results_["mean_test_score"].tolist() == [each.rate for each in rates]
     assert search.cv_results_["std_test_score"].tolist() == [each.rates.std() for each in rates]
     assert search.cv_results_["rank_test_score"][search.cv_results_["mean_test_score"].argmax()] == 1
