@@ -153,9 +153,6 @@ class Progress:
     description: str = ""
 
 
-# StoredReport: a finished report as a store keeps it, and ReportStore: a store that does.
-
-
 @dataclass(frozen=True, slots=True)
 class StoredReport:
     """A finished report: plain JSON types only, so that it is read without fitting and without unpickling.
