@@ -35,6 +35,7 @@ def test_an_unlimited_tree_has_rate_0():
     assert 0.05 < found.gap < 0.1
 
 
+@pytest.mark.slow
 def test_the_quick_experiment_says_what_it_left_out_and_tells_what_it_does():
     told = []
     page = find_experiment("pmv-unlimited-tree").run(Setting(quick=True, tell=told.append))
