@@ -104,7 +104,9 @@ def stored_keys(store):
     if not store.exists():
         return set()
     with sqlite3.connect(store) as connection:
-        found = {key for (key,) in connection.execute("SELECT key FROM outcomes")}
+        # A run that was killed just after it made the file has no tables in it yet.
+        made = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'outcomes'").fetchone()
+        found = {key for (key,) in connection.execute("SELECT key FROM outcomes")} if made else set()
     connection.close()
     return found
 
