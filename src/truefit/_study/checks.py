@@ -1,4 +1,4 @@
-"""Suspects: what in a table may make a model look better than it will be."""
+"""Checks of a table: ids, duplicates, constant columns, columns that predict the target alone."""
 
 from __future__ import annotations
 

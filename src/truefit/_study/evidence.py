@@ -1,4 +1,4 @@
-"""Findings: everything that a study has found out, as its answers read it."""
+"""Evidence of a study: every result that its answers are computed from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choosing: the candidates are tried out, those that cannot be afforded left out, and the rest searched."""
+"""Selection among the candidates: a first fit of each, those too slow for the budget left out, the rest searched."""
 
 from __future__ import annotations
 
