@@ -19,19 +19,19 @@ NAMES = (
 
 
 def names_for(page, options):
-    """Return what to run: what is named; for a page what it lacks, or all of speed where that is wanted anew."""
+    """Return what to run: what is named; for a page what it lacks, or all benchmarks of speed with --rerun."""
     if options.names:
         return options.names
     if page is None:
         return NAMES
-    return SPEED if options.anew else page.missing()
+    return SPEED if options.rerun else page.missing()
 
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"by default all: {', '.join(NAMES)}")
     parser.add_argument("--page", type=Path, help="write what the benchmarks of speed find there, after each of them")
-    parser.add_argument("--anew", action="store_true", help="run again what the page has already")
+    parser.add_argument("--rerun", action="store_true", help="run again what the page has already")
     options = parser.parse_args(arguments)
     page = None if options.page is None else Page(options.page)
     lacking = sorted(set(options.names) - set(NAMES if page is None else SPEED))

@@ -143,7 +143,7 @@ def one_repetition(setting, repetition):
     agghoo = setting.agghoo().set_params(cv=K, engine=engine).fit(X, y)
     scores = agghoo.validation_scores_
     best = int(scores.mean(axis=0).argmin())
-    refit = clone(agghoo.agghoo_terms(y).candidates[best].estimator).fit(X, y)
+    refit = clone(agghoo.agghoo_config(y).candidates[best].estimator).fit(X, y)
     chosen = agghoo.selection_["validation_score"].to_numpy()
     found = {
         "setting": setting.name,

@@ -1,11 +1,11 @@
 """Agghoo with its cross-test against loops written one by one, in the same run and with equal results.
 
 The triangle: k-fold cross-validation of every candidate, Agghoo and its cross-test, sharing an Engine, against the
-three written separately. Training without two folds is one fit, whichever of them is tested on.
+three written separately. A fit without two folds serves both of them.
 
-The epochs: a network whose hundred epochs are a hundred candidates, one run per split, against a run for each of them.
+The epochs: a network whose hundred epochs are a hundred candidates, one run per split, against one run per candidate.
 
-Seconds are those of the processor.
+Times are CPU seconds.
 """
 
 from __future__ import annotations

@@ -2,27 +2,27 @@
 
     python -m benchmarks by_hand
 
-With TRUEFIT_DATA=FOLDER, where FOLDER holds ``german_credit.parquet``, a table with categories is looked at too.
+With TRUEFIT_DATA=FOLDER, where FOLDER holds ``german_credit.parquet``, a table with categories is included.
 
-The study runs first, as by default. What it really asked for is then asked by hand: the candidates, its folds, the
+The study runs first, as by default. What it requested is then run by hand: the candidates, its folds, the
 noise levels and repeats, the bootstrap samples, the sizes of its learning curves. By hand that is GridSearchCV,
 GridSearchCV inside cross_validate, learning_curve, and loops for Agghoo, noise, and bias and variance.
 
-Seconds are those of the clock. On one core both have one process and one thread. On two the study has two workers, and
+Times are wall-clock seconds. On one core both have one process and one thread. On two the study has two workers, and
 by hand n_jobs is 2, with the loops in joblib's processes.
 
-Where the questions differ:
+Differences:
 
-- By hand there are numbers only. The study has intervals, tests, an extrapolated curve and the words for them as well.
-- The folds of the search are the same. Inside them the choice is made on 5 folds that GridSearchCV draws anew, as is
-  usual, where the study takes the other 4 of its own. With 4 folds inside, which have training sets of the same sizes,
-  it is done by hand once more.
+- By hand there are numbers only. The study also has intervals, tests, an extrapolated curve and the text.
+- The folds of the search are the same. Inside them GridSearchCV selects on 5 new folds, as is
+  usual, while the study uses the other 4 of its own. The case with 4 inner folds, which have training
+  sets of the same sizes, is measured too.
 - A point of the study's curve is 5-fold cross-validation in a sample of that size. learning_curve trains on as many
-  rows and judges on the folds of the whole table; it scores training rows as well, for which the study has no use here.
-- Where its search would take more than 30 s of fitting, the study lets candidates go that are too far behind, and
-  cross-tests only those that it has all fits of; the loop by hand is over these. GridSearchCV fits all.
-- By hand nothing is shared between the questions: the undisturbed table is learnt anew in each repeat of the noise, the
-  chosen one anew for its training rows, and the folds of the search anew for the last point of a curve.
+  rows and tests on the folds of the whole table; it also scores training rows.
+- If its search would take more than 30 s of fitting, the study stops candidates by racing, and cross-tests only those
+  with all fits; the loop by hand is over these. GridSearchCV fits all.
+- By hand nothing is shared between the questions: the unperturbed table is fitted again in each repeat of the noise,
+  the selected model again for its training rows, and the folds of the search again for the last point of a curve.
 - The noise is drawn by another generator, and so are the bootstrap samples.
 """
 

@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtri
 
-from truefit._methods.learning_curve.forecast import CalibratedForecast
-from truefit._methods.learning_curve.samples import MeasuredCurve
+from truefit._methods.learning_curve.forecast import CalibratedForecast, MeasuredCurve
 from truefit._stats.curve_paper import fit_paper, r_sigma
 from truefit._stats.curve_points import nested_covariance
 

@@ -2,10 +2,9 @@
 
     TRUEFIT_DATA=DIR python -m benchmarks honest_tuned
 
-30 trees on 8,000 rows of Adult, columns encoded beforehand, so that nothing is shared but fits. By hand all four are
-written with scikit-learn, two processes at a time: on the folds that the Engine has, where the answers must be equal,
-and with the usual five folds inside of five. The limit is what the distinct fits alone take, with no time lost between
-them.
+30 trees on 8,000 rows of Adult, with columns encoded beforehand, so that only fits can be shared. By hand all four are
+written with scikit-learn, in two processes: on the folds of the Engine, where the results must be equal, and with the
+usual five inner folds in each of five. The limit is the time of the distinct fits alone, without overhead.
 """
 
 from __future__ import annotations

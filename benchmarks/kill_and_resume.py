@@ -84,7 +84,7 @@ def names_by_key(log, repeats):
     """Map the key of every fit to the name under which it appears in the log."""
     from truefit._core.data import Data
     from truefit._core.identity import Keys
-    from truefit._core.task import FitTask
+    from truefit._core.protocols import FitTask
     from truefit._methods.candidates import Candidates
     from truefit._methods.splitting.splits import make_splits
 

@@ -1,8 +1,8 @@
 """Leave-one-out: closed forms against a refit for each row, alone, as a job of the engine, and through ``assess``.
 
-Refits are timed for some of the rows, for all of them. The closed form alone is what a solver works out for all rows;
-the job is that made into outcomes, one for each row; ``assess`` is all that a user waits for, the estimate included,
-against scikit-learn's ``cross_validate``. Seconds are those of the processor, the least of several rounds.
+Refits are timed on some of the rows and scaled to all. The closed form alone is the solver's computation for all rows;
+the job includes the outcomes, one per row; ``assess`` is the whole call with its estimate, against scikit-learn's
+``cross_validate``. Times are CPU seconds, the minimum of several rounds.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from benchmarks.table import Row, show
 from truefit import Engine, assess
 from truefit._core.data import Data
 from truefit._core.identity import Keys
+from truefit._core.protocols import Ask, FitTask
 from truefit._core.rows import Rows
-from truefit._core.task import Ask, FitTask
 
 #: An estimator, and how many times faster than refits the solver alone is to be.
 CASES = [

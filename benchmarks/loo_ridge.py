@@ -11,8 +11,8 @@ from threadpoolctl import threadpool_limits
 
 from truefit._core.data import Data
 from truefit._core.identity import Keys
+from truefit._core.protocols import Ask, FitTask
 from truefit._core.rows import Rows
-from truefit._core.task import Ask, FitTask
 from truefit._solvers.closed_form.ridge import LinearLooSolver
 from truefit._solvers.plain import PlainSolver
 

@@ -23,9 +23,8 @@ from sklearn.model_selection import ShuffleSplit
 
 from truefit._core.data import Data
 from truefit._core.identity import Keys
-from truefit._core.protocols import Job
+from truefit._core.protocols import Ask, FitTask, Job
 from truefit._core.rows import Rows
-from truefit._core.task import Ask, FitTask
 from truefit._executors.processes import ProcessExecutor
 from truefit._solvers.plain import PlainSolver
 

@@ -1,8 +1,8 @@
 """Ordinary use, where there is nothing to share and no solver helps: truefit against scikit-learn with the same fits.
 
-Both sides make the same fits on the same splits and give the mean of the same score. Ours also takes the probabilities,
-where a classifier has them, and works out an interval. Seconds are those of the processor, the least of several rounds
-in which both sides are timed in turns. Nothing is to take more than 1/0.9 times as long as scikit-learn.
+Both sides run the same fits on the same splits and give the mean of the same score. truefit also computes
+probabilities, if a classifier has them, and an interval. Times are CPU seconds, the minimum of several alternating
+rounds. The target is at most 1/0.9 times scikit-learn's time.
 """
 
 from __future__ import annotations

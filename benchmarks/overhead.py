@@ -1,6 +1,6 @@
 """5,000 trivial fits through assess against scikit-learn's cross_validate, serial, on the same splits.
 
-Ours has probabilities and an interval too. Of several rounds in turns the fastest of each counts.
+truefit also computes probabilities and an interval. The fastest of several rounds counts on each side.
 """
 
 from __future__ import annotations

@@ -19,14 +19,14 @@ from benchmarks.table import Row, markdown, show
 NAMES = (
     *("honest_tuned", "raw_adult", "triangle", "agghoo_speed", "by_hand"),
     *("loo", "pipelines", "paths", "same_rows", "all_metrics"),
-    *("overhead", "ordinary", "workers", "unlocked", "growth"),
+    *("overhead", "ordinary", "workers", "growth"),
 )
 
 ABOUT = """\
-What the same answers take with scikit-learn, as the peer, and here. Both are timed in the same run. *Fits asked* are
-those that the methods wanted, *run* those that were made for them. *Max difference* is the largest between answers that
-are to be the same; it is left out where both answer the same question on splits of their own. A target is what the
-ratio of the times is to be at least. What races save is on [a page of its own](performance-racing.md)."""
+Time for the same results with scikit-learn (the peer) and with truefit, both measured in the same run. *Fits asked* is
+the number of fits that the methods request, *run* the number of fits that were run. *Max difference* is the largest
+difference between results that must be equal; it is omitted if the two use different splits. A target is the
+minimum ratio of the times. [Racing](performance-racing.md) has its own page."""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,7 @@
 """Grids along a path, 20 values in 5 folds: candidates that one fit contains, against scikit-learn's grid search.
 
-Both sides have the same folds and give the same score of each candidate in each fold. Seconds are those of the
-processor, not of the clock, and of several rounds, in which both sides are timed one after the other, the one with
-the median ratio counts. The last rows are solvers that have to be asked for by name, because they equal separate fits
-only nearly.
+Both sides have the same folds and give the same score of each candidate in each fold. Times are CPU seconds of the
+round with the median ratio. The last rows are opt-in solvers, whose results equal separate fits only approximately.
 """
 
 from __future__ import annotations

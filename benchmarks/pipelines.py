@@ -27,8 +27,8 @@ from threadpoolctl import threadpool_limits
 from benchmarks.table import Row, show
 from truefit._core.data import Data
 from truefit._core.identity import Keys
+from truefit._core.protocols import Ask, FitTask
 from truefit._core.rows import Rows
-from truefit._core.task import Ask, FitTask
 from truefit._solvers.registry import all_solvers
 
 #: Learners, and how many times faster leave-one-out and 10 folds are to be.

@@ -76,14 +76,15 @@ GRIDS = (
 CANDIDATES = [clone(learner).set_params(**point) for learner, grid in GRIDS for point in ParameterGrid(grid)]
 
 ABOUT = """\
-{candidates} candidates (decision tree 36, nearest neighbours 14, RBF support vector machine 12, extra trees 12, linear
-discriminant 12, logistic regression 9, Gaussian naive Bayes 5; columns are scaled beforehand) are chosen among by
-cross-validated error on {rows:,} rows. The choice is judged by its error on up to {others:,} others, in {samples}
-samples of each table ({few} of them for sizes and 5 folds). *Whole* fits every candidate on every fold. Seconds are
-those of the fits alone, one at a time, in the mean over the samples, those on parts of the rows included; the ratio is
-of their sums. Regret is the error of the race's choice less that of the whole search's choice, each fitted on all rows
-that it was chosen on, in points, mean ± standard error. The chance of 5% below which a candidate is dropped was found
-on other tables (wine quality, bike sharing, diamonds, German credit, digits)."""
+{candidates} candidates (decision tree 36, nearest neighbours 14, RBF support vector machine 12, extra trees 12,
+linear discriminant 12, logistic regression 9, Gaussian naive Bayes 5; columns are scaled beforehand) are
+compared by cross-validated error on {rows:,} rows. The selected candidate is evaluated on up to {others:,}
+held-out rows, in {samples} samples of each table ({few} of them for sizes and 5 folds). *Whole* fits every
+candidate on every fold. Seconds are those of the fits alone, one at a time, in the mean over the samples, those
+on parts of the rows included; the ratio is of their sums. Regret is the error of the race's choice less that of
+the whole search's choice, each fitted on all rows that it was chosen on, in points, mean ± standard error. The
+chance of 5% below which a candidate is dropped was found on other tables (wine quality, bike sharing, diamonds,
+German credit, digits)."""
 
 
 @dataclass(frozen=True)
@@ -213,7 +214,7 @@ def page(found, command):
     """The results as Markdown."""
     repetitions = len(next(iter(found.values())))
     parts = [
-        "# Racing: what it saves, and what it costs",
+        "# Racing: savings and costs",
         f"    {command}",
         ABOUT.format(candidates=len(CANDIDATES), rows=ROWS, others=TEST_ROWS, samples=repetitions, few=FEW),
     ]
@@ -221,7 +222,7 @@ def page(found, command):
         parts += [f"## {folds} folds, `race={kind!r}`", "\n".join(lines(found, folds, kind))]
     parts += [
         f"## {NESTED_FOLDS} folds with the assessment, `race='folds'`",
-        "The race is run anew without each of the outer folds.",
+        "The race is repeated without each of the outer folds.",
         "\n".join(nested_lines(found)),
         f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}.",
     ]

@@ -26,8 +26,8 @@ from threadpoolctl import threadpool_limits
 from truefit import Engine, assess
 from truefit._core.data import Data
 from truefit._core.identity import Keys
+from truefit._core.protocols import Ask, FitTask
 from truefit._core.rows import Rows
-from truefit._core.task import Ask, FitTask
 from truefit._solvers.plain import fit_plain
 from truefit._solvers.registry import all_solvers
 

@@ -1,12 +1,11 @@
 """The same rows with other labels, as Perturbed Model Validation asks for them: solvers against a refit for each.
 
-First the solvers alone: eleven label vectors, the share of flipped labels going from 0 to 0.5; every model says the
+First the solvers alone: eleven label vectors, with shares of flipped labels from 0 to 0.5; every model predicts the
 labels of its training rows. Then all of ``truefit.perturb`` (noise, keys, store, rates; no cross-validation), with ten
-draws at ten levels and the table itself, against a loop that fits and scores on label vectors which it is given.
+draws at ten levels and the table itself, against a loop that fits and scores on given label vectors.
 
-Seconds are those of the processor, not of the clock, and of several rounds, in which both sides are timed one
-after the other, the one with the median ratio counts. Of refits that take long only some are timed. The difference is
-the share of labels that differ, or that of accuracies.
+Times are CPU seconds of the round with the median ratio. Of slow refits only some are timed. The difference is the
+share of labels that differ, or the difference of accuracies.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ from benchmarks.table import Row, show
 from truefit import Engine, perturb
 from truefit._core.data import Data
 from truefit._core.identity import Keys
+from truefit._core.protocols import Ask, FitTask
 from truefit._core.rows import Rows
-from truefit._core.task import Ask, FitTask
 from truefit._methods.perturbation.noise import FlippedLabels
 
 LEVELS = np.linspace(0, 0.5, 11)

@@ -3,7 +3,7 @@
     python -m benchmarks.study_interval --data FOLDER --store study_interval.jsonl --out docs/study-interval.md
 
 FOLDER (or TRUEFIT_DATA) holds the tables as Parquet files, the target last. A study sees a sample of a table; what it
-says of its winner is set against the error of that winner, fitted on the whole sample, on the rows kept aside. Every
+says of its winner is set against the error of that winner, fitted on the whole sample, on held-out rows. Every
 finished study is a line of the store: the same command goes on from there, and ``--minutes`` ends it early.
 """
 
@@ -48,12 +48,12 @@ TARGET = 0.9
 ABOUT = """\
 In each of {repetitions} repetitions of a table, `truefit.study` is given {rows:,} rows drawn at random, and those of
 {candidates} that it would itself choose for the task.
-Its 95% interval is said to be for the {estimand}.
-So that model, the winner fitted on all {rows:,} rows, is judged on the rows that were kept aside, up to {others:,}.
+Its 95% confidence interval is for the {estimand}.
+So that model, the winner fitted on all {rows:,} rows, is evaluated on held-out rows, up to {others:,}.
 *Covered* is how often its error there lies in the interval. A study that gives no interval counts as not covered.
 Errors of classifications are shares of wrong predictions, those of regressions root mean squared errors. The error on
-the rows kept aside has a chance of its own, small beside the intervals, which is not allowed for. Tables, sizes,
-candidates and seeds were fixed before any coverage was looked at, and every study that was run is counted."""
+the held-out rows has a sampling error, small compared with the intervals, which is ignored. Tables, sizes,
+candidates and seeds were fixed before any coverage was computed, and every study that was run is counted."""
 
 
 def drawn(name, folder, seed):
@@ -189,7 +189,7 @@ def page(lines, repetitions):
     missed = [line for line in lines if not covered(line)]
     unfinished = len(TABLES) * repetitions - len(lines)
     parts = [
-        "# The interval of a study's winner, against rows that were kept aside",
+        "# Coverage of a study's interval on held-out rows",
         "    python -m benchmarks.study_interval --data FOLDER --store study_interval.jsonl --out "
         "docs/study-interval.md",
         ABOUT.format(

@@ -1,7 +1,7 @@
 """HonestSearchCV against GridSearchCV plus GridSearchCV inside cross_validate, on the same folds with equal n_jobs.
 
-What is saved are fits: a third to two fifths of the work, since the fits that are shared are the smaller ones. Where a
-model predicts as slowly as it fits (nearest neighbours, kernel machines) less is saved: both predict on as many rows.
+Sharing saves a third to two fifths of the work, since the shared fits are the smaller ones. It saves less for models
+that predict as slowly as they fit (nearest neighbours, kernel machines): both sides predict equally many rows.
 """
 
 from __future__ import annotations

@@ -66,8 +66,8 @@ def own_score(sample):
     return _of_winner(sample, result.best, result.estimates[result.best])
 
 
-def chosen_anew(sample):
-    """The winner's estimate that chooses anew on bootstrap samples of the out-of-fold losses."""
+def repeated_selection(sample):
+    """The winner's estimate: the selection is repeated on bootstrap samples of the out-of-fold losses."""
     result = sample.assess(_candidates(sample), cv=5)
     return _of_winner(sample, result.best, result.winner)
 

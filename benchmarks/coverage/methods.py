@@ -6,7 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from benchmarks.coverage.claims import assessed, chosen_anew, fresh_rows, loo_normal, naive_t, own_score, searched
+from benchmarks.coverage.claims import (
+    assessed,
+    fresh_rows,
+    loo_normal,
+    naive_t,
+    own_score,
+    repeated_selection,
+    searched,
+)
 from benchmarks.coverage.settings import CANDIDATES
 
 #: A method with this many fits or more is repeated less often.
@@ -85,7 +93,7 @@ METHODS = (
     _error("conservative_z", "conservative z", 225, design="holdout", cv=10, repeats=15, interval="conservative_z"),
     _error("nested_cv_10", "nested CV, K=10, ten times", 550, cv=10, repeats=10, interval="nested_cv"),
     _winner("own_score", "the winner's own 5-fold CV (naive)", 5, own_score),
-    _winner("bbc", "chosen anew on bootstrap samples × 1.1, K=5", 5, chosen_anew),
+    _winner("bbc", "selection repeated on bootstrap samples × 1.1, K=5", 5, repeated_selection),
     _winner("nested_5", "nested × 1.4, reaching to all rows, K=5", 15, partial(searched, repeats=1)),
     _winner(
         "nested_5x5", "nested × 1.1, reaching to all rows, 5×K=5", 75, partial(searched, repeats=5), "winner of five"

@@ -12,29 +12,29 @@ from benchmarks.coverage.summary import cells, truth_of
 from benchmarks.coverage.targets import WORST, verdicts
 
 _INTRODUCTION = """\
-# How often the intervals hold what they are for
+# Coverage of the confidence intervals
 
-Intervals that truefit offers, at their nominal 95%, on samples from known distributions: those that take few fits on
-[one page](coverage.md), those that take a hundred or more on [another](coverage-many-fits.md), those of a winner on
-[a third](coverage-winner.md). A setting is a generator of rows, a learner and a number of rows n. In each repetition a
-sample of n rows is drawn, `truefit.assess` or `HonestSearchCV` makes the intervals from it as it does for a user, and
-the truth is measured apart.
+Coverage of truefit's nominal 95% intervals on samples from known distributions: methods with [few
+fits](coverage.md), with [a hundred fits or more](coverage-many-fits.md), and for [the selected
+model](coverage-winner.md). A setting is a generator of rows, a learner and a number of rows n. In each repetition a
+sample of n rows is drawn, `truefit.assess` or `HonestSearchCV` computes the intervals, and the truth is measured
+separately.
 
-- **This model** (Err_XY): how often the interval holds the error of the learner trained on these n rows, measured on
-  {test_rows:,} fresh rows. For a regression the noise of those rows is left out, since its variance is known.
-- **Average** (Err): how often it holds the mean of that error over all samples of n rows.
+- **This model** (Err_XY): how often the interval covers the error of the learner trained on these n rows, measured on
+  {test_rows:,} fresh rows. For a regression the noise of those rows is excluded, since its variance is known.
+- **Average** (Err): how often it covers the mean of that error over all samples of n rows.
 - **× Wald**: mean width over that of the pooled Wald interval of 10 folds on the same samples.
-- **Fits**: models that the method trains, were it alone. In the study the methods of a sample share theirs.
+- **Fits**: models that the method trains if run alone. Here the methods of a sample share fits.
 
-Linear discriminants, naive Bayes, nearest neighbours, ridge and logistic regression are scikit-learn's, or written anew
+Linear discriminants, naive Bayes, nearest neighbours, ridge and logistic regression are scikit-learn's, or written
 in a few lines of numpy (`benchmarks/coverage/learners.py`) that predict the same: checking the input takes most of the
 time of so small a fit.
 
-Generators, learners, sizes and the marks of stability were fixed before any coverage was looked at, and all are kept.
-A setting is marked unstable where the true error of the fitted model varies more from sample to sample than the mean of
-n fresh losses does (its *movement*, the ratio of the two standard deviations, exceeds 1). That was measured beforehand
-on true errors alone; the movement seen in the study stands with each setting. Coverage and width are over the
-repetitions in which a method gave an interval; *none* counts those in which it said why it cannot.
+Generators, learners, sizes and the labels of stability were fixed before any coverage was computed. All are
+reported. A setting is labelled unstable if the true error of the fitted model varies more from sample to sample
+than the mean of n fresh losses does (its *movement*, the ratio of the two standard deviations, exceeds 1). That
+was measured beforehand on true errors alone; the measured movement is given with each setting. Coverage and
+width are over the repetitions in which a method gave an interval; *none* counts those without an interval.
 """
 
 

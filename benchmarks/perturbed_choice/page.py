@@ -29,13 +29,13 @@ def _regret(trials):
         cells.setdefault((trial.table, trial.grid), []).append(trial)
     repetitions = min(map(len, cells.values()))
     lines = [
-        "## Regret on rows kept aside",
+        "## Regret on held-out rows",
         "",
-        f"A choice is made on {ROWS} rows, and judged by the error on up to {TEST_ROWS:,} others of the chosen "
+        f"A model is selected on {ROWS} rows, and judged by the error on up to {TEST_ROWS:,} others of the chosen "
         f"candidate trained on all {ROWS}. Regret is that error less the smallest one of the grid, in points, mean ± "
         f"standard error over {repetitions} samples. PMV has {REPEATS} draws of noise and the default levels; *PMV, "
-        f"ties by CV* takes, among the candidates whose rate cannot be told apart from the largest, that with the "
-        f"least {FOLDS}-fold error, as `PerturbedSearch` does. **Bold**: smallest mean of the row. "
+        f"ties by CV* takes, among the candidates whose rate is not significantly different from the largest, that "
+        f"with the least {FOLDS}-fold error, as `PerturbedSearch` does. **Bold**: smallest mean of the row. "
         "The one-SE rule takes the simplest candidate within one standard error of the best.",
         "",
         "| table | grid | best | " + " | ".join(RULES.values()) + " |",
@@ -80,8 +80,8 @@ def _stability(runs):
         "## The same again?",
         "",
         f"Depth of a decision tree on breast cancer, {len(runs)} runs with noise and folds of their own. PMV reports "
-        "the depths whose rate cannot be told apart from the largest; `GridSearchCV` takes the depth with the best "
-        "mean accuracy on ten shuffled folds.",
+        "the depths whose rate is not significantly different from the largest; `GridSearchCV` takes the depth with "
+        "the best mean accuracy on ten shuffled folds.",
         "",
         "| | times |",
         "|---|---|",

@@ -1,4 +1,4 @@
-"""Regret: how much worse, on rows kept aside, a rule's choice is than the best candidate of the grid."""
+"""Regret: how much worse, on held-out rows, a rule's choice is than the best candidate of the grid."""
 
 from __future__ import annotations
 

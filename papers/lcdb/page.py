@@ -193,7 +193,7 @@ def _introduction(curves: Sequence[Curve]) -> str:
         "the other half alone; those that come with the package are learnt from both "
         "(`python -m benchmarks.curve_constants`).\n\n"
         "*Refused* are curves for which `extrapolate` gives no number and says why: nothing learned yet, or rising "
-        "at the end. Methods are compared on the curves that were not refused; *all* has every curve."
+        "at the end. Methods are compared on the curves that were not refused; *all*: every curve."
     )
 
 

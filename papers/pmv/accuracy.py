@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from truefit import Engine
 from truefit._core.data import Data
-from truefit._core.protocols import Plan
+from truefit._core.protocols import Ask, FitTask, Plan
 from truefit._core.rows import Rows
-from truefit._core.task import Ask, FitTask
 
 Floats = npt.NDArray[np.float64]
 

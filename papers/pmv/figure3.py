@@ -81,7 +81,7 @@ def _run(setting: Setting) -> Page:
     claims = [claim for each in found for claim in _claims(each)]
     notes = [
         f"With two noise levels: {' and '.join(f'{level:g}' for level in _TWO_LEVELS)}, and the table itself. Which "
-        "two the paper took is not said.",
+        "two the paper used is not stated.",
         "Grid search: the depth with the largest mean accuracy on 10 stratified folds, of equal ones the smallest. "
         "Runs differ in the sample (of breast cancer: always all rows), the flips and the tree's own random numbers.",
     ]
@@ -207,7 +207,7 @@ def _runs(found: list[_Found]) -> Table:
     lines = []
     for each in found:
         where = f"5% of {each.case.name}" if each.case.sampled else each.case.name
-        said = ("3, 3, 3, 3, 3", "3, 3, 11, 7, 9") if not each.case.sampled else ("not said", "not said")
+        said = ("3, 3, 3, 3, 3", "3, 3, 11, 7, 9") if not each.case.sampled else ("not given", "not given")
         lines.append((where, *(", ".join(map(str, depths)) for depths in each.small), *said))
     heads = ("table", "PMV", "grid search", "paper, PMV", "paper, grid search")
     return Table("Depths chosen in five runs", heads, lines)

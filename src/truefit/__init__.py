@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from truefit.estimators.honest_search import HonestSearchCV
     from truefit.estimators.perturbed_search import PerturbedSearch
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"
 
 _HOMES = {
     "Engine": "truefit._api.engine",

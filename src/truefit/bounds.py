@@ -1,7 +1,7 @@
-"""Bounds of learning theory as numbers, with what they say in words.
+"""Bounds of learning theory as numbers, each with a sentence that explains it.
 
-They hold for any distribution of the data, and are loose for that: on ordinary tables they often say nothing, and the
-reading then says so. For the error to expect, use :func:`truefit.assess`.
+They hold for any distribution of the data and are therefore loose: on ordinary tables they are often vacuous, and the
+reading says so. For the expected error, use :func:`truefit.assess`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from truefit._methods.candidates import Candidates
 from truefit._methods.complexity import (
     Bound,
     RademacherComplexity,
-    check_rounds,
     known_dimension,
     number,
     rademacher_plan,
@@ -29,6 +28,7 @@ from truefit._methods.complexity import (
     share,
     whole,
 )
+from truefit._methods.splitting.splits import whole_number
 from truefit._stats import bounds as decrease_rate
 from truefit._stats.bounds import pac_finite, pac_vc, rademacher_slack, vc_gap, vc_gap_realizable
 
@@ -68,17 +68,17 @@ def vc(
     Parameters
     ----------
     h : float
-        VC dimension, such as :func:`vc_dimension` gives it; may be infinite.
+        VC dimension, for instance from :func:`vc_dimension`; may be infinite.
     n : int
-        Rows trained on.
+        Number of training rows.
     eta : float, default=0.05
         Probability that the bound does not hold. Eq. 7 has none.
     tau : float, default=1
-        The largest loss that there can be; 1 for classification errors.
+        The largest possible loss; 1 for classification errors.
     realizable : bool, default=False
         Whether a member of the class makes no error at all.
     training_error : float, default=0
-        The learner's error on the rows it was trained on.
+        The learner's error on its training rows.
 
     Returns
     -------
@@ -89,9 +89,9 @@ def vc(
     >>> print(f"{vc(10, 10_000):.4f} {vc(10, 10_000, realizable=True):.4f}")
     0.1910 0.0152
     >>> vc(11, 100_000).reading
-    'With probability 95% the true error is at most 0.0705: the training error of 0 and 0.0705 more.'
+    'With probability 95% the true error is at most 0.0705 (training error 0 plus 0.0705).'
     >>> vc(1000, 2000).reading
-    'The bound is 2.19, not below the largest error there can be: it says nothing.'
+    'The bound of 2.19 is vacuous: it is not below the largest possible error.'
     """
     h = number("h", h, above=0.0, finite=False)
     n = whole("n", n)
@@ -99,10 +99,7 @@ def vc(
     tau = number("tau", tau, above=0.0)
     error = number("training_error", training_error, at_least=0.0, at_most=tau)
     if realizable and error:
-        raise InvalidInput(
-            f"With realizable=True a member of the class makes no error, so the training error must be 0. Got {error}; "
-            "leave realizable out."
-        )
+        raise InvalidInput(f"With realizable=True the training error must be 0. Got {error}; pass realizable=False.")
     if realizable:
         gap, how = vc_gap_realizable(h, n, tau=tau), "For large n"
         equation = "Eq. 7: 2τ·ln(2n/h)/(n/h)"
@@ -119,13 +116,11 @@ def _with_probability(failing: float) -> str:
 
 def _error_reading(value: float, training_error: float, largest: float, how: str) -> str:
     if math.isinf(value):
-        return "There are too few rows for a class of this VC dimension: the bound says nothing."
+        return "The bound is vacuous: too few rows for a class of this VC dimension."
     if value >= largest:
-        return f"The bound is {value:.3g}, not below the largest error there can be: it says nothing."
-    return (
-        f"{how} the true error is at most {value:.3g}: the training error of {training_error:.3g} and "
-        f"{value - training_error:.3g} more."
-    )
+        return f"The bound of {value:.3g} is vacuous: it is not below the largest possible error."
+    parts = f"training error {training_error:.3g} plus {value - training_error:.3g}"
+    return f"{how} the true error is at most {value:.3g} ({parts})."
 
 
 def pac_samples(
@@ -136,7 +131,7 @@ def pac_samples(
     realizable: bool = True,
     vc_dimension: float | None = None,
 ) -> Bound:
-    r"""Rows that are enough to learn probably approximately correctly.
+    r"""Return the number of rows that is enough for probably approximately correct learning.
 
     For a finite class :math:`H` (Mohri, Rostamizadeh and Talwalkar, Foundations of Machine Learning, theorems 2.5 and
     2.13), where the task is realizable and where it is not:
@@ -144,24 +139,24 @@ def pac_samples(
     .. math:: \frac1\epsilon\left(\ln|H| + \ln\frac1\delta\right) \qquad
         \frac1{2\epsilon^2}\left(\ln|H| + \ln\frac2\delta\right)
 
-    For a class of VC dimension h where it is realizable (Blumer et al. 1989); otherwise the least number of rows for
-    which :func:`vc` leaves a gap of ε:
+    For a class of VC dimension h where it is realizable (Blumer et al. 1989); otherwise the smallest number of rows for
+    which the gap of :func:`vc` is at most ε:
 
     .. math:: \max\left(\frac4\epsilon\log_2\frac2\delta, \frac{8h}\epsilon\log_2\frac{13}\epsilon\right)
 
     Parameters
     ----------
     class_size : int or None
-        How many hypotheses there are; None where the VC dimension is given.
+        Number of hypotheses; None where the VC dimension is given.
     epsilon : float
-        Realizable: the error that a hypothesis without training errors may have. Otherwise: how far training and true
-        error may be apart.
+        Realizable: the largest true error of a hypothesis without training errors. Otherwise: the largest difference
+        between training and true error.
     delta : float, default=0.05
-        Probability of failing.
+        Probability that this does not hold.
     realizable : bool, default=True
         Whether a hypothesis makes no error at all.
     vc_dimension : float, optional
-        In the place of the class's size.
+        Used instead of the class size.
 
     Returns
     -------
@@ -189,9 +184,10 @@ def pac_samples(
     else:
         h = number("vc_dimension", vc_dimension, above=0.0, finite=False)
         rows = pac_vc(h, epsilon, delta, realizable=realizable)
-        equation = "max(4/ε·log2(2/δ), 8h/ε·log2(13/ε))" if realizable else "the least n with Eq. 6 ≤ ε"
+        equation = "max(4/ε·log2(2/δ), 8h/ε·log2(13/ε))" if realizable else "the smallest n with Eq. 6 ≤ ε"
     if math.isinf(rows):
-        return Bound(rows, reading="A class of infinite VC dimension cannot be learned so.", equation=equation)
+        reading = "No number of rows is enough: a class of infinite VC dimension is not PAC learnable."
+        return Bound(rows, reading=reading, equation=equation)
     what = (
         f"a hypothesis that makes no error on them has a true error of at most {epsilon:g}"
         if realizable
@@ -201,21 +197,22 @@ def pac_samples(
 
 
 def srm_risk(k: float, m: int, delta: float = 0.05) -> Bound:
-    r"""Structural risk by the decrease rate of Perturbed Model Validation, as its paper has it (Eq. 6).
+    r"""Return the structural risk index of Perturbed Model Validation from the decrease rate (Eq. 6 of its paper).
 
     .. math:: r = 1 - 0.5|k| + 3\sqrt{\frac{\ln(2/\delta)}{2m}}
 
-    An index to compare learners by, smaller is better. It is no bound of the error: on the way to it an accuracy is put
-    in the place of a Rademacher complexity, so that a perfect learner, with :math:`k = 1`, gets 0.5 and not 0. The
-    bound itself is :func:`srm_bound`.
+    An index to compare learners; smaller is better. It is not a bound of the error: its derivation replaces a
+    Rademacher complexity by an accuracy, so that a perfect learner, with :math:`k = 1`, gets 0.5 and not 0. The bound
+    itself is :func:`srm_bound`.
 
     Parameters
     ----------
     k : float
-        The decrease rate; its sign does not matter.
+        The decrease rate; its sign is ignored.
     m : int
-        Rows.
+        Number of rows.
     delta : float, default=0.05
+        Probability that the underlying bound does not hold.
 
     Returns
     -------
@@ -229,8 +226,8 @@ def srm_risk(k: float, m: int, delta: float = 0.05) -> Bound:
     k, m, delta = number("k", k), whole("m", m), share("delta", delta)
     value = decrease_rate.srm_risk(k, m, delta)
     reading = (
-        f"An index of {value:.3g} to compare learners by, smaller is better; it is no bound of the error, and the best "
-        f"there can be on these rows is {0.5 + rademacher_slack(m, delta):.3g}."
+        f"Index {value:.3g} to compare learners; smaller is better, and {0.5 + rademacher_slack(m, delta):.3g} is the "
+        "best possible on these rows. It is not a bound of the error."
     )
     return Bound(value, reading=reading, equation="PMV Eq. 6: 1 − 0.5·|k| + 3·sqrt(ln(2/δ)/(2m))")
 
@@ -245,13 +242,14 @@ def srm_bound(training_error: float, rademacher: Any, m: int, delta: float = 0.0
     Parameters
     ----------
     training_error : float
-        The learner's error on the rows it was trained on.
+        The learner's error on its training rows.
     rademacher : float or RademacherComplexity
-        What :func:`rademacher` found. Where the learner does not minimise its training error this is less than the
+        The complexity from :func:`rademacher`. Where the learner does not minimise its training error this is below the
         complexity of its class, and the bound is not guaranteed.
     m : int
-        Rows.
+        Number of rows.
     delta : float, default=0.05
+        Probability that the bound does not hold.
 
     Returns
     -------
@@ -262,7 +260,7 @@ def srm_bound(training_error: float, rademacher: Any, m: int, delta: float = 0.0
     >>> print(f"{srm_bound(0.05, 0.2, 1000):.4f}")
     0.3788
     >>> srm_bound(0.0, 1.0, 1000).reading
-    'The bound is 1.13, not below the largest error there can be: it says nothing.'
+    'The bound of 1.13 is vacuous: it is not below the largest possible error.'
     """
     error = number("training_error", training_error, at_least=0.0, at_most=1.0)
     complexity = number("rademacher", rademacher, at_least=-1.0, at_most=1.0)
@@ -273,19 +271,19 @@ def srm_bound(training_error: float, rademacher: Any, m: int, delta: float = 0.0
 
 
 def selection_burden(N: int, n: int, p: float = 0.2) -> Bound:
-    r"""What choosing among N models on a hold-out costs, in the oracle inequality of Agghoo: :math:`(1 + \ln N)/(np)`.
+    r"""Return the cost of selecting among N models on a hold-out: :math:`(1 + \ln N)/(np)`.
 
-    The expected excess risk of the chosen model is at most :math:`1 + 2\lambda` times that of the best one plus a
-    constant times this (cross-tested Agghoo paper, Eq. 2; the constant depends on λ and is not known).
+    In Agghoo's oracle inequality the expected excess risk of the selected model is at most :math:`1 + 2\lambda` times
+    that of the best one plus a constant times this (cross-tested Agghoo paper, Eq. 2; the constant is unknown).
 
     Parameters
     ----------
     N : int
-        Models that are chosen among.
+        Number of models.
     n : int
-        Rows in all.
+        Number of rows.
     p : float, default=0.2
-        Share of them that is held out.
+        Share of the rows that is held out.
 
     Returns
     -------
@@ -300,8 +298,8 @@ def selection_burden(N: int, n: int, p: float = 0.2) -> Bound:
     N, n, p = whole("N", N), whole("n", n), share("p", p)
     value = (1 + math.log(N)) / (n * p)
     reading = (
-        f"Choosing among {N:,} on {n * p:,.0f} held-out rows may cost a constant times {value:.3g}, "
-        f"{1 + math.log(N):.2g} times what one model tested on them would."
+        f"Selecting among {N:,} models on {n * p:,.0f} held-out rows costs at most a constant times {value:.3g}, "
+        f"{1 + math.log(N):.2g} times as much as testing one model on them."
     )
     return Bound(value, reading=reading, equation="(1 + ln N)/(n·p)")
 
@@ -312,14 +310,14 @@ def vc_dimension(estimator: Any, n_features: int) -> Bound:
     Parameters
     ----------
     estimator : classifier
+        The classifier itself, without preprocessing.
     n_features : int
-        Columns that the classifier itself sees: those after any preprocessing. Taken as real numbers.
+        Number of its input columns, after any preprocessing, as real numbers.
 
     Returns
     -------
     Bound
-        Infinite for learners that can fit any labels. NaN where it is not known, with ``known`` False: nothing is
-        guessed.
+        Infinite for learners that can fit any labels; NaN where it is unknown, with ``known`` False.
 
     Examples
     --------
@@ -357,21 +355,25 @@ def rademacher(
 
     .. math:: \hat{\mathfrak R}_S(H) = E_\sigma\left[\sup_{h \in H} \frac1m \sum_i \sigma_i h(x_i)\right]
 
-    The supremum is what the learner reaches when it is trained on the signs: 2·accuracy − 1 on its own training rows.
+    The supremum is approximated by the learner trained on the signs: 2·accuracy − 1 on its training rows.
 
     Parameters
     ----------
     estimator : classifier, dict of names to classifiers, or list of classifiers
+        The classifiers to measure.
     X : table
+        The rows; anything scikit-learn accepts.
     y : labels of two classes, optional
         The complexity does not depend on them. Where they are given the learner is fitted to them too, and
         ``training_error`` is its error there, for :func:`srm_bound`.
     rounds : int, default=20
-        How many sets of signs.
+        Number of sets of signs.
     level : float, default=0.95
-        Of the interval over the sets of signs.
+        Level of the interval over the sets of signs.
     random_state : int, RandomState or None
+        Seed of the signs.
     engine : Engine, optional
+        Runs and stores the fits; a new one by default.
 
     Returns
     -------
@@ -389,7 +391,7 @@ def rademacher(
     >>> srm_bound(bayes.training_error, bayes, bayes.rows) < 1
     True
     """
-    rounds = check_rounds(rounds)
+    rounds = whole_number(rounds, "The 'rounds' parameter")
     check_interval_choice("auto", level)
     labelled = y is not None
     if not labelled:
@@ -398,13 +400,12 @@ def rademacher(
     for name, each in candidates:
         if not is_classifier(each):
             raise InvalidEstimator(
-                f"Random signs are for classifiers. {name!r} is a {type(each).__name__}; pass a classifier."
+                f"Rademacher complexity needs a classifier. {name!r} is a {type(each).__name__}; pass a classifier."
             )
     data = Data(X, y, task="classification")
     if labelled and data.classes is not None and len(data.classes) != 2:
         raise InvalidInput(
-            f"Rademacher complexity bounds the error of two classes. The target has {len(data.classes)}; leave y out, "
-            "or take two classes together."
+            f"The target must have two classes. Got {len(data.classes)}; merge classes, or do not pass y."
         )
     signs = random_signs(data.X, rounds, resolve_seed(random_state))
     plan = rademacher_plan(candidates, data, signs, level=level, labelled=labelled)

@@ -12,7 +12,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import truefit
 from truefit import Engine, assess, compare, complexity_curve, learning_curve, study
-from truefit._api.deprecation import Renamed, renamed_keywords
+from truefit._api.validation import Renamed, renamed_keywords
 
 X, y = load_iris(return_X_y=True)
 PAIR = {"a": GaussianNB(), "b": GaussianNB(var_smoothing=0.1)}

@@ -136,7 +136,6 @@ def test_study_chooses_assesses_and_explains(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:Found unknown categories")  # a small sample does not have all of them
 def test_study_has_candidates_for_any_table():
     frame = pd.DataFrame(XD[:80], columns=[f"c{i}" for i in range(10)])
     frame["city"] = ["Ulm", "Jena", None, "Bonn"] * 20

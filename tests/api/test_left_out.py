@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn.linear_model
 from sklearn.datasets import load_diabetes, make_classification
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
@@ -14,8 +15,8 @@ from sklearn.tree import DecisionTreeRegressor
 from truefit import Engine, assess
 from truefit._core.data import Data
 from truefit._core.identity import Keys
+from truefit._core.protocols import Ask, FitTask
 from truefit._core.rows import Rows
-from truefit._core.task import Ask, FitTask
 
 X, y = (part[:80] for part in load_diabetes(return_X_y=True))
 XC, yc = make_classification(60, 4, n_informative=3, n_redundant=0, random_state=0)
@@ -123,3 +124,15 @@ def test_all_rows_left_out_are_not_mistaken_for_a_fit_on_all_rows():
         Keys(data).fit(FitTask(Ridge(), rows, (Ask(rows),), each_left_out=each)).key for each in (True, False)
     )
     assert apart != whole
+
+
+def test_leave_one_out_in_several_portions_of_a_model_that_cannot_be_identified(monkeypatch):
+    # What a replaced library function holds cannot be compared, so its fits have no identity and are not stored.
+    unnamed = np.frompyfunc(abs, 1, 1)
+    monkeypatch.setattr(sklearn.linear_model, "replaced", lambda: unnamed, raising=False)
+    monkeypatch.setattr("truefit._methods.assessment.plan._ONE_ROW_TASKS", 50)
+    with pytest.warns(UserWarning, match="cannot be identified"):
+        found = assess(Ridge(), X[:120], y[:120], design="loo", engine=Engine())
+    assert found.estimate == pytest.approx(
+        assess(Ridge(), X[:120], y[:120], cv=LeaveOneOut(), metric=found.metric).estimate
+    )

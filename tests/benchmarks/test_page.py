@@ -65,7 +65,7 @@ def test_a_page_is_gone_on_with(two, tmp_path, capsys):
     command.main(["--page", str(path)])
     assert len(two) == 1
     assert Page(path).found["one"].rows == tuple(ROWS)
-    command.main(["--page", str(path), "--anew"])
+    command.main(["--page", str(path), "--rerun"])
     command.main(["--page", str(path), "one"])
     assert len(two) == 3
     assert path.read_text() == text

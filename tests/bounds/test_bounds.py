@@ -34,7 +34,7 @@ def test_a_bound_is_a_number_with_words():
     assert math.isclose(bound, 0.1 + 0.332865, rel_tol=1e-5)
     assert bound.value == float(bound)
     assert bound > 0.4
-    assert "at most 0.433: the training error of 0.1 and 0.333 more" in bound.reading
+    assert "at most 0.433 (training error 0.1 plus 0.333)" in bound.reading
     assert "Eq. 6" in bound.equation
     again = pickle.loads(pickle.dumps(bound))
     assert (again, again.reading, again.equation) == (bound, bound.reading, bound.equation)
@@ -42,8 +42,8 @@ def test_a_bound_is_a_number_with_words():
 
 def test_a_bound_that_says_nothing_says_so():
     for vacuous in (bounds.vc(300, 1000), bounds.vc(300, 100), bounds.vc(math.inf, 100), bounds.srm_bound(0, 1, 50)):
-        assert "says nothing" in vacuous.reading
-    assert "says nothing" not in bounds.vc(10, 10_000, tau=10.0).reading
+        assert "vacuous" in vacuous.reading
+    assert "vacuous" not in bounds.vc(10, 10_000, tau=10.0).reading
 
 
 def test_equation_7_is_for_a_realizable_task():
@@ -61,7 +61,7 @@ def test_pac_samples_of_a_finite_class_and_of_a_dimension():
     assert "on 100 rows a hypothesis that makes no error" in bounds.pac_samples(1000, 0.1).reading
     infinite = bounds.pac_samples(None, 0.1, vc_dimension=math.inf)
     assert infinite == math.inf
-    assert "cannot be learned" in infinite.reading
+    assert "not PAC learnable" in infinite.reading
 
 
 def test_srm_risk_is_the_papers_index_and_srm_bound_is_its_equation_2():
@@ -71,7 +71,7 @@ def test_srm_risk_is_the_papers_index_and_srm_bound_is_its_equation_2():
     # A perfect learner: no training error, and no fit to random signs.
     assert math.isclose(bounds.srm_risk(1.0, 1000), 0.5 + slack)
     assert math.isclose(bounds.srm_bound(0.0, 0.0, 1000), slack)
-    assert "no bound of the error" in bounds.srm_risk(1.0, 1000).reading
+    assert "not a bound of the error" in bounds.srm_risk(1.0, 1000).reading
     assert math.isclose(bounds.srm_bound(0.1, 0.2, 1000, 0.05), 0.3 + slack)
 
 
@@ -79,7 +79,7 @@ def test_the_burden_of_a_selection():
     burden = bounds.selection_burden(100, 1000, 0.2)
     assert math.isclose(burden, (1 + math.log(100)) / 200)
     assert round(burden / bounds.selection_burden(1, 1000, 0.2), 1) == 5.6
-    assert "100 on 200 held-out rows" in burden.reading
+    assert "100 models on 200 held-out rows" in burden.reading
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The command line, run in this process: a process of its own would load everything anew for each of many tests."""
+"""The command line, run in this process: a process per test would import everything again each time."""
 
 from __future__ import annotations
 

@@ -26,9 +26,9 @@ def test_the_example_in_the_help_works_and_the_model_comes_back(folder):
     assert f"Example: {example}" in helped
     done = truefit(*example.split()[1:], cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert "Chosen on each split, by error" in done.stdout
+    assert "Selected on each split, by error" in done.stdout
     assert "error of Agghoo over 3 candidates" in done.stdout
-    assert "truefit predict model.skops NEW.csv" in done.stdout
+    assert "truefit predict model.skops NEW.csv" in done.stderr
     place = folder / "model.skops"
     model = skops.load(place, trusted=skops.get_untrusted_types(file=place))
     frame = load_breast_cancer(as_frame=True).data

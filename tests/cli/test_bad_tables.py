@@ -14,7 +14,7 @@ from tests.cli.command import truefit
 
 GOOD = "size,kind\n1,a\n2,b\n3,a\n4,b\n"
 CASES = {
-    "no target": ("t.csv", GOOD, (), "needs a target: say which column is to be predicted. Columns: size, kind."),
+    "no target": ("t.csv", GOOD, (), "needs a target: name the column to predict. Columns: size, kind."),
     "a misspelt target": ("t.csv", GOOD, ("--target", "knd"), "has no column 'knd'. Did you mean 'kind'?"),
     "an empty file": ("t.csv", "", ("--target", "kind"), "'t.csv' is empty: it has 0 bytes."),
     "a header only": ("t.csv", "size,kind\n", ("--target", "kind"), "Got columns but no rows."),
@@ -95,7 +95,7 @@ def test_semicolons_just_work_and_are_said(tmp_path):
     frame.to_csv(tmp_path / "wine.csv", sep=";", index=False)
     done = truefit("assess", "wine.csv", "--target", "good", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "'wine.csv' has semicolons between its columns; it was read so." in done.stderr
+    assert "'wine.csv' has semicolons between its columns; it was read accordingly." in done.stderr
 
 
 def test_ten_thousand_columns(tmp_path):

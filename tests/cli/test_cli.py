@@ -25,6 +25,7 @@ def folder(tmp_path_factory):
         "candidates = {'nb': GaussianNB(), 'stump': DecisionTreeClassifier(max_depth=1)}\n"
         "def make():\n    return [GaussianNB(), GaussianNB(var_smoothing=0.1)]\n"
     )
+    (folder / "other.html").write_text("a table")
     return folder
 
 
@@ -32,7 +33,7 @@ def test_study_of_a_built_in_table_writes_a_report(folder):
     models = ("--model", "naive_bayes", "--model", "tree", "--workers", 1)
     done = truefit("study", "iris", *models, "--out", folder / "report.html")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("Which model?\n  Use ")
+    assert "Which model?\n  Use " in done.stdout
     assert "Would more data help?" in done.stdout
     page = (folder / "report.html").read_text()
     assert page.startswith("<!doctype html>")
@@ -79,7 +80,8 @@ BAD = {
     "store is a folder": (("assess", "iris", "--store", "."), "directory"),
     "no folder for the report": (("study", "iris", "--out", "nowhere/r.html"), "folder of r.html must exist"),
     "report over the data": (("study", "rows.csv", "--target", "outcome", "--out", "rows.csv"), "would overwrite"),
-    "report over another file": (("study", "iris", "--out", "mine.py"), "no report"),
+    "report that is no HTML": (("study", "iris", "--out", "report.pdf"), "must end in .html or .htm"),
+    "report over another file": (("study", "iris", "--out", "other.html"), "is not a report"),
     "report is a folder": (("study", "iris", "--out", "."), "is a folder"),
     "positive class": (("assess", "iris", "--metric", "f1", "--pos-label", "x"), "must be a class of y"),
     "budget": (("study", "iris", "--budget", "soon"), "such as '90s', '10m' or '1h'"),
@@ -126,7 +128,7 @@ def test_ctrl_c_keeps_finished_fits_and_says_how_to_go_on(folder):
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "interrupted.db" in said
-    assert "Run the same again" in said
+    assert "Rerun to resume." in said
 
 
 def test_assess_has_every_design_and_interval(folder):
@@ -193,3 +195,14 @@ def test_the_old_option_for_folds_works_with_a_warning():
     shown = truefit("assess", "--help").stdout
     assert "--cv" in shown
     assert "--k " not in shown
+
+
+def test_help_has_the_exit_codes_and_names_of_extras():
+    for words in ((), ("study",)):
+        assert "Exit codes: 0 success" in " ".join(truefit(*words, "--help").stdout.split())
+    assert "truefit[skops]" in truefit("agghoo", "--help").stdout
+
+
+def test_python_m_truefit_is_the_command():
+    done = subprocess.run([sys.executable, "-m", "truefit", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("truefit ")

@@ -23,7 +23,7 @@ def test_the_example_in_the_help_works():
     done = truefit("compare", "breast_cancer", "--model", "linear", "--model", "tree", "--repeats", 4, "--rope", 0.01)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("linear is best")
-    assert "tree is worse." in done.stdout
+    assert "tree is significantly worse." in done.stdout
     assert "4 times 5-fold" in done.stdout
     assert "40 run" in done.stdout
 

@@ -46,7 +46,7 @@ def test_the_example_in_the_help_works(tmp_path):
     assert f"Example: {example}" in helped
     done = truefit(*example.split()[1:], cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert re.search(r"^(Stop labelling\.|Label [\d,]+ more rows, then look again\.)", done.stdout, re.MULTILINE)
+    assert re.search(r"^(Stop labelling\.|Label [\d,]+ more rows, then rerun\.)", done.stdout, re.MULTILINE)
     assert (tmp_path / "curve.svg").read_text().lstrip().startswith("<")
 
 
@@ -103,7 +103,7 @@ def test_a_cell_that_is_filled_in_is_a_row_that_is_labelled(tmp_path):
     frame.assign(label=frame["label"].where(frame.index % 4 > 0)).to_csv(tmp_path / "rows.csv", index=False)
     # Labels that were taken away again: their rows are gone.
     second = truefit(*CURVE, "--store", "runs.db", cwd=tmp_path)
-    assert "Edited or removed since the last call: 100 of the 200 rows of 'rows'" in second.stderr
+    assert "Edited or removed since the last call: 100 of the 200 sampled rows of 'rows'" in second.stderr
     assert second.returncode == 0, second.stderr
 
 
@@ -114,14 +114,14 @@ def test_rows_that_were_edited_are_said_and_fitted_again(tmp_path):
     frame.loc[7, "x1"] += 1
     frame.to_csv(tmp_path / "rows.csv", index=False)
     done = truefit(*CURVE, "--store", "runs.db", cwd=tmp_path)
-    assert done.stderr.count("Edited or removed since the last call: 1 of the 300 rows") == 1
+    assert done.stderr.count("Edited or removed since the last call: 1 of the 300 sampled rows") == 1
     again, _ = fits(done)
     assert 5 <= again <= run
     assert "Edited" not in truefit(*CURVE, "--store", "runs.db", cwd=tmp_path).stderr
     frame["x2"] = "a"
     frame.to_csv(tmp_path / "rows.csv", index=False)
     other = truefit("curve", "rows.csv", "--target", "label", "--model", "dummy", "--store", "runs.db", cwd=tmp_path)
-    assert "The columns of 'rows' or their types have changed since" in other.stderr
+    assert "The columns of 'rows' or their types have changed" in other.stderr
 
 
 def test_a_sample_of_another_version_begins_anew_and_nobody_is_said_to_have_edited_it(tmp_path):
@@ -160,9 +160,9 @@ def test_a_growing_file_that_is_read_in_parts(tmp_path, monkeypatch, ending):
     assert "Note" not in done.stderr
     frame.loc[3, "x1"] += 1
     write(frame[:400])
-    assert "some of the 400 rows of 'rows' that were sampled then" in truefit(*command, cwd=tmp_path).stderr
+    assert "some of the 400 sampled rows of 'rows'" in truefit(*command, cwd=tmp_path).stderr
     write(frame[:390])
-    assert "10 of the 400 rows of 'rows' that were sampled then" in truefit(*command, cwd=tmp_path).stderr
+    assert "10 of the 400 sampled rows of 'rows'" in truefit(*command, cwd=tmp_path).stderr
 
 
 def test_a_growing_database(tmp_path):
@@ -190,7 +190,7 @@ def test_several_models_sizes_and_a_target(tmp_path):
     assert done.returncode == 0, done.stderr
     for name in ("linear", "tree"):
         assert f"error of {name} with 300 rows" in done.stdout
-    assert "60 fits asked for" in done.stdout
+    assert "60 fits requested" in done.stdout
     assert "an error of 0.001" in done.stdout
     assert (tmp_path / "curves.png").stat().st_size > 1000
 
@@ -199,7 +199,7 @@ def test_a_budget_ends_the_labelling(tmp_path):
     table(300).to_csv(tmp_path / "rows.csv", index=False)
     done = truefit(*CURVE, "--budget", "money=50,price_per_row=0.25", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "Stop here. The budget of 50 is spent: 200 rows at 0.25 each." in done.stdout
+    assert "Stop here. Budget of 50 exhausted: 200 rows at 0.25 each." in done.stdout
 
 
 @pytest.mark.slow
@@ -246,7 +246,7 @@ BAD = {
         ("postgresql://localhost:1/x", "--target", "y"),
         "The database 'postgresql://localhost:1/x'",
     ),
-    "too few rows": (("few.csv", "--target", "label"), "A learning curve with 10 folds must have at least 10 rows"),
+    "too few rows": (("few.csv", "--target", "label"), "A learning curve with 10 folds needs at least 10 rows"),
     "no rows": (("empty.csv", "--target", "label"), "must have rows to learn from"),
     "budget": (("rows.csv", "--target", "label", "--budget", "much"), "--budget must be a number of rows"),
     "budget part": (("rows.csv", "--target", "label", "--budget", "weeks=2"), "'budget' parameter"),
@@ -259,7 +259,7 @@ BAD = {
     "unlabelled": (("rows.csv", "--target", "label", "--unlabelled", "-1"), "--unlabelled"),
     "table": (("rows.csv", "--target", "label", "--table", "t"), "A table and a key are for databases"),
     "model": (("rows.csv", "--target", "label", "--model", "trees"), "--model must be one of"),
-    "picture": (("rows.csv", "--target", "label", "--plot", "x.doc"), "The name of a picture must end in"),
+    "picture": (("rows.csv", "--target", "label", "--plot", "x.doc"), "The name of a plot must end in"),
 }
 
 

@@ -186,7 +186,7 @@ def test_a_full_disk_leaves_the_old_files_whole(folder, small_disk):
     for command in commands:
         done = truefit(*command, cwd=folder)
         assert done.returncode == 1, (command, done.stderr)
-        assert "could not be written: No space left on device. What was there before is unchanged." in done.stderr
+        assert "could not be written: No space left on device. The old file is unchanged." in done.stderr
         assert "Traceback" not in done.stderr
     there = {p.name: p.read_bytes() for p in small_disk.iterdir() if p.name != "filler"}
     assert there == old
@@ -201,7 +201,7 @@ def test_a_limit_on_files_leaves_the_old_file_whole(folder):
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048)),
     )  # fmt: skip
     assert done.returncode == 1, done.stderr
-    assert "p.csv could not be written: File too large. What was there before is unchanged." in done.stderr
+    assert "p.csv could not be written: File too large. The old file is unchanged." in done.stderr
     assert "Traceback" not in done.stderr
     assert (folder / "p.csv").read_text() == "old"
     assert not [name for name in os.listdir(folder) if name.startswith(".truefit")]

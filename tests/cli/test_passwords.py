@@ -14,8 +14,8 @@ from tests.core.test_credentials import SHOWN, nobody_there
 from tests.sources.postgres_server import OWNER, execute, program, server
 
 from truefit import Engine
-from truefit._cli.stored_reports import store_report
-from truefit.testing.report_contract import some_report
+from truefit._core.provenance import store_report
+from truefit.testing.store_contract import some_report
 
 WORD = "hunter2"
 HARD = "hunter2@a/b:c#d?e%f&g"
@@ -137,11 +137,11 @@ def test_stores_of_earlier_versions_are_shown_without_passwords(tmp_path):
     content = {"kind": "assessment", "title": "t", "headline": "h", "summary": "s", "result": {}}
     content["table"] = {"columns": ["a"], "rows": [[1]]}
     with Engine(tmp_path / "old.db") as engine:
-        store_report(engine, content, dict(some_report().made) | {"command": command})
-    for words in ("runs old.db", "runs old.db --json", "show old.db", "show old.db --out o"):
+        store_report(engine.store, content, dict(some_report().made) | {"command": command})
+    for words in ("runs old.db", "runs old.db --json", "show old.db", "show old.db --out o.html"):
         done = truefit(*words.split(), cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert "hunter2" not in done.stdout + done.stderr
-    page = (tmp_path / "o").read_text()
+    page = (tmp_path / "o.html").read_text()
     assert "hunter2" not in page
     assert "postgresql://h/shop#sales" in page

@@ -23,7 +23,7 @@ def test_the_example_in_the_help_works(folder):
     command = ("perturb", "breast_cancer", "--model", "linear", "--model", "tree", "--levels", "adaptive")
     done = truefit(*command, "--plot", "rates.svg", "--kind", "rate", cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert "linear has the largest rate, and the others are told apart from it." in done.stdout
+    assert "linear has a significantly larger rate than all others (paired t test, Holm)." in done.stdout
     assert "tree: overfitted;" in done.stdout
     assert (folder / "rates.svg").read_text().lstrip().startswith("<")
 
@@ -37,7 +37,7 @@ def test_json_levels_and_a_store(folder):
     assert (found["kind"], found["levels"], found["repeats"]) == ("perturbation", [0, 0.2, 0.4], 2)
     (one,) = found["estimators"]
     assert one["name"] == "naive_bayes"
-    assert "6 fits asked for: 0 run, 0 shared, 6 restored" in truefit(*command, cwd=folder).stdout
+    assert "6 fits requested: 0 run, 0 shared, 6 restored" in truefit(*command, cwd=folder).stdout
 
 
 def test_paper_mode_measures_once_without_folds(folder):
@@ -47,7 +47,7 @@ def test_paper_mode_measures_once_without_folds(folder):
 
 
 BAD = {
-    "levels in words": (("--levels", "some"), "--levels must be adaptive or shares"),
+    "levels in words": (("--levels", "some"), "--levels must be adaptive or numbers"),
     "levels too large": (("--levels", "0.9"), "shares from 0 to 0.5"),
     "perturbation": (("--perturbation", "x"), "'perturbation' parameter"),
     "cv": (("--cv", 1), "'cv' parameter"),

@@ -34,7 +34,7 @@ def folder(tmp_path_factory):
     table = load(folder / "raw.csv", "left")
     for name in ("linear", "boosting"):
         model = default_candidates(table.X, "classification")[name].fit(table.X, table.y)
-        write_model(model, folder / f"{name}.skops", table=table, quiet=True)
+        write_model(model, folder / f"{name}.skops", table=table)
     return folder
 
 
@@ -46,7 +46,7 @@ def test_new_rows_are_predicted_in_their_order_whatever_the_order_of_columns(fol
     )
     done = truefit("predict", f"{name}.skops", "new.csv", "--out", "p.csv", "--proba", cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert "The predictions of 7 rows are in p.csv." in done.stdout
+    assert "Predictions of 7 rows written to p.csv." in done.stderr
     assert "semicolons" in done.stderr
     written = pd.read_csv(folder / "p.csv")
     assert written.columns.tolist() == ["prediction", "probability of no", "probability of yes"]
@@ -76,10 +76,10 @@ BAD = {
     "over the model": (("linear.skops", "raw.csv", "--out", "linear.skops"), "would overwrite"),
     "a missing column": (("linear.skops", "misspelt.csv"), "Missing: 'city'. Is it 'City'?"),
     "no rows": (("linear.skops", "empty.csv"), "must have rows to predict"),
-    "text for numbers": (("linear.skops", "words.csv"), "The column 'age' of 'words' must hold numbers"),
-    "no probabilities": (("svm.skops", "iris", "--proba"), "--proba needs a model that gives probabilities"),
+    "text for numbers": (("linear.skops", "words.csv"), "The column 'age' of 'words' must contain numbers"),
+    "no probabilities": (("svm.skops", "iris", "--proba"), "--proba needs a model with predict_proba"),
     "gaps": (("svm.skops", "gaps.csv"), "The model cannot predict the rows of 'gaps'"),
-    "something else": (("list.skops", "iris"), "must hold a fitted estimator. Got a list"),
+    "something else": (("list.skops", "iris"), "must contain a fitted estimator. Got a list"),
     "unknown types": (("evil.skops", "iris"), "also holds numpy.fromfile"),
     "another width": (("array.skops", "raw.csv"), "must have the 4 columns"),
 }
@@ -94,7 +94,7 @@ def bad(folder):
     iris = load("iris")
     write_model(
         default_candidates(iris.X, "classification")["svm"].fit(iris.X, iris.y), folder / "svm.skops",
-        table=iris, quiet=True,
+        table=iris,
     )  # fmt: skip
     iris.X.where(iris.X > 1).to_csv(folder / "gaps.csv", index=False)
     skops.dump([1, 2], folder / "list.skops")
@@ -123,7 +123,7 @@ def test_a_model_that_skops_wrote_is_known_by_its_own_columns(bad):
 
 def test_a_type_that_one_vouches_for(bad):
     done = truefit("predict", "evil.skops", "iris", "--trust", "numpy.fromfile", cwd=bad)
-    assert "must hold a fitted estimator" in done.stderr  # it was read: a transformer predicts nothing
+    assert "must contain a fitted estimator" in done.stderr  # it was read: a transformer predicts nothing
 
 
 def test_what_is_noted_beside_the_model(folder):

@@ -19,7 +19,7 @@ def test_json_is_the_study_in_plain_types(tmp_path):
     done = truefit(*command, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert (found["kind"], found["version"], found["best"], found["metric"]) == ("study", 2, "linear", "rmse")
+    assert (found["kind"], found["version"], found["best"], found["metric"]) == ("study", 3, "linear", "rmse")
     assert [name["name"] for name in found["parts"]["assessment"]["estimators"]] == ["linear", "dummy"]
     assert found["fits"]["run"] > 0
 
@@ -41,8 +41,7 @@ def test_a_finished_study_is_answered_from_its_store_without_an_engine(studied):
     with mock.patch("truefit._api.engine.Engine", side_effect=AssertionError("An engine was made.")):
         again = truefit(*STUDY, "--out", "again.html", cwd=folder).stdout
         found = json.loads(truefit(*STUDY, "--json", cwd=folder).stdout)
-    assert again.splitlines()[:-2] == first.splitlines()[:-2]
-    assert "no fits were needed" in again
+    assert again.splitlines() == first.splitlines()[:-1]
     assert found["best"] == "linear"
     pages = [(folder / name).read_text() for name in ("first.html", "again.html")]
     assert len({page[: page.index('id="made"')] for page in pages}) == 1
@@ -52,7 +51,7 @@ def test_a_finished_study_is_answered_from_its_store_without_an_engine(studied):
 @pytest.mark.parametrize("option", [("--budget", "1h"), ("--save", "model.skops")])
 def test_what_may_have_more_to_say_is_asked_anew(studied, tmp_path, option):
     folder = shutil.copytree(studied[0], tmp_path / "copy")
-    assert " fits asked for: " in truefit(*STUDY, *option, cwd=folder).stdout
+    assert " fits requested: " in truefit(*STUDY, *option, cwd=folder).stdout
 
 
 def test_the_aggregate_is_saved_in_the_place_of_a_single_model(tmp_path):
@@ -83,10 +82,10 @@ def test_which_model_to_save_needs_a_file_to_save_it_in():
 def test_a_study_with_fits_that_failed_tries_them_again(tmp_path):
     load_iris(as_frame=True).frame[::2].to_csv(tmp_path / "rows.csv", index=False)
     with mock.patch("sklearn.dummy.DummyClassifier.fit", side_effect=ValueError("out of luck")):
-        assert "dummy: it could not be fitted" in truefit(*STUDY, cwd=tmp_path).stdout
+        assert "TF202" in truefit(*STUDY, cwd=tmp_path).stdout
     again = truefit(*STUDY, cwd=tmp_path).stdout
-    assert " fits asked for: " in again
-    assert "could not be fitted" not in again
+    assert " fits requested: " in again
+    assert "TF202" not in again
 
 
 def test_a_store_is_read_without_loading_scikit_learn(studied):
@@ -106,3 +105,47 @@ def test_a_budget_that_is_too_short_for_anything_is_exit_code_1():
     assert done.returncode == 1
     assert "budget" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.fixture(scope="module")
+def leaking(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("leaking")
+    frame = load_iris(as_frame=True).frame[::2]
+    frame.assign(copied=frame["target"] * 2.0, site="Ulm").to_csv(folder / "rows.csv", index=False)
+    return folder
+
+
+@pytest.mark.parametrize(("options", "code"), [((), 0), (("--fail-on", "error"), 3), (("--fail-on", "warning"), 3)])
+def test_findings_come_first_and_fail_on_sets_the_exit_code(leaking, options, code):
+    done = truefit(*STUDY, *options, cwd=leaking)
+    assert done.returncode == code, done.stderr
+    assert 0 < done.stdout.index("TF101") < done.stdout.index("Which model?") < done.stdout.index("TF104")
+    assert ("Exit code 3: findings of severity" in done.stderr) is (code == 3)
+
+
+def test_ignored_findings_are_not_reported(leaking):
+    done = truefit(*STUDY, "--ignore", "TF101", "--ignore", "tf104", "--fail-on", "error", "--json", cwd=leaking)
+    assert done.returncode == 0, done.stderr
+    codes = {finding["code"] for finding in json.loads(done.stdout)["findings"]}
+    assert not codes & {"TF101", "TF104"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [(("--fail-on", "panic"), "--fail-on must be warning or error. Got 'panic' instead."),
+     (("--ignore", "TF999"), "TF101, TF102")],
+)  # fmt: skip
+def test_an_unknown_severity_or_code_is_one_sentence(leaking, options, message):
+    done = truefit(*STUDY, *options, cwd=leaking)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_quiet_prints_results_only(leaking):
+    done = truefit(*STUDY, "--quiet", "--out", "quiet.html", cwd=leaking)
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert "Which model?" in done.stdout
+    assert " s of fitting" not in done.stdout
+    assert (leaking / "quiet.html").exists()

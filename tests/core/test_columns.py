@@ -17,7 +17,7 @@ from hypothesis import given, settings
 
 from truefit._core.cells import UnknownContent, cell_digests, content_of
 from truefit._core.data import Data
-from truefit._core.hashing import row_tokens, table_blocks
+from truefit._core.rows import row_tokens, table_blocks
 
 DAYS = st.dates(dt.date(1900, 1, 1), dt.date(2200, 1, 1))
 MOMENTS = st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2200, 1, 1))

@@ -180,3 +180,15 @@ def test_what_is_fitted_inside_a_function_counts():
 def test_numbers_of_numpy_are_numbers():
     assert digest(Ridge(alpha=np.float64(0.5))) == digest(Ridge(alpha=0.5))
     assert digest(Ridge(alpha=np.float32(0.5))) != digest(Ridge(alpha=0.5))
+
+
+def test_a_ufunc_that_scipy_has_in_a_private_module_only_is_identified_by_its_name():
+    import scipy.special
+    from scipy.special import _ufuncs
+
+    private = next(
+        each
+        for name, each in sorted(vars(_ufuncs).items())
+        if isinstance(each, np.ufunc) and each.__name__ == name and not hasattr(scipy.special, name)
+    )
+    assert Fingerprint(FunctionTransformer(private)).digest != Fingerprint(FunctionTransformer(np.log1p)).digest

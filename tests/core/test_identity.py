@@ -1,24 +1,23 @@
-""""""
-
+import functools
 import threading
 
 import numpy as np
 import pytest
 import sklearn
+import sklearn.linear_model._base
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from truefit._core import identity as labelled_rows
 from truefit._core.data import Data
 from truefit._core.errors import InvalidEstimator
-from truefit._core.identity import Keys, LabelledRows, RowUnions
+from truefit._core.identity import Keys, class_state, environment_digest, replaced
 from truefit._core.parameters import seeded, settled
+from truefit._core.protocols import Ask, FitTask, is_private
 from truefit._core.rows import Rows
-from truefit._core.task import Ask, FitTask, is_private
 
 rng = np.random.default_rng(1)
 X = rng.normal(size=(40, 3))
@@ -116,58 +115,48 @@ def test_groups_count_only_for_an_estimator_that_asks_for_them():
         assert key(search, table=grouped) != key(search, table=other)
 
 
-def test_asks_are_united_by_response():
-    one, other = Rows.of([1, 2]), Rows.of([2, 3])
-    union = RowUnions().of([Ask(one), Ask(other), Ask(one, "predict_proba")])
-    assert {ask.response: ask.rows.index.tolist() for ask in union} == {
-        "predict": [1, 2, 3],
-        "predict_proba": [1, 2],
-    }
-
-
 def test_settings_of_scikit_learn_that_change_a_fit_count():
     plain = key()
     with sklearn.config_context(transform_output="pandas"):
         assert key() != plain
 
 
-RNG = np.random.default_rng(0)
-DATA = Data(RNG.normal(size=(60, 2)), np.arange(60) % 2, task="classification")
+def digest():
+    return environment_digest(["sklearn"], [Ridge], files=False)
 
 
-@pytest.mark.parametrize(
-    "lists",
-    [
-        [RNG.integers(0, 2, 60) for _ in range(4)],
-        [RNG.integers(0, 5, 60).astype(np.uint8), RNG.integers(0, 5, 60)],
-        [RNG.choice(["a", "bb", "c"], 60), RNG.choice(["a", "bb"], 60), np.full(60, "a")],
-        [RNG.random(60) < 0.5],
-        [RNG.normal(size=60)],  # of these no two are alike
-        [np.arange(60)],
-        [RNG.choice(np.array(["x", "y"], dtype=object), 60)],
-    ],
-    ids=["two", "widths", "words", "flags", "numbers", "many", "objects"],
-)
-def test_digests_are_those_of_the_table(lists):
-    labelled = LabelledRows(DATA)
-    for labels in (*lists, *lists):
-        for rows in (Rows.all(60), Rows.of(range(0, 60, 3)), Rows.without(60, [1])):
-            assert labelled.digest(rows, labels) == DATA.label_digest(rows, labels)
+def other(*arguments, **options):
+    return 0
 
 
-def test_where_there_is_no_room_nothing_is_held(monkeypatch):
-    labels = RNG.integers(0, 3, 60)
-    for room, held in ((DATA.tokens.nbytes * 3, 3), (DATA.tokens.nbytes * 2, 0), (0, 0)):
-        monkeypatch.setattr(labelled_rows, "HELD_BYTES", room)
-        labelled = LabelledRows(DATA)
-        assert labelled.digest(Rows.all(60), labels) == DATA.label_digest(Rows.all(60), labels)
-        assert len(labelled._tokens) == held
+@functools.wraps(Ridge.fit)
+def in_disguise(*arguments, **options):
+    return 0
 
 
-def test_labels_that_come_and_go_do_not_add_up(monkeypatch):
-    monkeypatch.setattr(labelled_rows, "HELD_BYTES", DATA.tokens.nbytes * 4)
-    labelled = LabelledRows(DATA)
-    for start in range(10):
-        labels = start + RNG.integers(0, 3, 60)
-        assert labelled.digest(Rows.all(60), labels) == DATA.label_digest(Rows.all(60), labels)
-        assert len(labelled._tokens) <= 4
+CHANGES = {
+    "method": (Ridge, "fit", other),
+    "method that bears the old one's name": (Ridge, "fit", in_disguise),
+    "method of a base class": (sklearn.linear_model._base.LinearModel, "predict", other),
+    "static method": (Ridge, "extra", staticmethod(other)),
+    "property": (Ridge, "extra", property(other)),
+    "function of a module": (sklearn.linear_model._base, "_preprocess_data", other),
+    "partial": (sklearn.linear_model._base, "_preprocess_data", functools.partial(other, 1)),
+    "class": (sklearn.linear_model._base, "LinearModel", type("LinearModel", (), {})),
+    "plain attribute of the class": (Ridge, "extra", 3),
+    "method of another class": (Ridge, "fit", Lasso.fit),
+}
+
+
+@pytest.mark.parametrize("case", CHANGES)
+def test_what_is_replaced_is_seen_and_forgotten_when_it_is_undone(case, monkeypatch):
+    before = digest()
+    with monkeypatch.context() as patch:
+        patch.setattr(*CHANGES[case], raising=False)
+        assert digest() != before
+    assert digest() == before
+
+
+def test_nothing_is_replaced_by_itself():
+    assert replaced(["sklearn", "pandas", "skrub"]) == []
+    assert class_state(Ridge) == class_state(Ridge)

@@ -12,9 +12,9 @@ from truefit._core.packages import closure, installed, package_digest, package_v
 
 
 def test_packages_behind_a_package_belong_to_it():
-    assert {"sklearn", "numpy", "scipy", "joblib"} <= closure(["sklearn"])
-    assert "matplotlib" not in closure(["skrub"])  # for its reports, not for its fits
-    assert closure(["os", "truefit"]) == frozenset()
+    assert {"sklearn", "numpy", "scipy", "joblib"} <= closure(frozenset(["sklearn"]))
+    assert "matplotlib" not in closure(frozenset(["skrub"]))  # for its reports, not for its fits
+    assert closure(frozenset(["os", "truefit"])) == frozenset()
 
 
 def test_what_is_installed():

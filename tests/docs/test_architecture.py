@@ -31,7 +31,7 @@ def test_every_folder_that_is_named_exists():
 def test_every_package_is_described():
     table = re.findall(r"^\| `(\w+)` \|", PAGE, flags=re.M)
     packages = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()}
-    modules = {path.stem for path in PACKAGE.glob("*.py") if path.stem != "__init__"}
+    modules = {path.stem for path in PACKAGE.glob("*.py") if path.stem not in ("__init__", "__main__")}
     assert sorted(table) == sorted(packages | modules)
 
 

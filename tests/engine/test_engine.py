@@ -9,8 +9,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 from truefit._core.data import Data
 from truefit._core.errors import BudgetSpent, FitError, Interrupted
+from truefit._core.protocols import Ask, FitTask, Keep
 from truefit._core.rows import Rows
-from truefit._core.task import Ask, FitTask, Keep
 from truefit._engine.engine import BaseEngine
 from truefit._executors.serial import SerialExecutor
 from truefit._solvers.plain import PlainSolver
@@ -236,7 +236,7 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path):
         finally:
             closed.append(True)
 
-    with pytest.raises(Interrupted, match=r"1 of 2 fits are done.*runs\.db"):
+    with pytest.raises(Interrupted, match=r"runs\.db \(1\)\. Rerun to resume\."):
         engine.run(watched(), data)
     assert closed
     again = loop(store)

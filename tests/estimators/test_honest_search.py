@@ -190,7 +190,7 @@ def test_splits_that_are_no_partition_are_nested_plainly():
         KNeighborsClassifier(), {"n_neighbors": [1, 5]}, cv=ShuffleSplit(3, test_size=0.25, random_state=0)
     ).fit(X, y)
     assert not search.assessment_.triangle
-    assert "plain nesting" in search.assessment_.summary()
+    assert "splits of each training set inside" in search.assessment_.summary()
 
 
 def test_groups_and_weights_are_routed():
@@ -365,7 +365,7 @@ def test_a_race_by_one_of_several_scores():
     own = HonestSearchCV(TREE, TREES, cv=5, scoring=both, refit="right", race="folds").fit(XC, yc)
     assert np.nanmin(own.cv_results_["dropped_after"]) >= 3  # of a function nothing is known but its values
     for options in ({"refit": False, "scoring": scoring}, {"refit": lambda results: 0}):
-        with pytest.raises(InvalidInput, match="one score to choose by"):
+        with pytest.raises(InvalidInput, match="one score to select by"):
             HonestSearchCV(TREE, TREES, race="folds", **options).fit(XC, yc)
     with pytest.raises(InvalidInput, match="'race' parameter"):
         HonestSearchCV(TREE, TREES, race="fast").fit(XC, yc)

@@ -146,13 +146,13 @@ def test_a_limit_of_dask_for_waiting_is_an_error():
 @pytest.mark.parametrize(
     ("change", "package", "message"),
     [
-        (stub, "truefit", r"Workers must have truefit [\d.]+, as this process has. Some have 99\.0\.0\."),
-        (another_version, "truefit", r"truefit [\d.]+ here, 99\.0\.0 on the worker"),
+        (stub, "truefit", r"Workers must have truefit [\w.]+, as this process has. Some have 99\.0\.0\."),
+        (another_version, "truefit", r"truefit [\w.]+ here, 99\.0\.0 on the worker"),
         (another_version, "sklearn", r"scikit-learn [\d.]+ here, 99\.0\.0 on the worker"),
         (another_version, "numpy", r"numpy [\d.]+ here, 99\.0\.0 on the worker"),
         (another_version, "scipy", r"scipy [\d.]+ here, 99\.0\.0 on the worker"),
-        (hidden, "truefit", r"must have truefit [\d.]+ and what it needs. .*No module named 'truefit'\. Install"),
-        (hidden, "sklearn", r"must have truefit [\d.]+ and what it needs. .*No module named 'sklearn'\. Install"),
+        (hidden, "truefit", r"must have truefit [\w.]+ and what it needs. .*No module named 'truefit'\. Install"),
+        (hidden, "sklearn", r"must have truefit [\w.]+ and what it needs. .*No module named 'sklearn'\. Install"),
     ],
     ids=lambda value: getattr(value, "__name__", str(value)[:12]),
 )

@@ -260,7 +260,7 @@ def test_a_worker_that_cannot_read_its_message_has_another_truefit(error):
     data = some_data()
     with (
         FuturesExecutor(NotInstalled(error)) as executor,
-        pytest.raises(ExecutorError, match=r"must have truefit [\d.]+, as this process has\. Some have 0\.0\.1"),
+        pytest.raises(ExecutorError, match=r"must have truefit [\w.]+, as this process has\. Some have 0\.0\.1"),
     ):
         list(executor.map([job(data, Script())], data))
 

@@ -8,8 +8,7 @@ import pytest
 from scipy.sparse import random as random_sparse
 
 from truefit._core.data import Data
-from truefit._core.errors import InvalidInput
-from truefit._core.outcome import Failure
+from truefit._core.errors import Failure, InvalidInput
 from truefit._executors.memory import (
     available_memory,
     exceeds,

@@ -22,9 +22,8 @@ from truefit._core.data import Data
 from truefit._core.errors import ExecutorError, InvalidInput
 from truefit._core.identity import Keys
 from truefit._core.outcome import Outcome
-from truefit._core.protocols import Executor, Job
+from truefit._core.protocols import Ask, Executor, FitTask, Job
 from truefit._core.rows import Rows
-from truefit._core.task import Ask, FitTask
 from truefit._executors.processes import ProcessExecutor
 from truefit._executors.serial import SerialExecutor
 from truefit._solvers.plain import PlainSolver
@@ -227,7 +226,8 @@ def test_large_messages_both_ways_do_not_block(shared):
 
 
 def test_many_estimators_are_not_all_remembered(shared, monkeypatch):
-    monkeypatch.setattr("truefit._executors.serialization._MAX_OBJECTS", 3)
+    monkeypatch.setattr("truefit._executors.serialization.MAX_OBJECTS", 3)
+    monkeypatch.setattr("truefit._executors.worker.MAX_OBJECTS", 3)
     data = some_data()
     scripts = [Script(number=i) for i in range(10)]
     jobs = [job(data, scripts[i % 10], scripts[(i * 7) % 10], name=str(i)) for i in range(40)]
@@ -331,7 +331,7 @@ PREAMBLE = """
     from truefit._core.data import Data
     from truefit._core.identity import Keys
     from truefit._core.rows import Rows
-    from truefit._core.task import Ask, FitTask, Keep
+    from truefit._core.protocols import Ask, FitTask, Keep
     from truefit._executors.processes import ProcessExecutor
     from truefit._solvers.plain import PlainSolver
 

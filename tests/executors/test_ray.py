@@ -178,8 +178,8 @@ def test_a_module_of_ones_own_that_workers_do_not_have(tmp_path, monkeypatch):
     ("change", "message"),
     [
         (hidden, "No module named 'truefit'"),
-        (stub, r"Workers must have truefit [\d.]+, as this process has\. Some have 99\.0\.0\."),
-        (another_version, r"truefit [\d.]+ here, 99\.0\.0 on the worker"),
+        (stub, r"Workers must have truefit [\w.]+, as this process has\. Some have 99\.0\.0\."),
+        (another_version, r"truefit [\w.]+ here, 99\.0\.0 on the worker"),
     ],
 )
 def test_workers_without_truefit_or_with_another(tmp_path, change, message):

@@ -18,7 +18,7 @@ class Memory(Transport):
     in_process = True
     polls_clocks = True
     drain_seconds = 0.0
-    timeout_note = "It did not."
+    timeout_note = "It was stopped."
     lead = 4
 
     def __init__(self, *, deaths=(), hung=(), large=(), slots=2):
@@ -61,7 +61,7 @@ class Memory(Transport):
             others = [pending for pending in first.jobs if pending is not killer]
             others += [pending for each in self.under_way for pending in each.jobs]
             self.under_way.clear()
-            yield WorkerDied([killer], others, ", as the test says.")
+            yield WorkerDied([killer], others, "exit code 7")
             return
         self.used = True
         yield Finished(first, [pending.job.run(DATA) for pending in first.jobs], [0.01] * len(first.jobs))
@@ -113,7 +113,10 @@ def test_a_job_that_kills_two_workers_has_failed_and_the_others_have_not():
     transport = Memory(deaths=["2"])
     found = run(transport)
     assert errors(found) == {"2/0": "died"}
-    assert found["2/0"].error.message == "A fit must leave its worker alive. It killed 2 in turn, as the test says."
+    assert found["2/0"].error.message == (
+        "The worker process died 2 times while running this fit (exit code 7). "
+        "The fit is recorded as failed; the others continue."
+    )
     assert len(found) == 6
     assert transport.alone == ["2"], "the second time it is alone"
 
@@ -136,7 +139,7 @@ def test_a_fit_past_its_limit_has_failed_and_those_behind_it_are_sent_again():
     transport = Memory(hung=["1"], slots=3)
     found = run(transport, timeout=0.05)
     assert errors(found) == {"1/0": "timeout"}
-    assert found["1/0"].error.message == "A fit must end within its time limit of 0.05 s. It did not."
+    assert found["1/0"].error.message == "The fit exceeded its time limit of 0.05 s. It was stopped."
     assert transport.sent.count(("2",)) == 2
 
 

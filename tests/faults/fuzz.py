@@ -38,8 +38,8 @@ from tests.faults.fuzz_files import draw_file
 from tests.faults.fuzz_tables import Drawn, Rng, draw_table, in_container
 
 import truefit
-from truefit._core.data import checked_table
 from truefit._core.errors import TruefitError
+from truefit._core.validation import checked_table
 
 #: Seconds that a case may take before it counts as hanging, without waits for a processor.
 LIMIT = 60

@@ -52,7 +52,7 @@ def test_a_study_ends_in_time_with_what_it_has(workers):
 
 def test_a_study_of_which_nothing_was_done_in_time_says_so():
     start = time.monotonic()
-    with pytest.raises(BudgetSpent, match=r"The budget of 3 s was spent before .* Give it more time") as caught:
+    with pytest.raises(BudgetSpent, match=r"The time budget of 3 s was exhausted before .* Allow more time") as caught:
         study(X, y, {"slow": Slow()}, budget="3s")
     assert time.monotonic() - start < within(3)
     assert len(str(caught.value).splitlines()) == 1
@@ -79,7 +79,7 @@ def test_a_fit_in_compiled_code_is_stopped(workers):
         )
         assert time.monotonic() - start < within(20)
         start, limit = time.monotonic(), {"seconds": 3}
-        with pytest.raises(BudgetSpent, match="before a first point"):
+        with pytest.raises(BudgetSpent, match="before the first point"):
             learning_curve(SVC(C=1e9, gamma=5.0), many, noise, cv=3, budget=limit, schedule=[30_000], engine=engine)
         assert time.monotonic() - start < within(3)
     assert result.best == "dummy"
@@ -90,5 +90,5 @@ def test_a_later_call_without_a_budget_runs_here_again():
         study(X, y, {"dummy": DummyClassifier()}, budget=20, engine=engine)
         learning_curve(GaussianNB(), X, y, cv=3, engine=engine)
         assert engine._one_worker is not None
-        assert engine._executor_for([], with_deadline=False) is engine._executor
-        assert engine._executor_for([], with_deadline=True) is engine._one_worker
+        assert engine._executor_for(with_deadline=False) is engine._executor
+        assert engine._executor_for(with_deadline=True) is engine._one_worker

@@ -35,7 +35,7 @@ def small_disk(tmp_path):
 def test_what_was_finished_before_the_disk_was_full_is_kept(small_disk, workers):
     store = small_disk / "runs.db"
     with Engine(store, workers=workers) as engine:
-        with pytest.raises(StoreUnusable, match="finished fits up to here are kept") as caught:
+        with pytest.raises(StoreUnusable, match="finished fits are kept") as caught:
             assess(TREES, X, y, cv=10, repeats=10, engine=engine)
         finished = engine.stats.run
     assert len(str(caught.value).splitlines()) == 1

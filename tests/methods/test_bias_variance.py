@@ -16,9 +16,9 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from truefit import Engine, bias_variance
 from truefit._core.data import Data
-from truefit._core.errors import BudgetSpent, FitError, InvalidEstimator, InvalidInput
+from truefit._core.errors import BudgetSpent, Failure, FitError, InvalidEstimator, InvalidInput
 from truefit._core.identity import Keys
-from truefit._core.outcome import Failure, Outcome
+from truefit._core.outcome import Outcome
 from truefit._methods.bias_variance import bias_variance_config, bias_variance_plan
 from truefit._methods.candidates import Candidates
 from truefit._methods.splitting.designs import draw_samples
@@ -131,7 +131,7 @@ def test_noise_that_is_known_is_set_apart():
     assert any("not known" in note for note in plain.notes)
     too_much = bias_variance(Ridge(), XD, yd, rounds=10, noise=1e6)
     assert too_much.bias < 0
-    assert any("less noise than was given" in note for note in too_much.notes)
+    assert any("less noise than given" in note for note in too_much.notes)
 
 
 def test_two_calls_with_one_engine_share_their_fits_also_with_other_losses_and_fewer_rounds():
@@ -179,7 +179,7 @@ def test_a_test_set_is_judged_on_and_never_trained_on():
     assert not result.out_of_bag
     assert result.rows == 75
     assert result.table.loc["TrainsOnSmall", "points"] == 75
-    assert "judged on the test rows" in result.summary()
+    assert "evaluated on the test rows" in result.summary()
 
 
 @pytest.mark.parametrize("kind", ["array", "pandas", "polars", "sparse", "list"])
@@ -311,7 +311,7 @@ def test_a_spent_budget_gives_what_the_finished_rounds_say():
 
     part = answered_at_once(bias_variance_plan(candidates, setup), half)
     assert part.expected_loss == bias_variance(GaussianNB(), XI, yi, rounds=10).expected_loss
-    assert any("before 10 of the fits" in note for note in part.notes)
+    assert any("10 of the fits were not run" in note for note in part.notes)
     plan = bias_variance_plan(candidates, setup)
     tasks = next(plan)
     with pytest.raises(BudgetSpent):
@@ -340,7 +340,7 @@ def test_a_learner_of_which_every_fit_fails_is_an_error():
         (Ridge(), {"y_test": yd}, "both X_test and y_test"),
         (Ridge(), {"X_test": XD[:, :3], "y_test": yd}, "columns of X"),
         (Ridge(), {"random_state": "a"}, "random_state"),
-        (LogisticRegression(), {"noise": 0.1}, "leave noise out"),
+        (LogisticRegression(), {"noise": 0.1}, "omit .noise"),
         (LinearSVC(), {"loss": "squared"}, "predict_proba"),
     ],
 )

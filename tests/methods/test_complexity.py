@@ -46,7 +46,7 @@ def test_a_learner_that_remembers_everything_has_complexity_1():
     result = rademacher(KNeighborsClassifier(1), X, rounds=5)
     assert float(result) == result.value == 1.0
     assert result.interval is None
-    assert "repeats 100%" in result.reading
+    assert "fits 100%" in result.reading
     assert result.training_error is None
 
 
@@ -113,7 +113,7 @@ def test_the_result_has_what_every_result_has():
     for result in (single, several):
         assert result.plot().get_figure() is not None
         assert "<svg" in result._repr_html_()
-    with pytest.raises(TypeError, match="not one number"):
+    with pytest.raises(TypeError, match="one estimator"):
         float(several)
 
 
@@ -129,7 +129,7 @@ class Fails(ClassifierMixin, BaseEstimator):
 
 
 def test_what_cannot_be_measured_is_refused():
-    with pytest.raises(InvalidEstimator, match="for classifiers"):
+    with pytest.raises(InvalidEstimator, match="needs a classifier"):
         rademacher(Ridge(), X)
     with pytest.raises(InvalidInput, match="two classes"):
         rademacher(GaussianNB(), X, np.arange(200) % 3)

@@ -114,7 +114,7 @@ def test_a_model_that_never_says_yes_has_no_interval_for_its_precision():
         parts = smooth.rows(never, data, Rows.all(data.n))
         return delta(parts, smooth.value, smooth.slopes, smooth.scale, shares=smooth.shares)
 
-    assert found("precision") == (0.0, None, "none of the 120 rows bears on it")
+    assert found("precision") == (0.0, None, "none of the 120 rows counts towards it")
     low, high = found("recall").interval
     assert (low, found("recall").estimate) == (0, 0)
     assert 0 < high < 0.1

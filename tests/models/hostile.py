@@ -395,7 +395,7 @@ def address_in_a_dictionary_with_attributes(folder):
 
 
 def attributes_in_pairs(folder):
-    """Attributes that are no dictionary, and would be set without a look at them."""
+    """Attributes that are not a dictionary, and would be set without a look at them."""
     pairs = paired(paired(plain("predict"), function("numpy.mean")), paired(plain("memory"), plain("marker")))
     return write(folder / "m.skops", node("ObjectNode", "truefit._core.stages.AtStage", content=pairs))
 
@@ -517,9 +517,9 @@ FIRING = (
 REASONS = {
     "pickle_in_an_array": "must be of numbers, times or text",
     "pickle_in_place_of_an_array": "the magic string is not correct",
-    "random_numbers_of_another_kind": "a random generator cannot be what a fit gave",
+    "random_numbers_of_another_kind": "a random generator is not the result of a fit",
     "function_of_the_first_format": "version 0 of skops' format",
-    "name_with_a_dot": "the name of a type is impossible",
+    "name_with_a_dot": "the name of a type is not valid",
     "unknown_kind_of_node": "a part of the kind 'QuantileForestNode'",
     "scorer_under_the_number_of_another": "func of",
     "vectorizer_that_reads_files": "must read text",
@@ -533,7 +533,7 @@ REASONS = {
     "zeros_that_compress": "too large for a file of this size",
     "zeros_read_many_times": "must have its number",
     "zeros_in_an_archive_in_the_archive": "too large for a file of this size",
-    "array_that_says_more_than_it_has": "not of the size that it says",
+    "array_that_says_more_than_it_has": "does not have the size in its header",
     "blanks_that_compress": "too large for a file of this size",
     "lines_that_compress": "too large for a file of this size",
     "lists_that_compress": "too large for a file of this size",
@@ -541,23 +541,23 @@ REASONS = {
     "set_of_numbers_of_one_hash": "more than 10,000 items",
     "number_of_many_digits": "the limit (4300 digits)",
     "sparse_matrix_with_indices_beyond_it": "indices must be < 2",
-    "random_state_that_points_beyond_itself": "a random state cannot be what a fit gave",
+    "random_state_that_points_beyond_itself": "a random state is not the result of a fit",
     "address_as_an_array": "which is for classes only",
     "address_in_a_dictionary_with_attributes": "a key that is for classes only",
-    "attributes_in_pairs": "are no dictionary",
-    "truth_values_that_are_none": "values that are none of its type",
-    "text_beyond_all_characters": "values that are none of its type",
+    "attributes_in_pairs": "are not a dictionary",
+    "truth_values_that_are_none": "values that are not of its type",
+    "text_beyond_all_characters": "values that are not of its type",
     "escapes_in_a_version": "the version of",
     "no_archive": "not a zip file",
     "empty_file": "not a zip file",
     "cut_off": "not a zip file",
     "other_bytes": "Bad CRC-32",
     "no_description": "no entry 'schema.json'",
-    "description_of_something_else": "its description is not one of skops",
+    "description_of_something_else": "its description was not written by skops",
     "newer_format": "version 99 of skops' format",
     "entry_outside": "skops writes no entry '../../marker'",
     "packed_otherwise": "must be stored or deflated",
-    "notes_that_are_none": "what truefit notes beside a model",
+    "notes_that_are_none": "the notes of truefit are not valid",
     "part_that_is_missing": "a part of it is missing",
-    "attribute_of_no_name": "has an attribute whose name is no text",
+    "attribute_of_no_name": "has an attribute whose name is not text",
 }

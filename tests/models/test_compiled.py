@@ -37,7 +37,7 @@ def saved(estimator, tmp_path):
 
 
 def refused(place, what):
-    with pytest.raises(InvalidInput, match=f"{what} cannot be what a fit gave"):
+    with pytest.raises(InvalidInput, match=f"{what} is not the result of a fit"):
         load_model(place)
 
 

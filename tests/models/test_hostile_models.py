@@ -139,5 +139,5 @@ def test_what_is_refused_is_named_and_may_be_allowed(tmp_path):
         InvalidInput, match=r"also holds os\.system: if you trust who wrote it, allow each with --trust"
     ):
         read_model(place)
-    with pytest.raises(InvalidInput, match="must hold a fitted estimator"):
+    with pytest.raises(InvalidInput, match="must contain a fitted estimator"):
         read_model(place, ["os.system"])  # it is loaded: a transformer predicts nothing

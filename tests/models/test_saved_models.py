@@ -98,7 +98,7 @@ def test_a_default_candidate(folder, tmp_path, kind, task, name):
         pytest.skip("needs --trust: its own format is parsed by its own compiled code")
     table = load(folder / f"{kind}-{task}.csv", "target")
     fitted = shortened(default_candidates(table.X, task)[name]).fit(table.X, table.y)
-    write_model(fitted, tmp_path / "m.skops", table=table, quiet=True)
+    write_model(fitted, tmp_path / "m.skops", table=table)
     saved = read_model(tmp_path / "m.skops")
     np.testing.assert_array_equal(saved.estimator.predict(table.X), fitted.predict(table.X))
     if hasattr(fitted, "predict_proba"):
@@ -115,7 +115,7 @@ def test_an_average_of_several(folder, tmp_path, kind, task):
     candidates = default_candidates(table.X, task)
     make = AgghooClassifier if task == "classification" else AgghooRegressor
     fitted = make([(name, candidates[name]) for name in ("linear", "tree")], cv=2).fit(table.X, table.y)
-    write_model(fitted, tmp_path / "m.skops", table=table, quiet=True)
+    write_model(fitted, tmp_path / "m.skops", table=table)
     loaded = read_model(tmp_path / "m.skops").estimator
     np.testing.assert_array_equal(loaded.predict(table.X), fitted.predict(table.X))
     assert loaded.selection_.equals(fitted.selection_)
@@ -204,8 +204,8 @@ def test_types_of_columns_that_are_not_known_are_left_as_they_are(tmp_path):
 def test_what_is_written_says_what_has_to_be_trusted(tmp_path, capsys, folder):
     table = load(folder / "numbers-regression.csv", "target")
     fitted = make_pipeline(FunctionTransformer(np.nan_to_num), Ridge()).fit(table.X, table.y)
-    write_model(fitted, tmp_path / "m.skops", table=table, quiet=False)
-    assert "NEW.csv --trust numpy.nan_to_num" in capsys.readouterr().out
+    write_model(fitted, tmp_path / "m.skops", table=table)
+    assert "NEW.csv --trust numpy.nan_to_num" in capsys.readouterr().err
     assert read_model(tmp_path / "m.skops", ["numpy.nan_to_num"]).estimator.predict(table.X).shape == (ROWS,)
 
 

@@ -1,11 +1,9 @@
-"""What an expected loss is made of."""
+"""The parts of an expected loss."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from truefit._core.errors import InvalidInput
 from truefit._plots.bias_variance import bias_variance
 from truefit._plots.svg import to_svg
 
@@ -22,7 +20,7 @@ def spans(ax) -> list[list[tuple[float, float]]]:
 
 
 def test_bars_stand_on_each_other_and_end_at_the_loss() -> None:
-    ax = bias_variance(NAMES, BIAS, VARIANCE, noise=NOISE)
+    ax = bias_variance(NAMES, BIAS, VARIANCE, noise=NOISE, xlabel="expected loss")
     np.testing.assert_allclose(
         spans(ax), [[(0, 0.30), (0, 0.05)], [(0.30, 0.32), (0.05, 0.30)], [(0.32, 0.42), (0.30, 0.40)]]
     )
@@ -32,20 +30,9 @@ def test_bars_stand_on_each_other_and_end_at_the_loss() -> None:
     assert ax.get_xlabel() == "expected loss"
 
 
-def test_areas_stand_on_each_other_below_the_loss() -> None:
-    ax = bias_variance([4, 1], VARIANCE, BIAS, xlabel="depth", loss_name="squared error", best=4)
-    np.testing.assert_allclose(ax.lines[0].get_xydata(), [[1, 0.30], [4, 0.32]])
-    below, above = (area.get_paths()[0].vertices for area in ax.collections)
-    assert {(1, 0.0), (1, 0.25), (4, 0.02)} <= {(x, round(y, 9)) for x, y in below}
-    assert {(1, 0.25), (1, 0.30), (4, 0.02), (4, 0.32)} <= {(x, round(y, 9)) for x, y in above}
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("depth", "squared error")
-    assert texts(ax) == ["variance", "bias"]
-    assert ax.texts[0].get_text() == "0.320 at 4"
-
-
 def test_a_variance_below_0_takes_from_the_bias() -> None:
-    ax = bias_variance(NAMES, [0.30, 0.10], [-0.10, 0.05])
-    assert texts(ax) == ["bias", "bias made up for", "variance"]
+    ax = bias_variance(NAMES, [0.30, 0.10], [-0.10, 0.05], xlabel="expected loss")
+    assert texts(ax) == ["bias", "bias offset by variance", "variance"]
     np.testing.assert_allclose(
         spans(ax), [[(0, 0.20), (0, 0.10)], [(0.20, 0.30), (0.10, 0.10)], [(0.30, 0.30), (0.10, 0.15)]], atol=1e-12
     )
@@ -53,25 +40,6 @@ def test_a_variance_below_0_takes_from_the_bias() -> None:
 
 
 def test_the_hatching_is_in_the_svg() -> None:
-    svg = to_svg(bias_variance(NAMES, BIAS, VARIANCE), title="t", description="d")
+    svg = to_svg(bias_variance(NAMES, BIAS, VARIANCE, xlabel="loss"), title="t", description="d")
     assert "<pattern" in svg
     assert 'fill="none"' in svg[svg.index("<pattern") :]
-
-
-def test_the_best_is_in_bold() -> None:
-    ax = bias_variance(NAMES, BIAS, VARIANCE, best="tree")
-    assert [label.get_fontweight() for label in ax.get_yticklabels()] == ["normal", "bold"]
-
-
-@pytest.mark.parametrize(
-    ("call", "says"),
-    [
-        (lambda: bias_variance(NAMES, [0.1], VARIANCE), "'bias'.*2 values"),
-        (lambda: bias_variance(NAMES, BIAS, VARIANCE, noise=[0.1]), "'noise'.*2 values"),
-        (lambda: bias_variance(NAMES, BIAS, VARIANCE, best="forest"), "'best'.*'ridge', 'tree'.*'forest'"),
-        (lambda: bias_variance([], [], []), "finite number, or a name"),
-    ],
-)
-def test_what_cannot_be_drawn_is_said(call, says: str) -> None:
-    with pytest.raises(InvalidInput, match=says):
-        call()

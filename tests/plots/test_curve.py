@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from truefit._core.errors import InvalidInput
 from truefit._plots.canvas import series_style
 from truefit._plots.curve import bands
 from truefit._plots.labels import spread
@@ -104,21 +102,3 @@ def test_labels_are_spread_in_order_and_within_the_axes() -> None:
     assert np.diff(np.sort(placed)).min() >= 0.2 - 1e-12
     assert placed.min() >= 0
     assert placed.max() <= 1 + 1e-12
-
-
-@pytest.mark.parametrize(
-    ("call", "says"),
-    [
-        (lambda: drawn([0, 1, 2], log_x=True), "above 0. Got 0"),
-        (lambda: drawn([1, 2]), "'test'.*2 values"),
-        (lambda: drawn(series={"test": TEST[:2]}), "centre, low and high"),
-        (lambda: drawn([1, np.nan, 3]), "finite number"),
-        (lambda: drawn(mark=("validation", 4)), "'mark'.*'test', 'train'.*'validation'"),
-        (lambda: drawn(mark=("test", 5)), "'mark'.*5"),
-        (lambda: drawn(mark=("test", "4")), "'mark'"),
-        (lambda: bands([1], {}, xlabel="", ylabel=""), "at least one series"),
-    ],
-)
-def test_what_cannot_be_drawn_is_said(call, says: str) -> None:
-    with pytest.raises(InvalidInput, match=says):
-        call()

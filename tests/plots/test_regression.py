@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from matplotlib.collections import PolyCollection
 
-from truefit._core.errors import InvalidInput
 from truefit._plots.regression import predicted_vs_true, residuals
 from truefit._plots.svg import to_svg
 
@@ -64,8 +63,6 @@ def test_pictures_of_many_rows_stay_small(draw, n: int) -> None:
 
 @pytest.mark.parametrize("draw", [residuals, predicted_vs_true])
 def test_rows_without_a_number_are_counted(draw) -> None:
-    ax = draw([1.0, np.nan, 3.0, 4.0], [1.0, 2.0, np.inf, 5.0], xlabel="x")
+    ax = draw([1.0, np.nan, 3.0, 4.0], [1.0, 2.0, np.inf, 5.0])
     assert len(ax.collections[0].get_offsets()) == 2
-    assert ax.get_xlabel() == "x\n2 rows without a finite value left out"
-    with pytest.raises(InvalidInput, match=r"\(1,\) and \(2,\)"):
-        draw([1.0], [1.0, 2.0])
+    assert ax.get_xlabel().endswith("\n2 rows without a finite value left out")

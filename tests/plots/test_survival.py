@@ -17,6 +17,7 @@ from truefit._plots.regression import predicted_vs_true, residuals
 from truefit._plots.roc import precision_recall, roc
 
 LONG = [f"pipeline-standardscaler-selectkbest-logisticregression-{i}-balanced" for i in range(30)]
+PAIRS = [f"{name} − {LONG[7]}" for name in LONG]
 SOME = ["ridge", "a $forest$ of_trees", LONG[0]]
 NAN = np.nan
 
@@ -58,19 +59,23 @@ CASES: dict[str, Callable] = {
     "folds, one": lambda: fold_scores(["a"], [[0.1]], xlabel="error"),
     "folds, thirty": lambda: fold_scores(LONG, np.random.default_rng(0).random((30, 10)), xlabel="error"),
     "folds, NaN": lambda: fold_scores(SOME, [NOTHING, [1, NAN, 2], [1, 1, 1]], xlabel="error"),
-    "differences, one": lambda: differences(["a − b"], [0.0], [0.0], [0.0], rope=0.01),
-    "differences, thirty": lambda: differences([f"{n} − {LONG[7]}" for n in LONG], *about(30), rope=0.1, xlabel="d"),
-    "differences, nothing": lambda: differences(SOME, NOTHING, NOTHING, NOTHING, rope=(-0.1, 0.2), xlabel="d"),
-    "differences, endless": lambda: differences(SOME, [1, 2, 3], [-np.inf, 1, 2], [np.inf, np.inf, 4]),
+    "differences, one": lambda: differences(["a − b"], [0.0], [0.0], [0.0], significant=[False], rope=0.01),
+    "differences, thirty": lambda: differences(PAIRS, *about(30), significant=[True] * 30, rope=0.1, xlabel="d"),
+    "differences, nothing": lambda: differences(SOME, NOTHING, NOTHING, NOTHING, significant=[False] * 3, rope=0.1),
+    "differences, endless": lambda: differences(
+        SOME, [1, 2, 3], [-np.inf, 1, 2], [np.inf, np.inf, 4], significant=[False, False, True]
+    ),
     "roc, one fold": lambda: roc(["ridge"], [roc_folds(1)]),
     "roc, three rows": lambda: roc(["ridge"], [roc_folds(1, n=3)]),
     "roc, thirty": lambda: roc(LONG, [roc_folds(3)] * 30),
     "roc, undefined": lambda: roc(SOME, [[UNDEFINED, *roc_folds(4)], [UNDEFINED], []]),
     "roc, equal scores": lambda: roc(SOME[:1], [[([0, 1], [0, 1])] * 3]),
-    "precision-recall, one fold": lambda: precision_recall(["ridge"], [pr_folds(1)]),
+    "precision-recall, one fold": lambda: precision_recall(["ridge"], [pr_folds(1)], base_rate=0.5),
     "precision-recall, three rows": lambda: precision_recall(["ridge"], [pr_folds(1, n=3)], base_rate=0.333),
     "precision-recall, thirty": lambda: precision_recall(LONG, [pr_folds(3)] * 30, base_rate=0.5),
-    "precision-recall, undefined": lambda: precision_recall(SOME, [[UNDEFINED, *pr_folds(4)], [UNDEFINED], []]),
+    "precision-recall, undefined": lambda: precision_recall(
+        SOME, [[UNDEFINED, *pr_folds(4)], [UNDEFINED], []], base_rate=0.0
+    ),
     "calibration, one": lambda: calibration(["ridge"], [rows(300)]),
     "calibration, three rows": lambda: calibration(["ridge"], [rows(3)]),
     "calibration, thirty": lambda: calibration(LONG, [rows(100, i) for i in range(30)]),
@@ -93,16 +98,19 @@ CASES: dict[str, Callable] = {
     "bands, log": lambda: bands([1e-3, 1, 1e3], lines(SOME, 3), xlabel="x", ylabel="y", log_x=True, mark=("ridge", 1)),
     "bands, names": lambda: bands(SOME, lines(SOME, 3), xlabel="x", ylabel="y", mark=("ridge", SOME[2])),
     "bands, thirty names": lambda: bands(LONG, lines(SOME, 30), xlabel="x", ylabel="y", mark=("ridge", LONG[0])),
+    "bands, infinity": lambda: bands([1, np.inf], lines(SOME, 2), xlabel="C", ylabel="y", mark=("ridge", np.inf)),
+    "bands, long label": lambda: bands([1, 2], lines(SOME, 2), xlabel="rows", ylabel="neg_mean_absolute_error " * 4),
+    "bands, percent": lambda: bands([0.1, 0.4], lines(SOME, 2), xlabel="x", ylabel="y", percent=True, percent_x=True),
     "bands, many names": lambda: bands([f"name {i}" for i in range(90)], lines(SOME, 90), xlabel="x", ylabel="y"),
-    "bias and variance, one": lambda: bias_variance(["a"], [0.3], [0.1]),
-    "bias and variance, one number": lambda: bias_variance([7], [0.3], [0.1], best=7),
-    "bias and variance, thirty": lambda: bias_variance(LONG, *np.random.default_rng(0).random((2, 30)), best=LONG[2]),
-    "bias and variance, nothing": lambda: bias_variance(SOME, NOTHING, NOTHING, noise=NOTHING),
-    "bias and variance, below 0": lambda: bias_variance(SOME, [0.3, 0.2, 0.1], [-0.1, 0.1, NAN], noise=[0.1] * 3),
-    "bias and variance, curve": lambda: bias_variance([1, 2, 3], [0.3, NAN, 0.1], [-0.1, 0.1, 0.2], best=1),
-    "bias and variance, all 0": lambda: bias_variance([1, 2, 3], [0] * 3, [0] * 3, xlabel="depth"),
+    "bias and variance, one": lambda: bias_variance(["a"], [0.3], [0.1], xlabel="loss"),
+    "bias and variance, thirty": lambda: bias_variance(LONG, *np.random.default_rng(0).random((2, 30)), xlabel="loss"),
+    "bias and variance, nothing": lambda: bias_variance(SOME, NOTHING, NOTHING, noise=NOTHING, xlabel="loss"),
+    "bias and variance, below 0": lambda: bias_variance(
+        SOME, [0.3, 0.2, 0.1], [-0.1, 0.1, NAN], noise=[0.1] * 3, xlabel="loss", percent=True
+    ),
+    "bias and variance, all 0": lambda: bias_variance(SOME, [0] * 3, [0] * 3, xlabel="loss"),
     "confusion, one": lambda: confusion([[5]], ["only"]),
-    "confusion, NaN": lambda: confusion([[5, NAN], [0, 0]], ["a", "b"], normalise=True),
+    "confusion, NaN": lambda: confusion([[5, NAN], [0, 0]], ["a", "b"]),
     "confusion, wide": lambda: confusion(np.full((16, 16), 98_765), LONG[:16]),
     "confusion, thirty": lambda: confusion(np.eye(30), LONG),
     "confusion, hundred": lambda: confusion(np.eye(100), [f"class {i}" for i in range(100)]),

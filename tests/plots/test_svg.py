@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from truefit._core.errors import InvalidInput
 from truefit._plots.canvas import INK
 from truefit._plots.confusion import confusion
 from truefit._plots.forest import forest
@@ -90,24 +89,10 @@ def test_many_points_stay_small() -> None:
     assert "data:image/png;base64," in text
 
 
-def test_figures_are_taken_as_well_as_axes() -> None:
-    ax = picture()
-    assert svg(ax.figure) == svg(ax)
-
-
-def test_background_is_left_out_unless_asked_for() -> None:
+def test_the_background_is_left_out() -> None:
     assert "#ffffff" not in svg(picture())
-    assert "#ffffff" in to_svg(picture(), title="t", description="d", transparent=False)
-
-
-def test_axes_without_a_figure_are_refused() -> None:
-    ax = picture()
-    ax.remove()
-    with pytest.raises(InvalidInput, match="on a figure"):
-        svg(ax)
 
 
 def test_subfigures_are_drawn_with_their_figure() -> None:
     left, _ = Figure().subfigures(1, 2)
     assert "<svg" in svg(left.add_subplot())
-    assert "<svg" in svg(left)

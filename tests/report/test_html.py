@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from tests.report.study_example import made_study
 
-from truefit._cli.study_report import study_report
 from truefit._core.errors import InvalidInput
 from truefit._plots.confusion import confusion
 from truefit._plots.regression import SHAPES, predicted_vs_true
@@ -85,7 +84,7 @@ def test_what_is_no_picture_is_refused(case):
     with pytest.raises(InvalidInput, match=message):
         safe_svg(markup)
     with pytest.raises(InvalidInput, match=message):
-        render_fragment("title", figure_svg=markup)
+        render_fragment("title", "headline", figure_svg=markup)
 
 
 def test_parts_that_repeat_parts_are_not_repeated():
@@ -101,7 +100,7 @@ def test_parts_that_repeat_parts_are_not_repeated():
 
 def pictures():
     for task in ("classification", "regression"):
-        for section in study_report(made_study(task))["pictures"].values():
+        for section in made_study(task).pictures.values():
             yield from (svg for _, *svgs in section for svg in svgs if svg)
     rng = np.random.default_rng(0)
     many = rng.normal(size=(2, SHAPES + 1))
@@ -121,7 +120,7 @@ def test_our_own_pictures_come_through_as_they_are():
 def test_every_picture_goes_through_it_on_its_way_into_a_page():
     markup = "".join(itertools.chain.from_iterable((each, left) for each, left in HOSTILE.values()))
     section = {"title": "s", "figures": [{"svg": f"<svg>{markup}</svg>", "narrow": f"<svg>{markup}</svg>"}]}
-    page = render_page({"version": 2, "title": "t", "sections": [section]})
+    page = render_page({"title": "t", "sections": [section]})
     assert page.count("<script") == 1
     for word in ("a.example", "javascript:", "refresh", "foreignObject", "iframe", "onload", "animate"):
         assert word not in page.replace(page[page.index("<script>") :], "")

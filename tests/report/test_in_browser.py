@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import copy
+import os
 import shutil
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from tests.cli.command import truefit
-from tests.report.study_example import ATTACK, MADE, made_study, study_page
+from tests.report.study_example import ATTACK, MADE, made_study
 from tests.report.test_html import HOSTILE
 
 from truefit import Engine
-from truefit._cli.stored_reports import store_report
-from truefit._cli.study_report import study_report
+from truefit._core.provenance import store_report
+from truefit._study.page import study_report
 
+#: axe-core, which checks a page for accessibility (npm install axe-core).
+AXE = Path(os.environ.get("TRUEFIT_AXE") or Path.home() / ".cache/truefit/node_modules/axe-core/axe.min.js")
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 pytestmark = [
     pytest.mark.skipif(BROWSER is None, reason="chromium is not installed (Debian: apt-get install chromium)"),
@@ -41,8 +46,7 @@ def browser():
 @pytest.fixture(scope="module", params=["classification", "regression"])
 def address(request, tmp_path_factory):
     place = tmp_path_factory.mktemp("page") / "report.html"
-    place.write_text(study_page(made_study(request.param), MADE, title=f"Study of {ATTACK}"), encoding="utf-8")
-    return place.as_uri()
+    return made_study(request.param).to_html(place).as_uri()
 
 
 @pytest.fixture
@@ -70,11 +74,11 @@ def test_sections_and_pictures_are_there(opened):
     page = opened()
     assert page.title() == f"Study of {ATTACK}"
     assert page.locator("article.answer").count() == 4
-    for name in ("which", "how-good", "fit", "more-data", "next", "caveats", "not-done", "made"):
+    for name in ("which", "how-good", "fit", "more-data", "next", "info", "not-run", "made"):
         assert page.locator(f"section#{name}").is_visible(), name
     pictures = page.locator("figure svg[role=img]:visible")
-    assert pictures.count() == 6
-    for i in range(6):
+    assert pictures.count() == 7
+    for i in range(7):
         box = pictures.nth(i).bounding_box()
         assert box["width"] > 200
         assert box["height"] > 50
@@ -91,7 +95,7 @@ def test_names_stay_text(opened):
     assert page.locator("#which tbody th").first.inner_text() == ATTACK
     assert ATTACK in page.locator("#which figure svg text:visible").all_text_contents()
     assert ATTACK in page.locator("#made code").inner_text()
-    assert page.locator(".alert").inner_text().count(ATTACK) == 1
+    assert page.locator(".finding.error").inner_text().count(ATTACK) == 2
 
 
 def first_cells(page):
@@ -115,7 +119,7 @@ def test_tables_are_sorted_by_click_and_back(opened):
     error = page.locator("#which .tf-table").first.locator("thead th").nth(1)
     error.get_by_role("button").click()
     values = page.locator("#which .tf-table").first.locator("tbody tr td:nth-child(2)")
-    numbers = [float(text.replace(",", "")) for text in values.all_inner_texts()]
+    numbers = [float(text.removesuffix("%")) for text in values.all_inner_texts()]
     assert numbers == sorted(numbers)
     assert header.get_attribute("aria-sort") == "none"
 
@@ -174,9 +178,41 @@ def test_text_stands_out_in_light_and_dark(opened, scheme):
     page = opened(color_scheme=scheme)
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (background == "rgb(255, 255, 255)") == (scheme == "light")
-    for selector in ("h1", ".facts", ".answer h3", ".answer .headline", ".answer a", ".lead", "figcaption", ".alert li",
+    for selector in ("h1", ".facts", ".answer h3", ".answer .headline", ".answer a", ".lead", "figcaption",
+                     ".finding p", ".finding .badge", ".finding .code", ".key dd span",
                      ".tf-best td", "thead th", ".notes li", "dt", "code", "nav a"):  # fmt: skip
         assert page.locator(selector).first.evaluate(CONTRAST) >= 4.5, selector
+
+
+needs_axe = pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not there (npm install axe-core; TRUEFIT_AXE)")
+
+#: What axe-core finds, of the two worst kinds.
+VIOLATIONS = """async () => (await axe.run(document)).violations
+  .filter(each => ["serious", "critical"].includes(each.impact))
+  .map(each => `${each.id}: ${each.help} (${each.nodes.map(node => node.target).join(", ")})`)"""
+
+
+@needs_axe
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [375, 1280])
+def test_axe_finds_no_serious_violation(opened, scheme, width):
+    page = opened(color_scheme=scheme, viewport={"width": width, "height": 900}, bypass_csp=True)
+    page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
+    page.evaluate(AXE.read_text("utf-8"))
+    assert page.evaluate(VIOLATIONS) == []
+
+
+@needs_axe
+def test_axe_finds_no_serious_violation_in_other_results(browser, tmp_path):
+    for part in made_study().parts.values():
+        page = browser.new_page(bypass_csp=True)
+        page.goto(part.to_html(tmp_path / "part.html").as_uri())
+        page.evaluate(AXE.read_text("utf-8"))
+        assert page.evaluate(VIOLATIONS) == [], part.title
+        page.set_content(f"<!doctype html><html lang=en><title>t</title><main><h1>t</h1>{part._repr_html_()}</main>")
+        page.evaluate(AXE.read_text("utf-8"))
+        assert page.evaluate(VIOLATIONS) == [], part.title
+        page.close()
 
 
 def test_it_prints_on_white_with_all_pictures(opened, tmp_path):
@@ -184,7 +220,7 @@ def test_it_prints_on_white_with_all_pictures(opened, tmp_path):
     page.emulate_media(media="print")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert page.locator("nav").is_hidden()
-    assert page.locator("figure svg[role=img]:visible").count() == 6
+    assert page.locator("figure svg[role=img]:visible").count() == 7
     page.pdf(path=tmp_path / "report.pdf", format="A4")
     assert (tmp_path / "report.pdf").stat().st_size > 20_000
 
@@ -193,12 +229,12 @@ def test_it_prints_on_white_with_all_pictures(opened, tmp_path):
 def test_hostile_pictures_of_a_store_do_nothing(browser, tmp_path, java_script):
     """A store that somebody else wrote: nothing runs, nothing is loaded, and the page stays where it is."""
     hostile = "".join(markup for markup, _ in HOSTILE.values())
-    report = study_report(made_study(), title="Study")
+    report = copy.deepcopy(study_report(made_study()))
     for pictures in report["pictures"].values():
         for picture in pictures:
             picture[1:] = [None if svg is None else svg.replace("</svg>", f"{hostile}</svg>") for svg in picture[1:]]
     with Engine(tmp_path / "runs.db") as engine:
-        store_report(engine, report, MADE)
+        store_report(engine.store, report, MADE)
     done = truefit("show", "runs.db", "--out", "report.html", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     address, troubles = (tmp_path / "report.html").as_uri(), []
@@ -228,7 +264,7 @@ def test_results_show_themselves_in_a_notebook(browser):
     page.on("dialog", lambda dialog: (troubles.append(dialog.message), dialog.dismiss()))
     page.on("console", lambda message: troubles.append(message.text))
     study = made_study()
-    parts = [study.assessment, study.comparison, study.perturbation, study.bias_variance, study.curves]
+    parts = [study, study.assessment, study.comparison, study.perturbation, study.bias_variance, study.curves]
     page.set_content("<body>" + "".join(part._repr_html_() for part in parts))
     assert page.locator(".tf-result").count() == len(parts)
     assert page.locator(".tf-result svg[role=img]").count() == len(parts)

@@ -7,12 +7,14 @@ import hashlib
 import re
 from collections.abc import Mapping
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from truefit._core.errors import InvalidInput
 from truefit._report import render_fragment, render_page
+from truefit._report.page import check_page_path, write_page
 
 ATTACK = "<script>alert(1)</script>"
 QUOTE = '"><img src=x onerror=alert(1)>'
@@ -27,6 +29,8 @@ class Reader(HTMLParser):
         self.open: list[str] = []
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.words: dict[str, list[str]] = {}
+        #: What is to be read, in order: no style, no script, no picture.
+        self.text: list[str] = []
         self.feed(html)
         self.close()
         assert self.open == []
@@ -47,6 +51,8 @@ class Reader(HTMLParser):
     def handle_data(self, data: str) -> None:
         if data.strip():
             self.words.setdefault(self.open[-1] if self.open else "", []).append(data.strip())
+            if not {"head", "style", "script", "svg"} & set(self.open):
+                self.text.append(data.strip())
 
     def all(self, tag: str) -> list[dict[str, str | None]]:
         return [attrs for name, attrs in self.tags if name == tag]
@@ -68,6 +74,8 @@ def content(text: str = "plain", **changes: Any) -> dict[str, Any]:
             }
         ],
         "items": [f"item {text}"],
+        "findings": [],
+        "terms": [[f"term {text}", f"meant {text}"]],
         "notes": [f"note {text}"],
     }
     made = {
@@ -76,14 +84,15 @@ def content(text: str = "plain", **changes: Any) -> dict[str, Any]:
         f"label {text}": ["a", 2, {"numpy": f"2.0 {text}"}],
     }
     answer = {"question": f"question {text}", "headline": f"headline {text}", "sentences": [f"why {text}"]}
-    scale = {"value": 0.1, "interval": [0.05, 0.2], "guess": 0.5}
+    scale = {"value": 0.1, "interval": [0.05, 0.2], "baseline": 0.5, "end": f"end {text}"}
+    finding = {"code": "TF1", "severity": "error"} | {key: f"{key} {text}" for key in ("title", "text", "advice")}
     whole = {
-        "version": 2,
         "title": f"title {text}",
-        "facts": [f"fact {text}"],
+        "facts": [[f"fact {text}", "seed 0"]],
+        "key": [[f"label {text}", f"value {text}", f"remark {text}"]],
         "verdict": [f"first {text}", "second"],
         "answers": [answer | {"section": "section_1", "scale": scale}],
-        "alert": {"title": f"alert {text}", "items": [f"beware {text}"]},
+        "findings": {"title": f"check {text}", "items": [finding]},
         "made": made,
     }
     return whole | {"sections": [section]} | changes
@@ -95,17 +104,21 @@ def test_structure() -> None:
     assert page.startswith("<!doctype html>\n")
     assert reader.all("html") == [{"lang": "en"}]
     assert reader.words["h1"] == ["title plain"]
-    assert reader.words["h2"] == ["Verdict", "The answers", "alert plain", "section plain", "How this was made"]
+    heads = ["Result", "Result", "check plain", "The answers", "section plain", "How to reproduce this"]
+    assert reader.words["h2"] == heads
     assert [tag for tag, _ in reader.tags].count("main") == 1
     assert reader.words["figcaption"] == ["figure plain"]
     assert reader.words["code"] == ["truefit study plain"]
-    assert reader.words["dd"] == ["meaning plain", "1,210 asked · 275 run", "a, 2, numpy 2.0 plain"]
+    assert reader.words["dd"] == [
+        "value plain", "meant plain", "meaning plain", "1,210 asked · 275 run", "a, 2, numpy 2.0 plain"
+    ]  # fmt: skip
 
 
-def test_the_verdict_comes_before_everything_else() -> None:
-    page = render_page(content())
-    body = page[page.index("<main") :]
-    assert body.index("first plain") < body.index("section plain") < body.index("How this was made")
+def test_the_reading_order_is_result_findings_answers_evidence() -> None:
+    text = Reader(render_page(content())).text
+    order = ["title plain", "fact plain", "value plain", "first plain", "title plain", "text plain", "headline plain"]
+    places = [text.index(each) for each in [*order[:4], *order[5:], "lead plain", "How to reproduce this"]]
+    assert places[:-1] == sorted(places[:-1])
 
 
 def test_tables_align_numbers_and_name_rows() -> None:
@@ -124,10 +137,11 @@ def test_everything_is_escaped(text: str) -> None:
     assert [tag for tag, _ in reader.tags] == [tag for tag, _ in plain.tags]
     assert reader.words["title"][0] == reader.words["h1"][0] == f"title {text}"
     assert reader.words["figcaption"] == [f"figure {text}"]
-    assert reader.words["h3"] == [f"question {text}"]
+    assert reader.words["h3"] == [f"title {text}", f"question {text}"]
     assert reader.words["code"] == [f"truefit study {text}"]
     assert next(div for div in reader.all("div") if "aria-label" in div)["aria-label"] == f"caption {text}"
-    assert {f"note {text}", f"item {text}", f"beware {text}"} <= set(reader.words["li"])
+    assert {f"note {text}", f"item {text}"} <= set(reader.words["li"])
+    assert {f"text {text}", f"advice {text}"} <= set(reader.words["p"])
     assert f"cell {text}" in reader.words["th"]
 
 
@@ -157,14 +171,14 @@ def test_identifiers_are_unique_and_links_lead_somewhere() -> None:
     ids = [attrs["id"] for _, attrs in reader.tags if "id" in attrs]
     assert len(ids) == len(set(ids))
     links = [a["href"] for a in reader.all("a")]
-    assert links == ["#main", "#section-1", "#section-2", "#section-3", "#made", "#section-1"]
+    assert links == ["#main", "#section-1", "#section-1", "#section-2", "#section-3", "#made"]
     assert {str(link)[1:] for link in links} <= set(ids)
     named = {attrs["aria-labelledby"] for _, attrs in reader.tags if "aria-labelledby" in attrs}
     assert named <= set(ids)
 
 
 def test_a_page_may_be_nearly_empty() -> None:
-    reader = Reader(render_page({"version": 2, "title": "t"}))
+    reader = Reader(render_page({"title": "t"}))
     assert "table" not in [tag for tag, _ in reader.tags]
     assert reader.words.get("h2") is None
 
@@ -176,7 +190,6 @@ def test_the_same_content_gives_the_same_page() -> None:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"version": 1}, "'version'.*must be 2. Got 1"),
         ({"title": ""}, "'title' of a page"),
         ({"verdict": "one text"}, "'verdict'.*list of sentences"),
         ({"sections": [{"lead": "x"}]}, "'title' of a section"),
@@ -191,8 +204,13 @@ def test_what_is_no_content_is_said(changes: Mapping[str, Any], says: str) -> No
 
 def test_fragment_is_small_scoped_and_escaped() -> None:
     section = content(ATTACK)["sections"][0]
-    html = render_fragment(f"title {ATTACK}", [f"line {ATTACK}"], section["tables"][0], section["figures"][0]["svg"])
+    html = render_fragment(
+        f"title {ATTACK}", f"headline {ATTACK}", terms=[(f"term {ATTACK}", "x")], lines=[f"line {ATTACK}"],
+        table=section["tables"][0], figure_svg=section["figures"][0]["svg"],
+    )  # fmt: skip
     reader = Reader(html)
+    assert reader.words["h3"] == [f"title {ATTACK}"]
+    assert reader.words["p"] == [f"headline {ATTACK}", f"line {ATTACK}"]
     tags = [tag for tag, _ in reader.tags]
     assert "script" not in tags
     assert [svg.get("role") for svg in reader.all("svg")].count("img") == 1
@@ -203,8 +221,43 @@ def test_fragment_is_small_scoped_and_escaped() -> None:
     assert all(selector.startswith(".tf-result") for selector in selectors)
 
 
-def test_fragment_of_a_title_alone() -> None:
-    assert "table" not in [tag for tag, _ in Reader(render_fragment("t")).tags]
+def test_fragment_of_a_title_and_a_headline_alone() -> None:
+    assert [tag for tag, _ in Reader(render_fragment("t", "h")).tags] == ["div", "style", "h3", "p"]
+
+
+BAD_PATHS = {
+    "a folder": (".", "is a folder. Name a file in it."),
+    "another ending": ("report.pdf", "must end in .html or .htm. Got 'report.pdf'"),
+    "no ending": ("report", "must end in .html or .htm. Got 'report'"),
+    "no such folder": ("none/report.html", "The folder of report.html must exist"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_PATHS)
+def test_a_path_without_room_for_a_page_is_a_sentence(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path, message = BAD_PATHS[case]
+    with pytest.raises(InvalidInput, match=re.escape(message)):
+        check_page_path(Path(path))
+
+
+def test_a_page_replaces_a_file_once_it_is_complete(tmp_path: Path) -> None:
+    place = tmp_path / "report.html"
+    place.write_text("old")
+    place.chmod(0o640)
+    with pytest.raises(UnicodeEncodeError):
+        write_page(place, "\ud800")
+    assert place.read_text() == "old"
+    write_page(place, "<p>new</p>")
+    assert (place.read_text(), place.stat().st_mode & 0o777) == ("<p>new</p>", 0o640)
+    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_page_that_cannot_be_written_is_a_sentence() -> None:
+    with pytest.raises(InvalidInput, match=r"could not be written: .*\. Name another file\."):
+        write_page(Path("/proc/report.html"), "text")
 
 
 def test_intervals_are_drawn_to_one_scale_and_take_the_same_room_where_missing() -> None:

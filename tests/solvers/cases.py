@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from truefit._core.data import Data
 from truefit._core.identity import Keys
 from truefit._core.outcome import LeftOutOutcomes, Outcome
+from truefit._core.protocols import Ask, Fit, FitTask
 from truefit._core.rows import Rows
-from truefit._core.task import Ask, Fit, FitTask
 from truefit._solvers.plain import fit_plain
 from truefit.testing.solver_contract import SolverCase, assert_equal_answers
 

@@ -17,9 +17,8 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from truefit._core.data import Data
 from truefit._core.identity import Keys
 from truefit._core.outcome import Outcome
-from truefit._core.protocols import Job
+from truefit._core.protocols import Ask, FitTask, Job
 from truefit._core.rows import Rows
-from truefit._core.task import Ask, FitTask
 from truefit._solvers.plain import PlainSolver, fit_plain, or_plain
 from truefit.testing.solver_contract import SolverCase, SolverContract
 

@@ -121,7 +121,7 @@ def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "content", "note"),
     [
-        ("t.csv", "size;kind\n1.5;a\n2.5;b\n", "'t.csv' has semicolons between its columns; it was read so."),
+        ("t.csv", "size;kind\n1.5;a\n2.5;b\n", "'t.csv' has semicolons between its columns; it was read accordingly."),
         ("t.csv", "size;kind\n1,5;a\n2,5;b\n", "semicolons between its columns, and commas in its numbers"),
         ("t.csv", "size\tkind\n1.5\ta\n2.5\tb\n", "'t.csv' has tabs"),
         ("t.tsv", "size,kind\n1.5,a\n2.5,b\n", "'t.tsv' has commas"),
@@ -159,7 +159,7 @@ def test_a_table_of_sqlite_is_read_whole_in_the_order_of_its_key(tmp_path: Path)
     assert table.name == "people"
     assert table.notes == ("The column 'id' identifies the rows; it is not among the inputs.",)
     assert load(f"{path}#people", "bought").X.equals(table.X)
-    with pytest.raises(InvalidInput, match=r"Say which table of the database is meant. Tables: people, pets"):
+    with pytest.raises(InvalidInput, match=r"name of one table, as in FILE#TABLE. Tables: people, pets"):
         load(str(path), "bought")
     with pytest.raises(InvalidInput, match=r"no table 'peple'. Did you mean 'people'"):
         load(f"{path}#peple", "bought")
@@ -227,7 +227,7 @@ GOOD = "size,kind\n1,a\n2,b\n"
         ("t.csv", "size,kind\n1,a\n", "'t' must have rows.*one row only"),
         ("t.jsonl", "{}\n{}\n", "no columns"),
         ("t.csv", "size^kind\n1^a\n2^b\n", "commas, semicolons, tabs or vertical.*one column only, named .size.kind"),
-        ("t.csv", "size;kind\n1;a\n2;b;c\n", "one column only, named 'size;kind'.*mend lines that have more"),
+        ("t.csv", "size;kind\n1;a\n2;b;c\n", "one column only, named 'size;kind'.*fix lines that have more"),
         ("t.csv", "size,kind\n1,ä\n2,b\n".encode("latin1"), "must be UTF-8 text. Got byte 0xe4.*iconv -f LATIN1"),
         ("t.csv", GOOD.encode("utf-16"), "must be UTF-8 text. Got UTF-16.*iconv -f UTF-16"),
         ("t.csv", "size,kind\n1,a\n2,b,c\n", "as many values in each line.*Expected 2 fields in line 3, saw 3"),

@@ -238,7 +238,7 @@ BAD = {
     "database that is not there": (("none.db", "y"), {}, "There is no database"),
     "database of another kind": (("mysql://localhost/x", "y"), {}, "must be sqlite:///FILE or postgresql://"),
     "web": (("https://example.org/a.csv", "y"), {}, "Files are read from this computer"),
-    "several tables": (("rows.db", "y"), {}, "Say which table of the database is meant. Tables: pairs, people"),
+    "several tables": (("rows.db", "y"), {}, "name of one table, as in FILE#TABLE. Tables: pairs, people"),
     "another table": (("rows.db", "y"), {"table": "peple"}, "no table 'peple'. Did you mean 'people'"),
     "target of a table": (("rows.db", "incom"), {"table": "people"}, "no column 'incom'. Did you mean 'income'"),
     "key of two columns": (("rows.db", "y"), {"table": "pairs"}, "primary key of one column. Got one of 2 columns"),
@@ -267,7 +267,7 @@ def test_a_key_that_does_not_tell_rows_apart(folder):
 
 def test_a_file_that_is_no_database(tmp_path):
     (tmp_path / "x.db").write_text("no database " * 500)
-    with pytest.raises(InvalidInput, match=r"The database 'x.db' must answer. It says: .*not a database"):
+    with pytest.raises(InvalidInput, match=r"The database 'x.db' must answer. It reports: .*not a database"):
         open_rows(tmp_path / "x.db", "y", table="t")
 
 

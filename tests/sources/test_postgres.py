@@ -118,7 +118,7 @@ def test_a_growing_table_keeps_its_sample(address):
 
 BAD = {
     "table": ({"table": "peple"}, "no table 'peple'. Did you mean 'people'"),
-    "no table": ({}, "Say which table of the database is meant. Tables: "),
+    "no table": ({}, "name of one table, as in FILE#TABLE. Tables: "),
     "no key": ({"table": "young"}, "'young' must have a primary key of one column. Got none"),
     "key": ({"table": "people", "key": "born"}, "must be whole numbers or text. Got date"),
 }

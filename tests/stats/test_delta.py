@@ -125,16 +125,16 @@ def test_without_any_row_or_any_spread_there_is_a_reason():
         shares=lambda m: (np.zeros(1), m[1:]),
         factor=1.2,
     )
-    assert (nothing.interval, nothing.reason) == (None, "none of the 40 rows bears on it")
+    assert (nothing.interval, nothing.reason) == (None, "none of the 40 rows counts towards it")
     perfect = delta_interval([share_parts(30, 30, 100)], share, share_slopes, "logit", factor=1.2)
     assert perfect.estimate == 1
     assert perfect.interval is None
-    assert "no spread" in perfect.reason
+    assert "does not vary" in perfect.reason
     exact = delta_interval(
         [np.zeros((40, 1))], lambda m: float(np.sqrt(m[0])), lambda m: 0.5 / np.sqrt(m), "log", factor=1.2
     )
     assert exact.interval is None
-    assert "all alike" in exact.reason
+    assert exact.reason == "all rows have the same value"
 
 
 def test_several_shares_of_which_one_is_perfect_are_put_together():
@@ -182,9 +182,5 @@ def test_what_cannot_be_worked_with_is_refused():
         delta_interval([good, good[:5]], mean, one, "plain", factor=1.1)
     with pytest.raises(InvalidInput, match="at least 1 repeat"):
         delta_interval([], mean, one, "plain", factor=1.1)
-    with pytest.raises(InvalidInput, match="'scale'"):
-        delta_interval([good], mean, one, "probit", factor=1.2)
-    with pytest.raises(InvalidInput, match="'factor'"):
-        delta_interval([good], mean, one, "plain", factor=0)
     with pytest.raises(InvalidInput, match="level"):
         delta_interval([good], mean, one, "plain", level=95, factor=1.2)

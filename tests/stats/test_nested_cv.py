@@ -109,11 +109,6 @@ def test_another_power_is_missed_by_less_than_a_sixth(power):
     assert abs(change_to_all_rows(one, two, 5) / (1 - one) - 1) < 1 / 6
 
 
-def test_two_folds_are_too_few():
-    with pytest.raises(InvalidInput, match="must be 3 or more: two are left out"):
-        change_to_all_rows(0.2, 0.3, 2)
-
-
 def test_no_change_where_the_last_fold_brought_none():
     assert change_to_all_rows(0.25, 0.25, 5) == 0
     assert np.sign(change_to_all_rows(0.3, 0.2, 5)) == 1

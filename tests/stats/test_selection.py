@@ -102,5 +102,3 @@ def test_refuses_what_it_cannot_use() -> None:
         bbc([[0.0], [math.nan]], seed=0, zero_one=False)
     with pytest.raises(InvalidInput, match="must be 0 or 1"):
         bbc([[0.0], [0.5]], seed=0, zero_one=True)
-    with pytest.raises(InvalidInput, match="'draws' parameter"):
-        bbc([[0.0], [0.5]], seed=0, zero_one=False, draws=0)

@@ -9,11 +9,10 @@ import pytest
 from tests.cli.command import truefit
 
 from truefit import Engine
-from truefit._cli.stored_reports import store_report
 from truefit._core.errors import StoreDamaged, StoreError
+from truefit._core.provenance import store_report
 from truefit._stores.sqlite import SqliteStore
-from truefit.testing.report_contract import some_report
-from truefit.testing.store_contract import assert_same_bits, some_outcome
+from truefit.testing.store_contract import assert_same_bits, some_outcome, some_report
 
 FITS = {key: some_outcome(key, n=20, seed=i) for i in range(60) if (key := hashlib.md5(str(i).encode()).hexdigest())}
 DAMAGED = 400
@@ -147,10 +146,10 @@ def test_a_report_that_lacks_a_part_is_damage(tmp_path, case):
 @pytest.mark.parametrize("content", [REPORT, REPORT | {"table": 3}, REPORT | {"kind": "study"}])
 def test_a_report_of_which_no_page_can_be_made_is_a_sentence(tmp_path, content):
     with Engine(tmp_path / "runs.db") as engine:
-        store_report(engine, content, {"command": "truefit"})
+        store_report(engine.store, content, {"command": "truefit"})
     done = truefit("show", "runs.db", "--out", "r.html", cwd=tmp_path)
     assert done.returncode == 2, done.stderr
-    assert "must have the parts of a page" in done.stderr
+    assert "in the store is damaged" in done.stderr
     assert not (tmp_path / "r.html").exists()
 
 

@@ -11,15 +11,13 @@ from tests.cli.command import truefit
 
 from truefit._core.errors import StoreUnusable
 from truefit._stores.sqlite import SqliteStore
-from truefit.testing.report_contract import some_report
-from truefit.testing.store_contract import assert_same_outcome, some_outcome
+from truefit.testing.store_contract import assert_same_outcome, some_outcome, some_report
 
 #: Leaves a log that was not merged into the file, as a kill does.
 KILLED = """
 import os, sys
 from truefit._stores.sqlite import SqliteStore
-from truefit.testing.report_contract import some_report
-from truefit.testing.store_contract import some_outcome
+from truefit.testing.store_contract import some_outcome, some_report
 store = SqliteStore(sys.argv[1])
 store.put([some_outcome()])
 store.put_report(some_report(title="t", headline="h", summary="s", result={}))

@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from truefit._core.errors import StoreDamaged, StoreUnusable
 from truefit._core.outcome import Outcome, Predictions
 from truefit._stores.sqlite import SqliteStore
-from truefit.testing.report_contract import ReportContract, some_report
 from truefit.testing.store_contract import (
     SAMPLES,
+    ReportContract,
     StoreContract,
     assert_same_bits,
     assert_same_outcome,
     some_outcome,
+    some_report,
     some_tokens,
 )
 

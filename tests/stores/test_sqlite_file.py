@@ -74,7 +74,7 @@ def test_what_is_not_sqlite_is_refused(path, content):
 @pytest.mark.parametrize("mode", ["DELETE", "WAL"])
 def test_the_database_of_something_else_is_refused(path, mode):
     change(path, f"PRAGMA journal_mode = {mode}", "CREATE TABLE meta (name, value)")
-    assert_refused(path, StoreUnusable, "SQLite database of something else.*left as it is")
+    assert_refused(path, StoreUnusable, "another SQLite database.*left as it is")
 
 
 def test_an_empty_file_is_a_new_store(path):
@@ -241,7 +241,7 @@ def test_a_full_disk_keeps_what_was_finished(made):
     assert store.get(["0"])
     pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
     store._connection.execute(f"PRAGMA max_page_count = {pages}")
-    with pytest.raises(StoreUnusable, match="finished fits up to here are kept"):
+    with pytest.raises(StoreUnusable, match="finished fits are kept"):
         store.put([some_outcome(f"new {i}", n=2_000) for i in range(5)])
     assert not store._connection.in_transaction
     assert store.get([f"new {i}" for i in range(5)]) == {}
@@ -255,7 +255,7 @@ def test_a_full_disk_keeps_what_was_finished(made):
 
 @pytest.mark.parametrize(
     ("number", "match"),
-    [(errno.ENOSPC, "finished fits up to here are kept"), (errno.EIO, "what was kept before is still there")],
+    [(errno.ENOSPC, "finished fits are kept"), (errno.EIO, "what was kept before is still there")],
 )
 def test_errors_of_the_system_are_explained(made, number, match):
     store = SqliteStore(made)
@@ -310,11 +310,11 @@ def test_an_interrupt_in_the_middle_of_a_put_keeps_nothing_of_it(made, monkeypat
     store = SqliteStore(made)
     merge, calls = SqliteStore._merge, []
 
-    def interrupted(self, connection, record):
+    def interrupted(self, connection, *record):
         calls.append(record)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        merge(self, connection, record)
+        merge(self, connection, *record)
 
     with monkeypatch.context() as patch:
         patch.setattr(SqliteStore, "_merge", interrupted)

@@ -8,7 +8,7 @@ from tests.cli.command import truefit
 
 from truefit import Engine
 from truefit._core.errors import StoreUnusable
-from truefit._core.hashing import IDENTITY_VERSION
+from truefit._core.packages import IDENTITY_VERSION
 from truefit._stores.sqlite import SqliteStore
 from truefit._stores.sqlite_file import SCHEMA_VERSION
 
@@ -59,7 +59,7 @@ def test_it_is_refused_by_the_command(folder, name, words):
     done = truefit(*words.format(name=name).split(), cwd=folder)
     assert done.returncode == 2, done.stderr
     assert done.stdout == ""
-    lines = [line for line in done.stderr.splitlines() if not line.startswith("Taken as a classification")]
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("Task: classification")]
     assert lines == [f"Error: {SENTENCE.format(path=folder / name)}"]
     assert snapshot(folder) == before
 

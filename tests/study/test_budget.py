@@ -4,11 +4,12 @@ import pytest
 
 from truefit._core.errors import InvalidInput
 from truefit._study.budget import (
+    BOOTSTRAP_EFFORTS,
     BUSY,
+    PERTURBATION_EFFORTS,
     TimeBudget,
-    bootstrap_effort,
+    affordable_effort,
     curve_sizes,
-    perturbation_effort,
     seconds_of,
 )
 
@@ -47,10 +48,10 @@ def test_a_curve_has_enough_sizes_and_ends_with_all_rows(rows, least, seconds):
 
 
 def test_an_effort_shrinks_with_the_time_there_is_until_there_is_none():
-    fits = [perturbation_effort(seconds, 0.1, 500).fits for seconds in (12.0, 3.0, 2.0)]
+    fits = [affordable_effort(PERTURBATION_EFFORTS, seconds, 0.1, 500).fits for seconds in (12.0, 3.0, 2.0)]
     assert fits == [60, 30, 15]
-    assert perturbation_effort(1.0, 0.1, 500) is None
-    sampled = perturbation_effort(30.0, 10.0, 50_000)
+    assert affordable_effort(PERTURBATION_EFFORTS, 1.0, 0.1, 500) is None
+    sampled = affordable_effort(PERTURBATION_EFFORTS, 30.0, 10.0, 50_000)
     assert (sampled.fits, sampled.rows) == (15, 10_000)
-    assert bootstrap_effort(4.9, 10.0, 50_000) is None
-    assert bootstrap_effort(4.9, 10.0, 50_000, sure=True).rows == 1000
+    assert affordable_effort(BOOTSTRAP_EFFORTS, 4.9, 10.0, 50_000) is None
+    assert affordable_effort(BOOTSTRAP_EFFORTS, 4.9, 10.0, 50_000, required=True).rows == 1000

@@ -1,4 +1,4 @@
-"""The plan of a study, driven by hand: real fits, but the seconds that they are said to have taken are made up."""
+"""The plan of a study with real fits, whose seconds are made up."""
 
 import json
 import re
@@ -34,12 +34,16 @@ QUICK = make_pipeline(StandardScaler(), LogisticRegression(max_iter=101))
 MODELS = {"dummy": DummyClassifier(), "bayes": GaussianNB(), "tree": DecisionTreeClassifier(), "linear": LINEAR}
 
 
-def terms_for(models, X=X, y=y, *, metric=None, time_budget=None, k=5):
+def config_for(models, X=X, y=y, *, metric=None, time_budget=None, k=5):
     candidates = Candidates(models, y)
     data = Data(X, y, task=candidates.task)
     splits = make_splits(data, "kfold", k=k)
     time_budget = TimeBudget() if time_budget is None else time_budget
     return StudyConfig(candidates, data, splits, get_metric(metric, data.task), 0.95, time_budget, None)
+
+
+def found_by(study, code):
+    return next((each for each in study.findings if each.code == code), None)
 
 
 def asked(tasks):
@@ -48,7 +52,7 @@ def asked(tasks):
 
 
 class Clock:
-    """Runs a study on one engine, says that fits took so many seconds by their estimator, and runs out of time."""
+    """Runs a study on one engine with made-up seconds of fits by estimator, and a deadline."""
 
     def __init__(self, config, seconds=None, *, on_noise=None, stop_at=float("inf")):
         self.config = config
@@ -93,13 +97,13 @@ class Clock:
 
 @pytest.fixture(scope="module")
 def found():
-    return Clock(terms_for(MODELS)).run()
+    return Clock(config_for(MODELS)).run()
 
 
 def test_a_study_answers_four_questions_from_one_set_of_fits(found):
     assert found.best == "linear"
     assert [answer.section for answer in found.answers] == ["which", "how_good", "fit", "more_data"]
-    assert found.not_done == []
+    assert found.not_run == []
     assert found.interval[0] < found.estimate < found.interval[1] < 0.1
     assert found.comparison.best == "linear"
     assert "tree" not in found.comparison.ties
@@ -111,12 +115,12 @@ def test_a_study_answers_four_questions_from_one_set_of_fits(found):
 
 def test_the_cross_test_costs_no_fit(found):
     text = next(sentence for sentence in found.verdict if sentence.startswith("Agghoo"))
-    assert "100 fits, none of them new" in text
+    assert "100 fits, 0 of them new" in text
 
 
 def test_a_study_in_plain_types_has_everything_and_is_json(found):
     content = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert (content["kind"], content["version"], content["best"]) == ("study", 2, "linear")
+    assert (content["kind"], content["version"], content["best"]) == ("study", 3, "linear")
     assert (content["rows"], content["columns"], content["task"]) == (569, 30, "classification")
     assert set(content["parts"]) == {
         "assessment", "honest", "comparison", "perturbation", "bias_variance", "cross_test", "curves",
@@ -124,94 +128,95 @@ def test_a_study_in_plain_types_has_everything_and_is_json(found):
     assert [each["question"] for each in content["answers"]] == [
         "Which model?", "How good is it, really?", "Does it fit?", "Would more data help?",
     ]  # fmt: skip
-    assert {"caveats", "next_steps", "not_done", "dropped", "suspects", "fits"} <= set(content)
+    assert {"findings", "next_steps", "not_run", "dropped", "baseline", "target", "seed", "fits"} <= set(content)
 
 
 def test_where_the_search_takes_long_weak_candidates_are_dropped_with_the_reason_but_not_what_all_are_measured_by():
-    found = Clock(terms_for(MODELS), dict.fromkeys(MODELS, 1.0)).run()
+    found = Clock(config_for(MODELS), dict.fromkeys(MODELS, 1.0)).run()
     assert {each.name for each in found.dropped} == {"bayes", "tree"}
     assert all(0 < each.after < 5 for each in found.dropped)
-    chance = r"a chance (below 0\.1%|of \d\.\d%) to overtake it$"
-    assert all(re.search(chance, each.reason) for each in found.dropped)
-    assert "linear does best of 4 candidates, 2 of which were dropped on the way, in 5-fold" in found.verdict[1]
-    assert re.search(r"^dummy is worse beyond chance, by [\d.]+ points\.$", "\n".join(found.verdict), re.MULTILINE)
+    assert {each.cause for each in found.dropped} == {"racing"}
+    assert found.verdict[1].endswith("Best of 4 candidates; 2 stopped early by racing.")
+    worse = r"^Significantly worse than linear \(paired t-test\): dummy, by [\d.]+ points\.$"
+    assert re.search(worse, "\n".join(found.verdict), re.MULTILINE)
     assert set(found.table.index) == {"linear", "dummy"}
     assert set(found.honest.chosen) == {"linear"}
 
 
-def test_where_the_curve_is_steep_a_study_says_that_its_folds_train_on_fewer_rows(found):
-    assert "trained on 80% of the rows" not in " ".join(found.caveats)
+def test_where_the_curve_is_steep_the_folds_train_on_notably_fewer_rows(found):
+    assert found_by(found, "TF209") is None
     digits, labels = load_digits(return_X_y=True)
     models = {"knn": KNeighborsClassifier(3), "dummy": DummyClassifier()}
-    steep = Clock(terms_for(models, digits[:240], labels[:240])).run()
-    (text,) = [each for each in steep.caveats if "trained on 80% of the rows" in each]
+    steep = Clock(config_for(models, digits[:240], labels[:240])).run()
     now, then = (steep.curves["knn"].predict(size)[0] for size in (240, 300))
-    assert f"does about {steep.metric_text.change(now - then)} better, which is within the interval" in text
-    assert "at the better end" not in str(steep)
+    text = found_by(steep, "TF209").text
+    assert f"is about {steep.metric_text.change(now - then)} better, within the interval" in text
+    assert "at its better end" not in str(steep)
     blurred = digits[:600] + np.random.default_rng(0).normal(scale=4.0, size=(600, 64))
-    steeper = Clock(terms_for(models, blurred, labels[:600])).run()
-    last = steeper.metric_text.change(steeper.honest.reach)
-    assert f"The last {last} at the better end of the range are what the model of all rows may gain" in str(steeper)
+    steeper = Clock(config_for(models, blurred, labels[:600])).run()
+    by = steeper.metric_text.change(steeper.honest.reach)
+    assert f"Interval extended by {by} at its better end: the final model is trained on all rows." in str(steeper)
 
 
 def test_without_a_budget_what_takes_little_is_not_left_out_to_save_time(monkeypatch):
     models = {"linear": MODELS["linear"], "dummy": MODELS["dummy"], "quick": QUICK}
     seconds = {"linear": 5.0, "dummy": 0.01, "quick": 0.01}
-    found = Clock(terms_for(models), seconds).run()
+    found = Clock(config_for(models), seconds).run()
     assert (found.best, found.curves.names) == ("linear", ["linear", "quick"])
     monkeypatch.setattr("truefit._study.diagnostics._LITTLE", 0.0)
-    saving = Clock(terms_for(models), seconds).run()
+    saving = Clock(config_for(models), seconds).run()
     assert saving.curves.names == ["linear"]
-    assert any("curve of quick: left out to save time; it would take some" in each for each in saving.not_done)
+    assert any(what == "Learning curve of quick" and "skipped to save time" in why for what, why in saving.not_run)
 
 
 def test_who_takes_many_times_as_long_on_noise_is_left_out_after_one_look_and_named():
     models = {"linear": MODELS["linear"], "dummy": MODELS["dummy"], "quick": QUICK}
-    even = Clock(terms_for(models), dict.fromkeys(models, 0.02)).run()
+    even = Clock(config_for(models), dict.fromkeys(models, 0.02)).run()
     assert set(even.perturbation.by_name) == {"linear", "quick"}
-    assert even.not_done == []
-    clock = Clock(terms_for(models), dict.fromkeys(models, 0.02), on_noise={"quick": 1000.0})
+    assert even.not_run == []
+    clock = Clock(config_for(models), dict.fromkeys(models, 0.02), on_noise={"quick": 1000.0})
     found = clock.run()
     assert set(found.perturbation.by_name) == {"linear"}
-    (text,) = found.not_done
-    assert text == "Perturbed validation of quick: left out to save time; a fit on noise takes some 20 s."
+    assert found.not_run == [
+        ("Perturbed validation of quick", "skipped to save time; a fit on noisy labels takes about 20 s")
+    ]
     quick = id(clock.config.candidates.estimators["quick"])
     noises = {labels for estimator, _, labels in clock.known if estimator == quick} - {None, y.tobytes()}
     assert len(noises) == 1
     assert found.perturbation.by_name["linear"].rate == even.perturbation.by_name["linear"].rate
 
 
-def test_a_candidate_that_would_eat_the_budget_is_left_out_after_one_fold_and_named():
+def test_a_candidate_that_would_eat_the_budget_is_stopped_after_one_fold_and_named():
     slow = {"linear": 0.1, "bayes": 0.1, "dummy": 0.1, "tree": 30.0, "stump": 0.1}
     models = {**MODELS, "stump": DecisionTreeClassifier(max_depth=1)}
-    found = Clock(terms_for(models, time_budget=TimeBudget(100.0)), slow).run()
+    found = Clock(config_for(models, time_budget=TimeBudget(100.0)), slow).run()
     assert (found.dropped[0].name, found.dropped[0].after) == ("tree", 1)
-    assert "left out to keep to the budget" in found.dropped[0].reason
+    assert "stopped to keep to the budget" in found.dropped[0].reason
     assert "tree" not in found.table.index
     assert found.honest is not None
 
 
 def test_without_time_for_nesting_the_choice_is_judged_on_bootstrap_samples():
     seconds = dict.fromkeys(MODELS, 1.0)
-    found = Clock(terms_for(MODELS, time_budget=TimeBudget(60.0)), seconds).run()
+    found = Clock(config_for(MODELS, time_budget=TimeBudget(60.0)), seconds).run()
     assert found.honest is None
     assert not any("budget" in each.reason for each in found.dropped)
     assert found.interval[0] < found.estimate < found.interval[1]
-    assert any(text.startswith("Nested cross-validation: there was no time") for text in found.not_done)
-    assert any(text.startswith("Cross-tested Agghoo") for text in found.not_done)
+    assert {"Nested cross-validation", "Cross-tested Agghoo"} <= dict(found.not_run).keys()
+    assert "corrected for the selection among 4 candidates by the bootstrap" in found.answers[1].sentences[0]
 
 
 def test_when_time_runs_out_the_study_says_what_it_has():
-    whole = Clock(terms_for(MODELS))
+    whole = Clock(config_for(MODELS))
     whole.run()
-    cut = Clock(terms_for(MODELS), stop_at=whole.rounds - 2).run()
+    cut = Clock(config_for(MODELS), stop_at=whole.rounds - 2).run()
     assert cut.best == "linear"
     assert cut.perturbation is not None
-    assert any("the time was spent" in text for text in cut.not_done)
+    assert any("time budget exhausted" in why for _, why in cut.not_run)
 
 
 def test_cut_off_in_the_search_it_compares_the_candidates_that_were_judged_on_every_fold():
-    config = terms_for(MODELS)
+    config = config_for(MODELS)
     clock = Clock(config, stop_at=2)
     for name in ("bayes", "dummy"):
         tasks = [config.task(name, split) for split in config.splits]
@@ -221,43 +226,46 @@ def test_cut_off_in_the_search_it_compares_the_candidates_that_were_judged_on_ev
     assert found.best == "bayes"
     assert {each.name for each in found.dropped} == {"tree", "linear"}
     assert found.honest is None
-    assert found.answers[3].headline == "Not looked into."
+    assert found.answers[3].headline == "Not run."
+    assert found.answers[3].sentences == ("Time budget exhausted.",)
+    assert "2 stopped by the time budget" in found.verdict[1]
 
 
 def test_a_budget_that_is_spent_before_anything_is_known_is_said():
     with pytest.raises(BudgetSpent, match="before there was anything to choose between"):
-        Clock(terms_for(MODELS, time_budget=TimeBudget(0.1)), stop_at=1).run()
+        Clock(config_for(MODELS, time_budget=TimeBudget(0.1)), stop_at=1).run()
 
 
 def test_the_same_seconds_lead_to_the_same_study():
     seconds = {"linear": 2.0, "bayes": 0.2, "dummy": 0.1, "tree": 0.4}
-    one, two = (Clock(terms_for(MODELS, time_budget=TimeBudget(150.0)), seconds).run().to_dict() for _ in range(2))
+    one, two = (Clock(config_for(MODELS, time_budget=TimeBudget(150.0)), seconds).run().to_dict() for _ in range(2))
     assert one == two
 
 
 def test_a_large_table_is_sampled_where_that_saves_time_and_this_is_said():
     X, y = make_classification(4000, 6, n_informative=4, random_state=0)
     models = {"bayes": GaussianNB(), "tree": DecisionTreeClassifier(max_depth=4), "dummy": DummyClassifier()}
-    clock = Clock(terms_for(models, X, y, time_budget=TimeBudget(200.0)), {"bayes": 2.0, "tree": 2.0, "dummy": 0.01})
+    clock = Clock(config_for(models, X, y, time_budget=TimeBudget(200.0)), {"bayes": 2.0, "tree": 2.0, "dummy": 0.01})
     found = clock.run()
     assert found.perturbation.rows < 4000
-    assert f"sample of {found.perturbation.rows:,} of the 4,000 rows" in " ".join(found.caveats)
+    assert f"Perturbed validation on {found.perturbation.rows:,}" in found_by(found, "TF302").text
+    assert found_by(found, "TF303").evidence == {"budget_seconds": 200.0}
     rounds, seconds = clock.rounds, {"bayes": 2.0, "tree": 2.0, "dummy": 0.01}
     for stop_at in range(rounds - 8, rounds):  # from about the end of the search on
-        late = Clock(terms_for(models, X, y, time_budget=TimeBudget(200.0)), seconds, stop_at=stop_at).run()
-        said = [caveat for caveat in late.caveats if "of the 4,000 rows" in caveat]
-        assert any("noise" in caveat for caveat in said) == (late.perturbation is not None)
-        assert any("variance" in caveat for caveat in said) == (late.bias_variance is not None)
+        late = Clock(config_for(models, X, y, time_budget=TimeBudget(200.0)), seconds, stop_at=stop_at).run()
+        sampled = found_by(late, "TF302")
+        parts = set() if sampled is None else set(sampled.evidence["rows"])
+        assert parts == {name for name in ("perturbation", "bias_variance") if getattr(late, name) is not None}
 
 
 def test_one_slow_look_at_noise_takes_no_more_than_that_look():
     models = {"linear": MODELS["linear"], "dummy": MODELS["dummy"], "quick": QUICK}
     slow = {"linear": 1000.0, "quick": 1000.0}
-    clock = Clock(terms_for(models, time_budget=TimeBudget(40.0)), dict.fromkeys(models, 0.02), on_noise=slow)
+    clock = Clock(config_for(models, time_budget=TimeBudget(40.0)), dict.fromkeys(models, 0.02), on_noise=slow)
     found = clock.run()
     assert found.perturbation is None
-    (text,) = [each for each in found.not_done if each.startswith("Perturbed validation")]
-    assert "one fit of linear on noise takes some 20 s, and under 1 ms of fitting" in text
+    why = dict(found.not_run)["Perturbed validation"]
+    assert "one fit of linear on noisy labels takes about 20 s, and under 1 ms of fitting" in why
     noisy = [labels for _, _, labels in clock.known if labels is not None and labels != y.tobytes()]
     assert len(noisy) == 1
 
@@ -271,34 +279,34 @@ class Broken(ClassifierMixin, BaseEstimator):
 
 
 def test_a_candidate_that_cannot_be_fitted_is_left_out_and_named():
-    found = Clock(terms_for({"bayes": GaussianNB(), "broken": Broken()})).run()
+    found = Clock(config_for({"bayes": GaussianNB(), "broken": Broken()})).run()
     assert found.best == "bayes"
     assert [(each.name, each.after) for each in found.dropped] == [("broken", 0)]
     assert "no such luck" in found.dropped[0].reason
     with pytest.raises(FitError, match="No candidate could be fitted"):
-        Clock(terms_for({"broken": Broken()})).run()
+        Clock(config_for({"broken": Broken()})).run()
 
 
 def test_a_regression_is_told_in_the_unit_of_its_target():
     X, y = load_diabetes(return_X_y=True)
     models = {"dummy": DummyRegressor(), "ridge": Ridge(), "tree": DecisionTreeRegressor(max_depth=3)}
-    found = Clock(terms_for(models, X, y, metric="rmse")).run()
+    found = Clock(config_for(models, X, y, metric="rmse")).run()
     assert found.answers[1].headline.startswith("Expect an RMSE of 5")
-    assert "always predicting the mean" in " ".join(found.answers[1].sentences)
+    assert "Baseline (always predicts the mean): RMSE 7" in " ".join(found.answers[1].sentences)
     assert found.curves[found.best].metric == "rmse"
     assert found.bias_variance.loss == "squared"
 
 
 def test_a_score_has_its_curve_under_the_error():
     models = {"bayes": GaussianNB(), "tree": DecisionTreeClassifier(max_depth=3)}
-    found = Clock(terms_for(models, metric="auc")).run()
+    found = Clock(config_for(models, metric="auc")).run()
     assert found.metric == "auc"
     assert found.curves[found.best].metric == "error"
     assert "AUC of 0.9" in found.answers[1].headline
 
 
 def test_one_candidate_is_enough():
-    found = Clock(terms_for({"bayes": GaussianNB()})).run()
+    found = Clock(config_for({"bayes": GaussianNB()})).run()
     assert found.best == "bayes"
     assert found.comparison is None
     assert found.cross_test is None
@@ -309,13 +317,13 @@ def test_one_candidate_is_enough():
 def test_noise_alone_is_told_to_be_no_better_than_guessing():
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(150, 4)), rng.permutation(np.repeat([0, 1], 75))
-    found = Clock(terms_for({"dummy": DummyClassifier(), "bayes": GaussianNB()}, X, y)).run()
-    assert "better than guessing" in found.answers[0].headline
-    assert any("Look for other features" in step for step in found.next_steps)
+    found = Clock(config_for({"dummy": DummyClassifier(), "bayes": GaussianNB()}, X, y)).run()
+    assert found.answers[0].headline == "None: no candidate is significantly better than the baseline."
+    assert any("Look for other features" in step and "(TF201)" in step for step in found.next_steps)
 
 
 def test_the_folds_are_those_that_every_method_shares():
-    config = terms_for(MODELS)
+    config = config_for(MODELS)
     clock = Clock(config)
     clock.run()
     before = clock.engine.stats.run
@@ -325,9 +333,9 @@ def test_the_folds_are_those_that_every_method_shares():
 
 
 def test_a_model_that_memorises_is_told_so_and_not_that_others_are_worse():
-    found = Clock(terms_for({"tree": DecisionTreeClassifier()})).run()
+    found = Clock(config_for({"tree": DecisionTreeClassifier()})).run()
     assert found.answers[2].headline == (
-        "It memorises (100% of the noise); nothing that memorises less was looked at beside it."
+        "It memorises 100% of injected label noise; no candidate that memorises less was tested."
     )
     assert found.training == {"tree": 0.0}
 
@@ -337,12 +345,12 @@ def test_unequal_classes_that_leave_little_to_be_gained_are_not_taken_for_underf
     X = random.normal(size=(2_000, 2))
     y = (random.uniform(size=2_000) < np.where(X[:, 0] > 1.4, 0.8, 0.03)).astype(int)
     stump = DecisionTreeClassifier(max_depth=1)
-    found = Clock(terms_for({"dummy": DummyClassifier(), "stump": stump}, X, y)).run()
+    found = Clock(config_for({"dummy": DummyClassifier(), "stump": stump}, X, y)).run()
     assert found.perturbation.verdict["stump"] == "underfitted"
     answer = found.answers[2]
     assert answer.headline.startswith("No sign of over- or underfitting")
-    assert any("alone would call it underfitted" in sentence for sentence in answer.sentences)
-    assert not any("richer" in step for step in found.next_steps)
+    assert any("alone would report underfitting" in sentence for sentence in answer.sentences)
+    assert found_by(found, "TF204") is None
 
 
 def test_what_hardly_avoids_an_error_of_guessing_underfits():
@@ -350,26 +358,26 @@ def test_what_hardly_avoids_an_error_of_guessing_underfits():
     X = random.normal(size=(4_000, 2))
     y = (random.uniform(size=4_000) < np.where(X[:, 0] > 1, 0.65, 0.3)).astype(int)
     stump = DecisionTreeClassifier(max_depth=1)
-    found = Clock(terms_for({"dummy": DummyClassifier(), "stump": stump}, X, y)).run()
-    assert found.answers[2].headline.startswith("It underfits: even on its own training rows")
-    assert any("richer" in step for step in found.next_steps)
+    found = Clock(config_for({"dummy": DummyClassifier(), "stump": stump}, X, y)).run()
+    assert found.answers[2].headline.startswith("It underfits: error 3")
+    assert any("more flexible model" in step and "(TF204)" in step for step in found.next_steps)
 
 
 def test_without_time_for_nesting_a_metric_that_is_no_mean_has_its_value_and_no_interval():
-    config = terms_for(MODELS, metric="auc", time_budget=TimeBudget(20.0))
+    config = config_for(MODELS, metric="auc", time_budget=TimeBudget(20.0))
     found = Clock(config, dict.fromkeys(MODELS, 0.3)).run()
     assert found.honest is None
     assert found.estimate == found.assessment.estimates[found.best].value
     assert found.interval is None
-    assert "tends to flatter" in found.answers[1].sentences[0]
+    assert "is not a per-sample metric" in found.answers[1].sentences[0]
     json.dumps(found.to_dict(), allow_nan=False)
 
 
 def test_a_curve_that_time_ended_has_the_point_of_all_rows_nevertheless():
     models = {"linear": LINEAR, "dummy": DummyClassifier()}
-    whole = Clock(terms_for(models))
+    whole = Clock(config_for(models))
     sizes = whole.run().curves.curves["linear"].sizes
-    found = Clock(terms_for(models), stop_at=whole.rounds - 1).run()
+    found = Clock(config_for(models), stop_at=whole.rounds - 1).run()
     curve = found.curves.curves["linear"]
     assert curve.sizes[-1] == 569
     assert len(curve.sizes) == len(sizes) - 1
@@ -377,6 +385,6 @@ def test_a_curve_that_time_ended_has_the_point_of_all_rows_nevertheless():
 
 
 def test_every_next_step_has_a_number(found):
-    other = Clock(terms_for({"tree": DecisionTreeClassifier(), "linear": LINEAR})).run()
+    other = Clock(config_for({"tree": DecisionTreeClassifier(), "linear": LINEAR})).run()
     for step in (*found.next_steps, *other.next_steps):
         assert any(letter.isdigit() for letter in step)

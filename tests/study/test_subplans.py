@@ -9,8 +9,8 @@ from truefit import Engine, bias_variance, perturb
 from truefit._core.data import Data
 from truefit._core.errors import BudgetSpent
 from truefit._core.outcome import Outcome
+from truefit._core.protocols import FitTask
 from truefit._core.rows import Rows
-from truefit._core.task import FitTask
 from truefit._methods.bias_variance import bias_variance_config, bias_variance_plan
 from truefit._methods.candidates import Candidates
 from truefit._methods.perturbation.config import perturbation_config
@@ -56,13 +56,14 @@ def test_labels_that_are_longer_than_those_of_the_table_are_not_cut():
 
 
 def test_each_fit_counts_once():
-    meter = FitMeter()
-    meter.note([Outcome("a", fit_seconds=2.0), None, Outcome("b", fit_seconds=1.0), Outcome("a", fit_seconds=2.0)])
+    meter = FitMeter(lambda task, outcome: outcome.fit_seconds)
+    outcomes = [Outcome("a", fit_seconds=2.0), None, Outcome("b", fit_seconds=1.0), Outcome("a", fit_seconds=2.0)]
+    meter.count([FitTask(GaussianNB(), Rows.all(2))] * 4, outcomes)
     assert (meter.requested, meter.distinct, meter.seconds) == (3, 2, 3.0)
 
 
 def test_what_is_thrown_reaches_the_plan_inside_which_may_still_return():
-    observe = []
+    observed = []
 
     def plan():
         try:
@@ -70,9 +71,9 @@ def test_what_is_thrown_reaches_the_plan_inside_which_may_still_return():
         except BudgetSpent:
             return "what there is"
 
-    outer = run_subplan(plan(), observe=observe.append)
+    outer = run_subplan(plan(), observe=lambda tasks, outcomes: observed.append(outcomes))
     next(outer)
     with pytest.raises(StopIteration) as stop:
         outer.throw(BudgetSpent("late", [Outcome("a")]))
     assert stop.value.value == "what there is"
-    assert [outcome.key for outcome in observe[0]] == ["a"]
+    assert [outcome.key for outcome in observed[0]] == ["a"]

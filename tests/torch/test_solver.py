@@ -5,9 +5,9 @@ from tests.torch.networks_for_tests import Exploding, Looking, Scaled, TwoHeads
 from truefit import AgghooClassifier, AgghooRegressor, Engine, assess, cross_test, learning_curve, perturb
 from truefit._core.data import Data
 from truefit._core.identity import Keys
+from truefit._core.protocols import Ask, FitTask
 from truefit._core.rows import Rows
 from truefit._core.stages import AtStage
-from truefit._core.task import Ask, FitTask
 from truefit._solvers.plain import PlainSolver
 from truefit._solvers.registry import EstimatorSolver
 from truefit.testing.solver_contract import SolverCase, SolverContract

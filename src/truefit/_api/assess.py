@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from truefit._api.deprecation import DESIGN_TO_CV, K_TO_CV, renamed_keywords
 from truefit._api.engine import Engine, engine_or_new
-from truefit._api.validation import read_input, resolve_metric, resolve_seed
+from truefit._api.validation import DESIGN_TO_CV, K_TO_CV, read_input, renamed_keywords, resolve_metric, resolve_seed
 from truefit._methods.assessment.estimate import IntervalChoice, check_interval_choice
 from truefit._methods.assessment.plan import assess_plan
 from truefit._methods.assessment.result import Assessment
@@ -32,49 +31,66 @@ def assess(
     random_state: Any = None,
     engine: Engine | None = None,
 ) -> Assessment:
-    """Say how good a learner is, with an interval.
+    """Estimate how good a learner is on new rows, with a confidence interval.
 
     Parameters
     ----------
     estimator : estimator, dict of names to estimators, or list of estimators
-    X, y : table and target
-        Whatever scikit-learn takes; pandas and polars frames included.
+        What is assessed. With several, each number of the result is a dict by name.
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        The table. pandas and polars frames are accepted.
+    y : array-like of shape (n_samples,)
+        The target.
     cv : int, splitter, or iterable of (train, test), default=5
-        A number of folds, each tested on by the model trained on the others; or a scikit-learn splitter, or the
-        splits themselves. The folds of a number depend on the rows, the number and ``random_state`` alone, so that
-        other methods on the same engine share the fits.
+        Number of folds, a scikit-learn splitter, or the splits themselves. The folds of a number depend on the rows,
+        the number and ``random_state`` alone, so other methods on the same engine share the fits.
     design : str, optional
-        How rows are split, where it is not by a splitter. By default "kfold": cross-validation by ``cv``. For the
-        other designs ``cv`` is a number of folds, or of no effect.
+        How rows are split where it is not by a splitter. By default "kfold": cross-validation by ``cv``. For the other
+        designs ``cv`` is a number of folds, or has no effect.
 
-        - "holdout": the first of ``cv`` folds is tested on. "threeway": a second one is to choose on, so that the
-          test rows have no part in the choice of ``best``.
-        - "nested": ``cv`` folds, and every pair of folds left out too, which shows how much the learner itself varies.
+        - "holdout": the first of ``cv`` folds holds the test rows. "threeway": a second fold holds validation rows, by
+          which ``best`` is selected, so that the test rows have no part in the selection.
+        - "nested": ``cv`` folds, and fits without every pair of folds, which show how much the learner itself varies.
         - "loo": leave-one-out.
-        - "bootstrap": rows left out of samples drawn with replacement; ".632" and ".632+" weigh them with the error
-          on the training rows (Efron and Tibshirani 1997).
+        - "bootstrap": the rows not drawn into samples with replacement are the test rows; ".632" and ".632+" weigh
+          their error with the training error (Efron and Tibshirani 1997).
     repeats : int, optional
-        How many partitions or hold-outs are made, by default 1; how many bootstrap samples, by default 100.
+        Number of partitions or hold-outs, by default 1; number of bootstrap samples, by default 100.
     metric : str, optional
-        Such as "error", "accuracy", "auc", "mse", "r2", or any scikit-learn scorer name. By default the error of a
-        classification and the mean squared error of a regression.
+        Name of a metric, such as "error", "accuracy", "auc", "mse", "r2", or of any scikit-learn scorer. By default
+        "error" for a classification and "mse" for a regression. Both are means over rows, which all designs and tests
+        accept. ``under("rmse")`` of the result gives the root mean squared error, which :func:`study` reports, with its
+        interval and without further fits.
     interval : {"auto", "pooled", "bayle", "corrected_t", "triangle", "nested_cv", "conservative_z"}, default="auto"
-        How the interval is made; "auto" takes what was seen to cover for the design and the metric
-        (docs/coverage.md), and ``interval_method`` says which that is. "triangle" and "nested_cv" ask for the fits
-        without each pair of folds, "conservative_z" for hold-outs within halves of the table.
+        Method of the interval. "auto" takes the one that was measured to cover for the design and the metric
+        (docs/coverage.md); ``interval_method`` names it. "triangle" and "nested_cv" request the fits without each pair
+        of folds, "conservative_z" hold-outs within halves of the table.
     conservative : bool, default=False
         Take the wide corrected t interval where ``interval`` is "auto".
     level : float, default=0.95
+        Confidence level of the intervals.
     pos_label : label, optional
-        The positive class where a metric needs one.
-    groups, sample_weight : array-like, optional
-        Rows of one group are never split up by a number of folds. Weights go to fit and to scores.
-    random_state : int, RandomState or None
+        The positive class of a metric that needs one. By default the second class in sorted order.
+    groups : array-like, optional
+        The group of each row. Folds made from a number never split a group between training and test rows.
+    sample_weight : array-like, optional
+        The weight of each row, passed to ``fit`` and used in the scores.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the folds. With None they depend on the rows alone, so they are the same in every run.
     engine : Engine, optional
+        Runs the fits and keeps their predictions. Calls that share an engine share equal fits. By default a new engine
+        in memory.
 
     Returns
     -------
     Assessment
+        The estimate, its interval, and the predictions behind them.
+
+    Notes
+    -----
+    Rows are identified by the bits of their values: float32, float64 and integer copies of a table are
+    different tables, with other folds, and may give slightly different numbers. The same values in pandas and polars
+    frames are the same.
 
     Examples
     --------

@@ -26,33 +26,46 @@ def bias_variance(
     random_state: Any = None,
     engine: Engine | None = None,
 ) -> BiasVariance:
-    """Say how much of a learner's error is bias and how much is variance.
+    """Split a learner's expected loss into bias and variance.
 
-    The learner is trained on bootstrap samples. Each model is judged on the rows that its sample left out, or on a
-    test set. For each row the loss is split up over the models that judged it, and the parts are averaged over the
-    rows, so that they sum to the expected loss.
+    The learner is trained on bootstrap samples. Each model is evaluated on the rows that are not in its sample, or on a
+    test set. The loss of each row is split over the models that were evaluated on it, and the parts are averaged over
+    the rows, so that they sum to the expected loss.
 
     Parameters
     ----------
     estimator : estimator, dict of names to estimators, or list of estimators
-    X, y : table and target
+        What is assessed. With several, each number of the result is a dict by name.
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        The table. pandas and polars frames are accepted.
+    y : array-like of shape (n_samples,)
+        The target.
     rounds : int, default=200
-        How many bootstrap samples.
+        Number of bootstrap samples.
     loss : {"auto", "squared", "0-1"}, default="auto"
         By default squared loss for a regression and 0-1 loss for a classification (Domingos 2000, with noise 0). The
         squared loss of a classification is that of its probabilities, the Brier score.
-    X_test, y_test : table and target, optional
-        Rows to judge on in the place of those left out; nothing is trained on them.
+    X_test : array-like, sparse matrix or data frame, optional
+        Rows to evaluate on in place of those outside of the samples. Nothing is trained on them.
+    y_test : array-like, optional
+        The target of ``X_test``.
     noise : float, optional
-        The variance of the noise in y, where it is known: it is set apart from the squared bias.
-    groups, sample_weight : array-like, optional
-        Whole groups are drawn. Weights go to fit and to the mean over the rows; test rows count alike.
-    random_state : int, RandomState or None
+        The variance of the noise in y, where it is known. It is then reported apart from the squared bias.
+    groups : array-like, optional
+        The group of each row. Whole groups are drawn.
+    sample_weight : array-like, optional
+        The weight of each row, passed to ``fit`` and used in the mean over the rows. Rows of ``X_test`` have equal
+        weights.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the bootstrap samples. With None they depend on the rows alone, so they are the same in every run.
     engine : Engine, optional
+        Runs the fits and keeps their predictions. Calls that share an engine share equal fits. By default a new engine
+        in memory.
 
     Returns
     -------
     BiasVariance
+        Expected loss, bias, variance and noise of each estimator.
 
     Examples
     --------
@@ -72,7 +85,7 @@ def bias_variance(
     else:
         candidates = Candidates(estimator, y)
         data, trained = stacked_data(X, y, X_test, y_test, task=candidates.task, groups=groups, weight=sample_weight)
-    setup = bias_variance_config(
+    config = bias_variance_config(
         candidates,
         data,
         trained=trained,
@@ -81,4 +94,4 @@ def bias_variance(
         noise=noise,
         random_state=resolve_seed(random_state),
     )
-    return engine_or_new(engine).run(bias_variance_plan(candidates, setup), data, description="bias and variance")
+    return engine_or_new(engine).run(bias_variance_plan(candidates, config), data, description="bias and variance")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from truefit._api.deprecation import DESIGN_TO_CV, K_TO_CV, renamed_keywords
 from truefit._api.engine import Engine, engine_or_new
-from truefit._api.validation import read_input, resolve_metric, resolve_seed
+from truefit._api.validation import DESIGN_TO_CV, K_TO_CV, read_input, renamed_keywords, resolve_metric, resolve_seed
 from truefit._methods.assessment.estimate import check_interval_choice
 from truefit._methods.comparison.plan import CompareConfig, TestChoice, compare_plan
 from truefit._methods.comparison.result import Comparison
@@ -33,37 +32,54 @@ def compare(
     random_state: Any = None,
     engine: Engine | None = None,
 ) -> Comparison:
-    """Say which of several learners is best, and which of the others cannot be told apart from it.
+    """Find the best of several learners, and those that do not differ significantly from it.
 
-    All are fitted on the same splits and compared pair by pair.
+    All are fitted on the same splits and compared in pairs.
 
     Parameters
     ----------
     estimators : dict of names to estimators, or list of estimators
-        At least two.
-    X, y : table and target
-        Whatever scikit-learn takes; pandas and polars frames included.
+        At least two candidates.
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        The table. pandas and polars frames are accepted.
+    y : array-like of shape (n_samples,)
+        The target.
     cv : int, splitter, or iterable of (train, test), default=5
+        Number of folds, a scikit-learn splitter, or the splits themselves. The folds of a number depend on the rows,
+        the number and ``random_state`` alone, so other methods on the same engine share the fits.
     design : {"kfold", "holdout", "threeway", "nested", "loo"}, optional
-        As for :func:`assess`.
+        How rows are split where it is not by a splitter; see :func:`assess`.
     repeats : int, optional
-        How many partitions are made, by default 1. One shows large differences only; four show about twice as many.
+        Number of partitions, by default 1. One partition shows large differences only; four show about twice as many.
+    metric : str, optional
+        Name of a metric, such as "error", "accuracy", "auc", "mse", "r2", or of any scikit-learn scorer. By default
+        "error" for a classification and "mse" for a regression.
     reference : str, optional
-        Name of the estimator that the others are compared with; "all" for each with each. By default the best.
+        Name of the estimator that the others are compared with, or "all" for every pair. By default the best one.
     rope : float, optional
-        Region of practical equivalence: differences of the metric up to this much do not matter. Adds the
+        Region of practical equivalence: the largest difference of the metric that does not matter. Adds the
         probabilities that a candidate is better, equivalent or worse (Bayesian correlated t test).
     test : {"corrected_t", "pooled"}, default="corrected_t"
-        The corrected resampled t test on the scores of the test sets, or a t test on the losses of single rows, which
-        sees more from one partition, but too much where learners are unstable.
+        The corrected resampled t test on the scores of the test sets, or a t test on the losses of single rows. The
+        latter has more power with one partition, and too many false positives for unstable learners.
     level : float, default=0.95
-        Level of the intervals; what is seen as different has an adjusted p-value of at most 1 - level.
-    metric, pos_label, groups, sample_weight, random_state, engine
-        As for :func:`assess`.
+        Confidence level of the intervals. A difference is significant if its adjusted p-value is at most 1 - level.
+    pos_label : label, optional
+        The positive class of a metric that needs one. By default the second class in sorted order.
+    groups : array-like, optional
+        The group of each row. Folds made from a number never split a group between training and test rows.
+    sample_weight : array-like, optional
+        The weight of each row, passed to ``fit`` and used in the scores.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the folds. With None they depend on the rows alone, so they are the same in every run.
+    engine : Engine, optional
+        Runs the fits and keeps their predictions. Calls that share an engine share equal fits. By default a new engine
+        in memory.
 
     Returns
     -------
     Comparison
+        The best candidate, those tied with it, and the differences with p-values.
 
     Examples
     --------

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from truefit._api.deprecation import DESIGN_TO_CV, K_TO_CV, renamed_keywords
 from truefit._api.engine import Engine, engine_or_new
-from truefit._api.validation import read_input, resolve_metric, resolve_seed
+from truefit._api.validation import DESIGN_TO_CV, K_TO_CV, read_input, renamed_keywords, resolve_metric, resolve_seed
 from truefit._core.errors import InvalidInput
-from truefit._methods.assessment.complexity_curve import ComplexityCurve, complexity_curve_plan, points_along
+from truefit._methods.assessment.complexity_curve import ComplexityCurve, complexity_curve_plan, settings_along
 from truefit._methods.assessment.estimate import IntervalChoice, check_interval_choice
 from truefit._methods.splitting.designs import make_design
 
@@ -33,25 +32,53 @@ def complexity_curve(
     random_state: Any = None,
     engine: Engine | None = None,
 ) -> ComplexityCurve:
-    """Follow the error along a parameter that makes the learner simpler or richer, on training and on test rows.
+    """Measure training and test error along a parameter that makes the learner simpler or more complex.
 
-    Where both are high the learner is too simple; where the training error is low and the test error high it is too
-    rich. Parameters along which one fit contains the others, such as the stages of boosting, take one fit per split.
+    Where both are high the learner underfits; where the training error is low and the test error high it overfits.
+    Parameters along which one fit contains the others, such as the stages of boosting, take one fit per split.
 
     Parameters
     ----------
     estimator : estimator
-    X, y : table and target
+        The learner; one at a time.
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        The table. pandas and polars frames are accepted.
+    y : array-like of shape (n_samples,)
+        The target.
     parameter : str
         Name of the parameter, as ``set_params`` takes it.
     values : list
-        What it is set to.
-    cv, design, repeats, metric, interval, level, pos_label, groups, sample_weight, random_state, engine
-        As for :func:`assess`.
+        Values of the parameter, in the order in which they are drawn.
+    cv : int, splitter, or iterable of (train, test), default=5
+        Number of folds, a scikit-learn splitter, or the splits themselves. The folds of a number depend on the rows,
+        the number and ``random_state`` alone, so other methods on the same engine share the fits.
+    design : str, optional
+        How rows are split where it is not by a splitter; see :func:`assess`.
+    repeats : int, optional
+        Number of partitions or hold-outs, by default 1; number of bootstrap samples, by default 100.
+    metric : str, optional
+        Name of a metric, such as "error", "accuracy", "auc", "mse", "r2", or of any scikit-learn scorer. By default
+        "error" for a classification and "mse" for a regression.
+    interval : {"auto", "pooled", "bayle", "corrected_t", "triangle", "nested_cv", "conservative_z"}, default="auto"
+        Method of the interval of each test value; see :func:`assess`.
+    level : float, default=0.95
+        Confidence level of the intervals.
+    pos_label : label, optional
+        The positive class of a metric that needs one. By default the second class in sorted order.
+    groups : array-like, optional
+        The group of each row. Folds made from a number never split a group between training and test rows.
+    sample_weight : array-like, optional
+        The weight of each row, passed to ``fit`` and used in the scores.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the folds. With None they depend on the rows alone, so they are the same in every run.
+    engine : Engine, optional
+        Runs the fits and keeps their predictions. Calls that share an engine share equal fits. By default a new engine
+        in memory.
 
     Returns
     -------
     ComplexityCurve
+        Training and test values at each value of the parameter.
 
     Examples
     --------
@@ -65,13 +92,11 @@ def complexity_curve(
     check_interval_choice(interval, level)
     candidates, data = read_input(estimator, X, y, groups=groups, sample_weight=sample_weight)
     if not candidates.single:
-        raise InvalidInput(
-            f"A complexity curve is of one estimator. Got {len(candidates.names)}; ask for one at a time."
-        )
+        raise InvalidInput(f"A complexity curve takes one estimator. Got {len(candidates)}; pass one at a time.")
     chosen = resolve_metric(data, metric, pos_label)
     splits = make_design(
         data, chosen, cv=cv, design=design, repeats=repeats, interval=interval, random_state=resolve_seed(random_state)
     )
-    points = points_along(candidates.estimators[candidates.names[0]], parameter, values, splits)
-    plan = complexity_curve_plan(points, data, chosen, varied=parameter, level=level)
+    settings = settings_along(candidates.estimators[candidates.names[0]], parameter, values)
+    plan = complexity_curve_plan(settings, data, splits, chosen, varied=parameter, level=level)
     return engine_or_new(engine).run(plan, data, description="complexity curve")

@@ -1,4 +1,4 @@
-"""How good is Agghoo on rows that had no part in it?"""
+"""How good is Agghoo on new rows?"""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
 from truefit._methods.agghoo.cross_test import (
     Correction,
+    CrossTest,
     CrossTestConfig,
     check_correction,
     cross_test_plan,
     is_triangle,
     nested_splits,
 )
-from truefit._methods.agghoo.cross_test_result import CrossTest
 from truefit._methods.agghoo.plan import splits_for
 from truefit._methods.assessment.estimate import check_interval_choice
 
@@ -38,35 +38,49 @@ def cross_test(
     random_state: Any = None,
     engine: Engine | None = None,
 ) -> CrossTest:
-    """Say how good Agghoo is on rows that had no part in it: trained anew without each test set, and judged there.
+    """Estimate how good Agghoo is on new rows: train it without each test set, and evaluate it there.
 
-    The members' validation scores cannot say it: they are the best of many, and of single models.
+    The members' validation scores are optimistically biased: they are the best of many, and those of single models.
 
     Parameters
     ----------
     agghoo : AgghooRegressor or AgghooClassifier
-        Its candidates, its scoring and its way of aggregating are used; its own ``cv`` is for fitting it.
-    X, y : table and target
-        Whatever scikit-learn takes; pandas and polars frames included.
+        Its candidates, scoring and aggregation are used. Its own ``cv`` is for fitting it.
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        The table. pandas and polars frames are accepted.
+    y : array-like of shape (n_samples,)
+        The target.
     cv : int, splitter, or iterable of (train, test), default=5
         The test sets.
     inner_cv : int or splitter, optional
-        How the rows outside a test set are split for Agghoo. By default by the other folds of the same partition, so
-        that K(K-1)/2 fits of each candidate serve all K test sets; a number or a splitter gives each training set
+        How the rows outside of a test set are split for Agghoo. By default by the other folds of the same partition, so
+        that K(K-1)/2 fits of each candidate serve all K test sets. A number or a splitter gives each training set
         splits of its own, as in the paper, for K times as many fits as Agghoo takes.
     metric : str, optional
-        What is reported; by default what Agghoo chooses by.
+        The metric that is reported; by default the one that Agghoo selects by.
     correction : {"learning_curve"}, optional
-        Add what the validation score changes from inner training sets to those without one fold: the estimate is then
-        of Agghoo trained on all rows. In simulation it had the smaller bias in 4 of 11 settings: see docs/agghoo.md.
+        Add the change of the validation score from inner training sets to those without one fold: the estimate is then
+        that of Agghoo trained on all rows. In simulation it had the smaller bias in 4 of 11 settings: see
+        docs/agghoo.md.
     baseline : bool, default=True
         Fit every candidate without each single fold too, for ``mean_validation`` and ``cv_refit``: K more fits of each.
-    level, pos_label, groups, sample_weight, random_state, engine
-        As for :func:`assess`. By default the engine is that of ``agghoo``.
+    level : float, default=0.95
+        Confidence level of the intervals.
+    pos_label : label, optional
+        The positive class of a metric that needs one. By default the second class in sorted order.
+    groups : array-like, optional
+        The group of each row. Folds made from a number never split a group between training and test rows.
+    sample_weight : array-like, optional
+        The weight of each row, passed to ``fit`` and used in the scores.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the folds. With None they depend on the rows alone, so they are the same in every run.
+    engine : Engine, optional
+        Runs the fits and keeps their predictions. By default the engine of ``agghoo``.
 
     Returns
     -------
     CrossTest
+        The estimate with its interval, and those of the baselines.
 
     Examples
     --------
@@ -85,12 +99,12 @@ def cross_test(
     """
     check_interval_choice("auto", level)
     check_correction(correction, baseline)
-    if not hasattr(agghoo, "agghoo_terms"):
+    if not hasattr(agghoo, "agghoo_config"):
         raise InvalidInput(
-            "cross_test is for an AgghooRegressor or AgghooClassifier. Got "
+            "cross_test needs an AgghooRegressor or AgghooClassifier. Got "
             f"{type(agghoo).__name__}; use assess for other estimators, and put preprocessing into Agghoo's candidates."
         )
-    config = agghoo.agghoo_terms(y)
+    config = agghoo.agghoo_config(y)
     data = Data(X, y, task=config.task, groups=groups, weight=sample_weight)
     config.check(data)
     chosen = config.metric if metric is None else resolve_metric(data, metric, pos_label)
@@ -98,10 +112,8 @@ def cross_test(
     seed = resolve_seed(random_state)
     splits = splits_for(data, cv, seed)
     inner = nested_splits(data, splits, cv, inner_cv, seed)
-    spelled_out = CrossTestConfig(
-        config, splits, inner, is_triangle(splits, inner_cv), chosen, baseline, correction, level
-    )
-    plan = cross_test_plan(spelled_out, data)
+    triangle = is_triangle(splits, inner_cv)
+    plan = cross_test_plan(CrossTestConfig(config, splits, inner, triangle, chosen, baseline, correction, level), data)
     shared = agghoo.engine if engine is None else engine
     if shared is not None:
         return engine_or_new(shared).run(plan, data, description="cross-test")

@@ -1,4 +1,4 @@
-"""Engine: how fits are run, shared and kept."""
+"""Engine: runs fits, shares equal ones and stores their predictions."""
 
 from __future__ import annotations
 
@@ -12,54 +12,52 @@ from truefit._engine.engine import BaseEngine, Listener
 from truefit._executors.environment import available_cores, inside_worker
 from truefit._executors.memory import parse_memory
 from truefit._executors.serial import SerialExecutor
-from truefit._executors.threads import ThreadExecutor, all_release_gil
 from truefit._solvers.plain import PlainSolver
 from truefit._solvers.registry import all_solvers
 from truefit._stores.memory import MemoryStore
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from concurrent import futures
 
     from truefit._core.data import Data
-    from truefit._core.protocols import Executor, Job, Solver, Store
+    from truefit._core.protocols import Executor, Solver, Store
     from truefit._executors.processes import ProcessExecutor
 
 
 class Engine(BaseEngine):
-    """How fits are run, shared and kept. Two calls with one engine share their fits.
+    """Runs fits, shares equal ones and stores their predictions. Two calls with one engine share their fits.
 
     Parameters
     ----------
     store : str, path or Store, optional
-        None keeps outcomes in memory. A path is an SQLite file: a run that was killed goes on from it.
+        None stores predictions in memory. A path is an SQLite file: rerun to resume a run that was killed.
     workers : int, default=1
-        Fits that are run at once on this machine; -1 for all cores. They are run in processes, or in threads, which
-        start at once, where all are of learners that do their work outside of Python's lock: support vector machines.
+        Number of parallel fits on this machine; -1 for all cores. They run in processes, or in threads, which start
+        faster, where all learners release Python's lock: support vector machines.
     executor : concurrent.futures.Executor, optional
         Runs the fits in place of local processes, for instance Dask's ``client.get_executor()`` or ``RayExecutor()``.
     timeout : float, optional
-        Seconds that a fit may take. It is stopped then, so that fits are run in a worker process, even by one worker.
+        Seconds after which a fit is stopped. Fits then run in a worker process, even with one worker.
     memory : int or str, optional
         Memory that a worker may use: bytes, or text such as "500MB", "4GB" or "2GiB". A fit that needs more fails with
         that reason (kind "memory") and the others continue. It is a soft limit: memory in use is measured 20 times a
-        second, without the table, which workers share. Fits are run in worker processes, even by one worker.
+        second, without the table, which workers share. Fits then run in worker processes, even with one worker.
     on_error : {"raise", "record"}, default="raise"
-        Whether a fit that fails ends the method, or is recorded and reported.
+        Whether a fit that fails raises an error, or is recorded and reported.
     solvers : {"auto", "plain"}, default="auto"
-        "plain" fits one at a time, for comparison.
+        "auto" uses exact shortcuts for groups of fits; "plain" fits one at a time, for comparison.
     progress : {"auto", True, False} or callable, default="auto"
-        A bar on a terminal or in a notebook, and silent otherwise; a callable is given the progress events.
+        "auto" shows a bar on a terminal or in a notebook, and nothing otherwise. A callable gets the progress events.
     threads : int, default=1
-        Threads that BLAS and OpenMP may use inside one fit. The same for any number of workers, so that the
-        results are the same too.
+        Threads that BLAS and OpenMP may use inside one fit. The same for any number of workers, so that the results are
+        the same too.
 
     Attributes
     ----------
     stats : Stats
-        Counts of fits asked, run, shared, stored, refitted and failed, and the seconds spent in them.
+        Counts of fits requested, run, shared, stored, refitted and failed, and the seconds spent in them.
     workers : int
-        Fits at once on this machine; 1 where another executor runs them.
+        Number of parallel fits on this machine; 1 where another executor runs them.
 
     Examples
     --------
@@ -104,22 +102,14 @@ class Engine(BaseEngine):
             on_error=on_error,
             listener=_listener_for(progress),
         )
-
-        # A fit in a thread cannot be stopped.
-        in_threads = self.workers > 1 and timeout is None and memory is None
-        self._thread_executor = ThreadExecutor(self.workers, threads=threads) if in_threads else None
         self._threads = threads
         self._one_worker: ProcessExecutor | None = None
 
-    def _executor_for(self, jobs: Sequence[Job], *, with_deadline: bool) -> Executor:
-        if with_deadline:
-            return self._stoppable_executor()
-        if self._thread_executor is not None and all_release_gil(jobs):
-            return self._thread_executor
-        return self._executor
+    def _executor_for(self, *, with_deadline: bool) -> Executor:
+        return self._stoppable_executor() if with_deadline else self._executor
 
     def _stoppable_executor(self) -> Executor:
-        """Return an executor that can stop a fit at a deadline: for fits of this process, one worker process."""
+        """Return an executor that can stop a fit at a deadline: at least one worker process."""
         if not isinstance(self._executor, SerialExecutor) or inside_worker():
             return self._executor
         if self._one_worker is None:
@@ -153,7 +143,7 @@ class Engine(BaseEngine):
     def __repr__(self) -> str:
         return f"<Engine: {self.stats}>"
 
-    # An engine is shared by whatever holds it: clones of an estimator keep it, pickles leave it behind.
+    # Clones of an estimator share its engine; pickles drop it.
 
     def __sklearn_clone__(self) -> Engine:
         return self
@@ -168,11 +158,11 @@ class Engine(BaseEngine):
         return type(None), ()
 
     def __truefit_key__(self) -> None:
-        return None  # how fits are run is no part of what they are
+        return None  # the engine is no part of the identity of a fit
 
 
 def engine_for_one_call(**options: Any) -> Engine:
-    """Return an engine in memory that nobody uses again: what may change between two calls need not be looked at."""
+    """Return an engine in memory for one call: changes between two calls need not be detected."""
     engine = Engine(**options)
     engine.reused = False
     return engine
@@ -220,7 +210,7 @@ def _make_executor(
         return FuturesExecutor(executor, timeout=timeout, threads=threads)
     if inside_worker() or (workers == 1 and timeout is None and memory is None):
         return serial
-    # A fit in this process cannot be stopped, so a limit of time or memory takes a worker even for one.
+    # A fit in this process cannot be stopped: limits of time or memory need a worker process.
     from truefit._executors.processes import ProcessExecutor
 
     return ProcessExecutor(workers, timeout=timeout, threads=threads, memory=memory)
@@ -245,7 +235,7 @@ def _listener_for(progress: Any) -> Listener | None:
         return None
     from truefit._report.progress import TerminalProgress
 
-    return TerminalProgress()  # looks for itself where it is, and is silent in a pipe
+    return TerminalProgress()  # silent in a pipe
 
 
 def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:

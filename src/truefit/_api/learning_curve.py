@@ -7,19 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from truefit._api.deprecation import K_TO_CV, renamed_keywords
 from truefit._api.engine import Engine, engine_or_new
-from truefit._api.validation import read_input, resolve_folds, resolve_metric, resolve_seed
+from truefit._api.validation import K_TO_CV, read_input, renamed_keywords, resolve_folds, resolve_metric, resolve_seed
 from truefit._core.data import Data, RowSource
 from truefit._core.errors import InvalidInput
 from truefit._methods.candidates import Candidates, fewest_training_rows
-from truefit._methods.learning_curve.config import LearningCurveConfig, learning_curve_config, rows_to_begin
+from truefit._methods.learning_curve.config import (
+    LearningCurveConfig,
+    SampledRows,
+    learning_curve_config,
+    rows_to_begin,
+    sampled_source,
+    sampled_table,
+)
 from truefit._methods.learning_curve.plan import learning_curve_plan
 from truefit._methods.learning_curve.result import LearningCurve, LearningCurves
-from truefit._methods.learning_curve.samples import SampledRows, sampled_source, sampled_table
 from truefit._methods.perturbation.config import Mode
 
-#: A budget counts the seconds in fits; by the clock the start of a worker comes on top.
+#: A budget counts the seconds in fits; the start of a worker comes on top.
 _START_SECONDS = 3.0
 
 
@@ -46,52 +51,64 @@ def learning_curve(
     random_state: Any = None,
     engine: Engine | None = None,
 ) -> LearningCurve | LearningCurves:
-    """Say whether more data would help: measure the error in samples that grow, until that is known.
+    """Measure the error on growing samples, until it is known whether more data would help.
 
-    Each sample contains the one before, and is cross-validated in itself. Rows are used only as far as they are
-    needed: where what is still to be gained does not matter any more, the curve ends.
+    Each sample contains the one before, and is cross-validated in itself. No more rows are used than needed: the curve
+    ends where the remaining gain is below the tolerance.
 
     Parameters
     ----------
     estimator : estimator, dict of names to estimators, or list of estimators
-        Each has a curve of its own, with sizes of its own.
-    X, y : table and target
-        Whatever scikit-learn takes; or, in place of both, rows on demand (:class:`truefit._core.data.RowSource`),
-        of which no more are read than are needed.
+        The learners. Each has a curve of its own, with sizes of its own.
+    X : array-like, sparse matrix, data frame or RowSource
+        The table; or, without ``y``, rows on demand, of which no more are read than needed.
+    y : array-like of shape (n_samples,), optional
+        The target; None with rows on demand.
     schedule : {"adaptive", "paper"} or list of int, default="adaptive"
-        At which sizes to measure. "adaptive": each 1.1 to 2 times the one before, as far as it takes for the error to
-        fall by more than its noise. "paper": 80, 90, 100, 200, ..., 1000, 2000, ... A list is measured in full.
+        Sizes to measure. "adaptive": each 1.1 to 2 times the one before, as far as needed for the error to fall by more
+        than its noise. "paper": 80, 90, 100, 200, ..., 1000, 2000, ... A list is measured in full.
     cv : int, default=10
-        Folds inside each sample. That of all rows has the folds of :func:`assess`, and shares its fits.
+        Folds inside each sample. The sample of all rows has the folds of :func:`assess`, and shares its fits.
     tolerance : float, optional
-        How much of an error does not matter. By default 0.02; of a loss 2% of the largest measured.
+        The change of the error that does not matter. By default 0.02; of a loss 2% of the largest measured.
     horizon : float, optional
-        Rows that could be had at most, by default those there are; where all of them are used, ten times as many.
+        The largest number of rows that could be collected. By default those there are; where all of them are used, ten
+        times as many.
     budget : int or dict, optional
         Rows that may be used; or a dict with some of "rows", "seconds" (in fits), and "money" at a "price_per_row".
-        Fits that are still running when so many seconds have passed by the clock, and 3 more, are stopped; so with
-        "seconds" they are run in a worker process, even by one worker.
+        Fits still running 3 seconds after "seconds" of wall-clock time are stopped, so with "seconds" they run in a
+        worker process, even with one worker.
     target : float, optional
-        An error that is enough.
+        An error that is low enough.
     mode : {"default", "paper"}, default="default"
         "paper": Procedure 1 of Brumen et al. (2007), with its sizes, fit, intervals and stopping rule.
     metric : str, optional
-        A loss, such as "error", "log_loss", "mse" or "mae". By default the error of a classification and the mean
-        squared error of a regression.
+        A loss, such as "error", "log_loss", "mse" or "mae". By default "error" for a classification and "mse" for a
+        regression.
     level : float, default=0.95
-        Level of the intervals, from 0.2 to 0.99.
+        Confidence level of the intervals, from 0.2 to 0.99.
     train : bool, default=False
-        Whether to measure the error on the training rows too. Fits that were made without it are made again.
+        Whether to measure the training error too. Fits that were run without it are repeated.
     batches : list of int, optional
-        Where rows came one batch after the other: the number of rows after each batch. Rows that were there before keep
-        their places in the samples, so that with the same store only what is new is fitted. Of rows on demand, which
-        keep their places by themselves: how many there were at earlier calls.
-    pos_label, groups, sample_weight, random_state, engine
-        As for :func:`assess`.
+        Where rows came in batches: the number of rows after each batch. Earlier rows keep their places in the samples,
+        so that with the same store only new rows are fitted. With rows on demand, which keep their places by
+        themselves: the numbers of rows at earlier calls.
+    pos_label : label, optional
+        The positive class of a metric that needs one. By default the second class in sorted order.
+    groups : array-like, optional
+        The group of each row. Folds made from a number never split a group between training and test rows.
+    sample_weight : array-like, optional
+        The weight of each row, passed to ``fit`` and used in the scores.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the samples and folds. With None they depend on the rows alone, so they are the same in every run.
+    engine : Engine, optional
+        Runs the fits and keeps their predictions. Calls that share an engine share equal fits. By default a new engine
+        in memory.
 
     Returns
     -------
     LearningCurve, or LearningCurves of several estimators
+        The measured errors, their extrapolation, and the reason why the curve ended.
 
     Examples
     --------
@@ -120,7 +137,7 @@ def learning_curve(
             taken = source.take(wanted)
             candidates = Candidates(estimator, taken[1])
             if candidates.task == "classification" and len(taken[1]) == wanted and len(np.unique(taken[1])) < 2:
-                wanted *= 2  # the first rows may well be of one class
+                wanted *= 2  # the first rows may be of one class
                 continue
             sampled = sampled_source(source, wanted, Data(*taken, task=candidates.task), batches=batches)
         chosen = resolve_metric(sampled.data, metric, pos_label)

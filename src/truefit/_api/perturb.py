@@ -29,58 +29,67 @@ def perturb(
     random_state: Any = None,
     engine: Engine | None = None,
 ) -> Perturbation:
-    """Say whether a learner fits: put noise into its training data, and see how much of it the learner follows.
+    """Test whether a learner overfits: inject noise into its training data, and measure how much of it is memorised.
 
-    The learner is trained anew on the table with a share r of the labels flipped, and its accuracy on these very labels
-    is measured. The decrease rate is minus the slope of the line through (r, accuracy): large where the learner fits
-    the concept, near 0 where it memorises or has learned nothing (Perturbed Model Validation, Zhang et al. 2019).
+    The learner is refitted on the table with a share r of the labels flipped, and its accuracy on these noisy labels is
+    measured. The decrease rate is minus the slope of the line through (r, accuracy): large where the learner fits the
+    concept, near 0 where it memorises or has learned nothing (Perturbed Model Validation, Zhang et al. 2019).
 
     Parameters
     ----------
     estimator : estimator, dict of names to estimators, or list of estimators
-        All are given the same noise, so that their rates are compared in pairs.
-    X, y : table and target
-        Whatever scikit-learn takes; pandas and polars frames included.
+        The learners. All get the same noise, so that their rates are compared in pairs.
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        The table. pandas and polars frames are accepted.
+    y : array-like of shape (n_samples,)
+        The target.
     levels : list of shares from 0 to 0.5, or "adaptive", optional
-        By default those of the paper: 0.05 to 0.50 in steps of 0.05. The undisturbed table is always among them.
-        "adaptive" looks at 0, 0.25 and 0.5 first, and goes on with the candidates that cannot be told apart from the
-        leader.
+        Noise levels. By default those of the paper: 0.05 to 0.50 in steps of 0.05. The table without noise is always
+        included. "adaptive" starts with 0, 0.25 and 0.5, and continues with the candidates that do not differ
+        significantly from the leader.
     repeats : int, optional
-        How often the noise is drawn, by default 10; in paper mode once.
+        Number of noise draws, by default 10; in paper mode 1.
     perturbation : {"auto", "label", "random", "boundary", "feature", "target"}, default="auto"
-        What is disturbed; by default labels of a classification and targets of a regression.
+        What is perturbed. By default the labels of a classification and the targets of a regression.
 
         - "label": a share of each class's labels, each flipped to one of the other classes.
         - "random": the same, but a share of all labels.
         - "boundary": a share of each class's labels, most of them near the decision boundary of the first estimator, as
-          models see it that had not been trained on the rows.
-        - "feature": in a share of the rows each value comes from another row, for each column from one drawn anew.
-          Agreement is with the targets, which stay, on the rows as they were trained on.
-        - "target": a share of a regression's targets, handed on among themselves; agreement is the correlation of
-          fitted and disturbed targets.
+          seen by models that were not trained on these rows.
+        - "feature": in a share of the rows each value is replaced by that of another row, drawn for each column. The
+          targets stay; accuracy is measured on the perturbed rows.
+        - "target": a share of a regression's targets, permuted among themselves; the correlation of fitted and
+          perturbed targets takes the place of accuracy.
     mode : {"default", "paper"}, default="default"
         "paper": one draw, rates without their sign, no cross-validation.
     cv : int or None, default=5
-        Folds on which candidates are compared to tell overfitting from harmless memorising; None leaves that out.
+        Number of folds on which candidates are compared to distinguish overfitting from harmless memorisation. None
+        skips that.
     bounds : bool, default=False
         Measure the Rademacher complexity too, and bound the true error by it (Eq. 2 of the paper); for two classes.
     level : float, default=0.95
-        Level of the intervals, and of telling rates apart.
-    groups, sample_weight : array-like, optional
-        Groups are kept together in folds. Weights go to fit and to accuracies.
-    random_state : int, RandomState or None
+        Confidence level of the intervals, and of the test between rates.
+    groups : array-like, optional
+        The group of each row. Folds made from a number never split a group between training and test rows.
+    sample_weight : array-like, optional
+        The weight of each row, passed to ``fit`` and used in the scores.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the noise and the folds. With None they depend on the rows alone, so they are the same in every run.
     engine : Engine, optional
+        Runs the fits and keeps their predictions. Calls that share an engine share equal fits. By default a new engine
+        in memory.
 
     Returns
     -------
     Perturbation
+        Decrease rate, memorisation and verdict of each estimator.
 
     Notes
     -----
-    A learner *memorises* when it follows more than half of the noise (of noise in features or near the boundary, which
-    can partly be learned, more than 90%). It is *overfitted* when it memorises and a candidate that memorises less is
-    not worse on rows left out, by more than a standard error of their paired difference. It is *underfitted* when its
-    training accuracy is not above the share of the largest class by more than 0.05.
+    A learner *memorises* when it follows more than half of the noise (of noise in features or near the
+    boundary, which can partly be learned, more than 90%). It is *overfitted* when it memorises and a candidate that
+    memorises less is not worse on held-out rows, by more than a standard error of their paired difference. It is
+    *underfitted* when its training accuracy is not above the share of the largest class by more than 0.05.
 
     Examples
     --------

@@ -1,8 +1,12 @@
-"""Arguments that several functions and estimators take, checked and resolved in one way."""
+"""Arguments that several functions and estimators take: their validation, and their names in the previous release."""
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -12,6 +16,12 @@ from truefit._methods.candidates import Candidates
 from truefit._methods.splitting.splits import is_whole
 from truefit._metrics.metric import Metric, get_metric
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+#: The release in which these names were deprecated, and the one in which they are gone.
+SINCE, GONE = "0.3", "0.4"
+
 
 def read_input(estimator: Any, X: Any, y: Any, *, groups: Any, sample_weight: Any) -> tuple[Candidates, Data]:
     """Return the estimators by name, and the table with its target."""
@@ -20,7 +30,7 @@ def read_input(estimator: Any, X: Any, y: Any, *, groups: Any, sample_weight: An
 
 
 def resolve_metric(data: Data, metric: str | None, pos_label: Any) -> Metric:
-    """Return the metric of that name, or the task's own; refuse one that cannot judge these data."""
+    """Return the metric of that name, or the task's default; refuse one that is not defined for these data."""
     if pos_label is not None and (data.classes is None or pos_label not in data.classes.tolist()):
         known = "none: this is a regression" if data.classes is None else ", ".join(map(repr, data.classes.tolist()))
         raise InvalidInput(
@@ -32,17 +42,7 @@ def resolve_metric(data: Data, metric: str | None, pos_label: Any) -> Metric:
 
 
 def resolve_seed(random_state: Any) -> int | None:
-    """Return a seed as an int, or None; a RandomState or Generator is drawn from once.
-
-    Examples
-    --------
-    >>> resolve_seed(7), resolve_seed(None)
-    (7, None)
-    >>> resolve_seed("7")
-    Traceback (most recent call last):
-    ...
-    truefit._core.errors.InvalidInput: The 'random_state' parameter must be None, an int, a numpy RandomState or a ...
-    """
+    """Return a seed as an int, or None; a RandomState or Generator is drawn from once."""
     if random_state is None:
         return None
     if isinstance(random_state, np.random.RandomState):
@@ -62,3 +62,53 @@ def resolve_folds(cv: Any, *, why: str) -> int:
     if not is_whole(cv) or cv < 2:
         raise InvalidInput(f"The 'cv' parameter must be a whole number of at least 2 folds: {why}. Got {cv!r} instead.")
     return int(cv)
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """A deprecated keyword and its replacement; ``when`` tests which values of a keyword that stays were moved."""
+
+    old: str
+    new: str
+    when: Callable[[Any], bool] | None = None
+
+    def message(self, value: Any) -> str:
+        """Return what to write instead."""
+        if self.when is None:
+            did, will = "was renamed to", "will be removed"
+        else:
+            did, will = "with such a value was moved to", "will be refused"
+        return f"`{self.old}` {did} `{self.new}` in {SINCE} and {will} in {GONE}: write {self.new}={value!r}."
+
+
+def renamed_keywords(*names: Renamed) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator that passes deprecated keywords on under their new names.
+
+    The decorated function keeps its own signature: old names appear neither there nor in its documentation.
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @functools.wraps(function)
+        def renamed(*arguments: P.args, **keywords: P.kwargs) -> R:
+            for name in names:
+                if name.old not in keywords or (name.when is not None and not name.when(keywords[name.old])):
+                    continue
+                if name.new in keywords:
+                    raise TypeError(
+                        f"{function.__name__}() takes either `{name.new}` or `{name.old}`, its name before {SINCE}. "
+                        f"Got both; leave out `{name.old}`."
+                    )
+                value = keywords.pop(name.old)
+                warnings.warn(name.message(value), FutureWarning, stacklevel=2)
+                keywords[name.new] = value
+            return function(*arguments, **keywords)
+
+        return renamed
+
+    return decorate
+
+
+#: ``k`` of version 0.2, in functions whose folds can only be a number.
+K_TO_CV = Renamed("k", "cv")
+#: What ``design`` took in version 0.2 and is a ``cv``: a splitter, or an iterable of (train, test) pairs.
+DESIGN_TO_CV = Renamed("design", "cv", when=lambda value: value is not None and not isinstance(value, str))

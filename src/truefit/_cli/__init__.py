@@ -1,1 +1,1 @@
-"""The command line: a file per command, and what they have in common."""
+"""The command line: one file per command, and what they share."""

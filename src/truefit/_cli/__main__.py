@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from truefit._cli import (  # noqa: F401  (each adds its command)
-    agghoo,
-    assess,
-    compare,
-    curve,
-    perturb,
-    predict,
-    reproduce,
-    runs,
-    study,
-)
+# Each adds its command.
+from truefit._cli import agghoo, assess, compare, curve, perturb, predict, reproduce, runs, study  # noqa: F401
 from truefit._cli.app import app
 from truefit._cli.messages import standard_output_claimed
 

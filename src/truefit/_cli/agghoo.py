@@ -9,20 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from truefit._cli.app import command
-from truefit._cli.inputs import label_of
+from truefit._cli.inputs import check_choice, label_of
 from truefit._cli.messages import echo
-from truefit._cli.options import CommandConfig, FoldsOption, MetricOption, PlotOption, PositiveOption
+from truefit._cli.options import CommandConfig, FoldsOption, LevelOption, MetricOption, PlotOption, PositiveOption
 from truefit._cli.outputs import check_distinct, check_picture, write_picture
 from truefit._cli.saved_model import check_model_file, write_model
 from truefit._core.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from truefit._core.data import Task
+    from truefit._core.validation import Task
     from truefit._methods.agghoo.cross_test import Correction
     from truefit._study.result import Study
     from truefit.sources.table import Table
-
-_PICTURES = ("validation", "members", "estimates")
 
 
 @command
@@ -30,27 +28,26 @@ def agghoo(
     config: CommandConfig,
     cv: FoldsOption = 5,
     aggregate: Annotated[
-        str | None, typer.Option(help="soft or vote for classes, mean for numbers; soft and mean by default.")
+        str | None, typer.Option(help="soft or vote for classes (default soft), mean for numbers.")
     ] = None,
     path: Annotated[
-        str,
-        typer.Option(help="Which stages of a training run are candidates: auto, none, or a number of stages."),
+        str, typer.Option(help="Stages of one training run as candidates: auto, none, or a number of stages.")
     ] = "auto",
     metric: MetricOption = None,
     correction: Annotated[
-        str | None, typer.Option(help="learning_curve: correct the estimate for the rows that test sets take away.")
+        str | None, typer.Option(help="learning_curve: correct the estimate for the smaller training sets.")
     ] = None,
-    level: Annotated[float, typer.Option(help="Coverage of the interval.")] = 0.95,
+    level: LevelOption = 0.95,
     save: Annotated[
-        Path | None, typer.Option(help="Write the fitted model to this .skops file; needs truefit[skops].")
+        Path | None, typer.Option(help=r"Save the fitted model to this .skops file. Needs truefit\[skops].")
     ] = None,
     plot: PlotOption = None,
     kind: Annotated[
-        str | None, typer.Option(help="Picture: validation, members or estimates; each test set by default.")
+        str | None, typer.Option(help="Plot: validation, members or estimates. Default: one point per test set.")
     ] = None,
     pos_label: PositiveOption = None,
 ) -> None:
-    """Keep the best model of each hold-out, average them, and say how good that is; a set of models, if none is named.
+    """Aggregated hold-out: average the best model of each split, and estimate its error. Default: several models.
 
     Example: truefit agghoo breast_cancer --model linear --model tree --model knn --save model.skops
     """
@@ -59,8 +56,7 @@ def agghoo(
 
     check_picture(plot, config.files)
     check_distinct(plot, save)
-    if kind is not None and kind not in _PICTURES:
-        raise InvalidInput(f"--kind must be {', '.join(_PICTURES[:-1])} or {_PICTURES[-1]}. Got {kind!r} instead.")
+    check_choice("--kind", kind, ("validation", "members", "estimates"))
     check_model_file(save, config.files)
     check_correction(correction, True)
     stages = stages_of(path)
@@ -79,11 +75,11 @@ def agghoo(
         found = described(fitted, result) | {"fits": engine.stats.to_dict()}
         config.show(engine, found, lambda: echo(f"{selection_text(fitted)}\n\n{result.summary()}"))
         if save is not None:
-            write_model(fitted, save, table=table, quiet=config.as_json)
+            write_model(fitted, save, table=table)
         if plot is not None:
             title = "Agghoo" if kind == "validation" else result.title
             draw = fitted.plot if kind == "validation" else partial(result.plot, kind=kind)  # type: ignore[arg-type]
-            write_picture(plot, draw, title=title, quiet=config.as_json)
+            write_picture(plot, draw, title=title)
 
 
 def make_agghoo(task: Task, models: dict[str, Any], *, aggregate: str | None, **options: Any) -> Any:
@@ -107,12 +103,12 @@ def aggregate_of(study: Study, models: dict[str, Any], table: Table, pos_label: 
         aggregate = "vote" if study.task == "classification" else None
     scoring = get_metric(study.metric, study.task, pos_label=pos_label)
     fitted = make_agghoo(study.task, members, aggregate=aggregate, path=None, scoring=scoring, **options)
-    # By its name from here on: a file holds no function to score by.
+    # A saved model cannot contain the scoring function: the name replaces it.
     return fitted.fit(table.X, table.y).set_params(scoring=study.metric)
 
 
 def stages_of(text: str) -> str | int | None:
-    """Return what the path parameter takes.
+    """Parse the value of ``--path``.
 
     Examples
     --------
@@ -127,29 +123,28 @@ def stages_of(text: str) -> str | int | None:
 
 
 def selection_text(fitted: Any) -> str:
-    """Return what was chosen on each split, as lines of text."""
-    chosen = fitted.selection_
-    table = chosen.assign(candidate=[fitted.candidates_[place] for place in chosen["candidate"]])
-    columns = ["candidate", "validation_score"]
-    shown = table[columns].to_string(float_format="{:.4g}".format, justify="left")
-    return f"Chosen on each split, by {fitted.score_name_}:\n{shown}"
+    """Return what was selected on each split, as lines of text."""
+    selected = fitted.selection_
+    table = selected.assign(candidate=[fitted.candidates_[place] for place in selected["candidate"]])
+    shown = table[["candidate", "validation_score"]].to_string(float_format="{:.4g}".format, justify="left")
+    return f"Selected on each split, by {fitted.score_name_}:\n{shown}"
 
 
 def described(fitted: Any, result: Any) -> dict[str, Any]:
     """Return the selection and the cross-test as plain JSON types."""
-    lines = [
-        {
-            "split": int(split),
-            "candidate": fitted.candidates_[chosen["candidate"]],
-            "stage": None if chosen["stage"] is None else int(chosen["stage"]),
-            "validation_score": float(chosen["validation_score"]),
-        }
-        for split, chosen in fitted.selection_.astype(object).where(fitted.selection_.notna(), None).iterrows()
-    ]
+    rows = fitted.selection_.astype(object).where(fitted.selection_.notna(), None).iterrows()
     return {
         "kind": "agghoo",
         "version": 1,
-        "selection": lines,
+        "selection": [
+            {
+                "split": int(split),
+                "candidate": fitted.candidates_[row["candidate"]],
+                "stage": None if row["stage"] is None else int(row["stage"]),
+                "validation_score": float(row["validation_score"]),
+            }
+            for split, row in rows
+        ],
         "mean_validation_score": fitted.mean_validation_score_,
         "cross_test": result.to_dict(),
     }

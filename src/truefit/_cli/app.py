@@ -1,4 +1,4 @@
-"""The application: what every command shares, and how it says what went wrong."""
+"""The application: what every command shares, and how errors become messages and exit codes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from truefit import __version__
-from truefit._cli.messages import results_only, warnings_shown_once
+from truefit._cli.messages import note, results_only, warnings_shown_once
 from truefit._cli.options import RENAMED_OPTIONS
 from truefit._core.credentials import without_credentials
 from truefit._core.errors import Interrupted, InvalidInput, MissingDependency, StoreError, TruefitError
@@ -22,22 +22,27 @@ from truefit._core.errors import Interrupted, InvalidInput, MissingDependency, S
 #: What typer raises for arguments that a command does not take.
 _UsageError: Any = typer.BadParameter.__base__
 
+EXIT_CODES = (
+    "Exit codes: 0 success; 1 the run failed; 2 invalid input; 3 a finding reached the severity of --fail-on (study); "
+    "130 interrupted."
+)
+
 
 class Commands(TyperGroup):
-    """The commands, whose usage errors repeat no password and whose renamed options still work."""
+    """The commands. Usage errors never repeat a password; renamed options still work."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command; options by their names of the release before become those of this one."""
+        """Find the command, and replace old names of options by the new ones."""
         name, command, rest = super().resolve_command(ctx, args)
         return name, command, [_renamed(word) for word in rest]
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
-        """Read the arguments before the command's own."""
+        """Parse the arguments before the command's own."""
         with _usage_errors():
             return super().make_context(*arguments, **options)
 
     def invoke(self, ctx: Any) -> Any:
-        """Read the command's arguments, and run it."""
+        """Parse the command's arguments, and run it."""
         with _usage_errors():
             return super().invoke(ctx)
 
@@ -47,7 +52,7 @@ def _renamed(word: str) -> str:
     if option not in RENAMED_OPTIONS:
         return word
     new = RENAMED_OPTIONS[option]
-    typer.echo(f"Warning: {option} was renamed to {new} in 0.3 and will be removed in 0.4: write {new}.", err=True)
+    note(f"Warning: {option} was renamed to {new} in 0.3 and will be removed in 0.4: write {new}.")
     return new + equals + value
 
 
@@ -67,21 +72,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     help="Which model, how good is it really, does it fit, and would more data help?",
+    epilog=EXIT_CODES,
 )
-
 
 #: Options that come first in the help of a command; the other common ones come after the command's own.
 _FIRST = ("data", "target", "model")
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
-    """Add a command to the application: its name, options and help are those of a function.
-
-    The fields of a parameter whose type is a dataclass become options each.
-    """
-    given = inspect.signature(function, eval_str=True).parameters.values()
-    config: Any
-    name, config = next((each.name, each.annotation) for each in given if dataclasses.is_dataclass(each.annotation))
+    """Add a command with a table and models: the fields of its ``config`` parameter, a dataclass, become options."""
+    given = inspect.signature(function, eval_str=True).parameters
+    config = given["config"].annotation
     types = get_type_hints(config, include_extras=True)
     common = {
         field.name: inspect.Parameter(
@@ -92,7 +93,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         )
         for field in dataclasses.fields(config)
     }
-    own = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in given if each.name != name]
+    own = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for name, each in given.items() if name != "config"]
     last = [parameter for field, parameter in common.items() if field not in _FIRST]
     parameters = [*(common[field] for field in _FIRST), *own, *last]
 
@@ -102,17 +103,17 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
     called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return app.command()(report_errors(called))
+    return plain_command(called)
 
 
-def report_errors(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command say in a sentence what went wrong, and leave with the exit code for it."""
+def plain_command(function: Callable[..., None]) -> Callable[..., None]:
+    """Add a command: errors become one sentence and an exit code; ``--quiet``, if it has that, silences notes."""
 
-    @functools.wraps(command)
-    def guarded(*arguments: Any, **options: Any) -> None:
+    @functools.wraps(function)
+    def guarded(**options: Any) -> None:
         try:
-            with results_only(), warnings_shown_once():
-                command(*arguments, **options)
+            with results_only(quiet=options.get("quiet", False)), warnings_shown_once():
+                function(**options)
         except Interrupted as interrupt:
             _exit(str(interrupt), 130, interrupt)
         except (InvalidInput, MissingDependency, StoreError) as error:
@@ -120,7 +121,7 @@ def report_errors(command: Callable[..., None]) -> Callable[..., None]:
         except TruefitError as error:
             _exit(f"Error: {error}", 1, error)
 
-    return guarded
+    return app.command(epilog=EXIT_CODES)(guarded)
 
 
 def _exit(message: str, code: int, reason: BaseException) -> NoReturn:

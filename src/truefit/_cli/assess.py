@@ -10,13 +10,11 @@ import typer
 
 from truefit._cli.app import command
 from truefit._cli.inputs import label_of
-from truefit._cli.messages import echo, print_lines, print_table, results
-from truefit._cli.options import CommandConfig, FoldsOption, MetricOption, PlotOption, PositiveOption
+from truefit._cli.messages import echo
+from truefit._cli.options import CommandConfig, FoldsOption, LevelOption, MetricOption, PlotOption, PositiveOption
 from truefit._cli.outputs import check_distinct, check_output, check_picture, csv_text, write_picture, write_text
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from truefit._methods.assessment.estimate import IntervalChoice
     from truefit._methods.assessment.result import Assessment
 
@@ -29,29 +27,28 @@ def assess(
     ] = "kfold",
     cv: FoldsOption = 5,
     repeats: Annotated[
-        int | None, typer.Option(help="Number of partitions, 1 by default, or of bootstrap samples, 100 by default.")
+        int | None, typer.Option(help="Repeats of the partition (default 1), or bootstrap samples (default 100).")
     ] = None,
     metric: MetricOption = None,
     also: Annotated[
-        list[str] | None, typer.Option("--also", help="A further metric, or all; from the same fits. Repeatable.")
+        list[str] | None, typer.Option("--also", help="A further metric, or all, from the same fits. Repeatable.")
     ] = None,
     interval: Annotated[
-        str,
-        typer.Option(help="auto, pooled, bayle, corrected_t, triangle, nested_cv or conservative_z."),
+        str, typer.Option(help="auto, pooled, bayle, corrected_t, triangle, nested_cv or conservative_z.")
     ] = "auto",
-    conservative: Annotated[bool, typer.Option("--conservative", help="Take the wide corrected t interval.")] = False,
-    level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
+    conservative: Annotated[bool, typer.Option("--conservative", help="Use the wider corrected t interval.")] = False,
+    level: LevelOption = 0.95,
     plot: PlotOption = None,
     kind: Annotated[
         str | None,
-        typer.Option(help="Picture: roc, precision_recall, calibration, confusion, residuals or predicted."),
+        typer.Option(help="Plot: roc, precision_recall, calibration, confusion, residuals or predicted."),
     ] = None,
     predictions: Annotated[
-        Path | None, typer.Option(help="Write the predictions of rows that were left out to this CSV file.")
+        Path | None, typer.Option(help="Write the predictions on held-out rows to this CSV file.")
     ] = None,
     pos_label: PositiveOption = None,
 ) -> None:
-    """Say how good models are, with intervals; a linear model, if none is named.
+    """Estimate how good models are on new rows, with confidence intervals. Default model: linear.
 
     Example: truefit assess breast_cancer --model linear --model tree --design nested
     """
@@ -69,16 +66,16 @@ def assess(
             random_state=config.seed, engine=engine,
         )  # fmt: skip
         config.store_result(engine, result, table)
-        further = result.metrics(None if "all" in also else also, pos_label=label) if also else None
-        found = result.to_dict() | {"task": result.task, "fits": engine.stats.to_dict()}
-        if further is not None:
+        text, found = result.summary(), result.to_dict() | {"task": result.task, "fits": engine.stats.to_dict()}
+        if also:
+            further = result.metrics(None if "all" in also else also, pos_label=label)
             found["metrics"] = {name: row.to_dict() for name, row in further.iterrows()}
-        config.show(engine, found, lambda: print_assessment(result, further))
+            text += "\n\n" + further.T.to_string(float_format="{:.4g}".format) + "\n"
+        config.show(engine, found, partial(echo, text))
         if predictions is not None:
             _write_predictions(result, predictions)
         if plot is not None:
-            draw = partial(result.plot, kind=kind, pos_label=label)
-            write_picture(plot, draw, title=result.heading, quiet=config.as_json)
+            write_picture(plot, partial(result.plot, kind=kind, pos_label=label), title=result.heading)
 
 
 def _write_predictions(result: Assessment, place: Path) -> None:
@@ -88,23 +85,3 @@ def _write_predictions(result: Assessment, place: Path) -> None:
     if isinstance(found, dict):
         found = pd.concat(found, names=["model"]).reset_index("model")
     write_text(place, csv_text(found))
-
-
-def print_assessment(result: Assessment, further: pd.DataFrame | None) -> None:
-    """Print the estimates, and further metrics: a table on a terminal, plain lines elsewhere."""
-    if results().isatty():
-        ends = [
-            "none" if e.interval is None else "{:.4g} to {:.4g}".format(*e.interval) for e in result.estimates.values()
-        ]
-        print_table(
-            ("model", result.metric, f"{result.level:.0%} interval"),
-            [(name, f"{e.value:.4g}", end) for (name, e), end in zip(result.estimates.items(), ends, strict=True)],
-            right=(1, 2),
-            bold=[i for i, name in enumerate(result.estimates) if name == result.best and len(result.names) > 1],
-            title=result.heading,
-        )
-        print_lines((f"Estimated: {result.estimand}.", *(f"Note: {note}" for note in result.notes)), "dim")
-    else:
-        echo(result.summary())
-    if further is not None:
-        echo("\n" + further.T.to_string(float_format="{:.4g}".format) + "\n")

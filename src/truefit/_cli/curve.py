@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from truefit._cli.app import command
-from truefit._cli.inputs import candidates_of, label_of, print_notes, task_of
-from truefit._cli.messages import echo, print_lines, print_table, results
-from truefit._cli.options import CommandConfig, FoldsOption, MetricOption, PlotOption, PositiveOption
+from truefit._cli.inputs import candidates_of, label_of, numbers_of, print_notes, task_of
+from truefit._cli.messages import echo, note
+from truefit._cli.options import CommandConfig, FoldsOption, LevelOption, MetricOption, PlotOption, PositiveOption
 from truefit._cli.outputs import check_picture, write_picture
 from truefit._core.errors import InvalidInput
 
@@ -18,60 +17,43 @@ if TYPE_CHECKING:
     from truefit._methods.learning_curve.extrapolation import Mode
     from truefit._methods.learning_curve.result import Labelling, LearningCurve
 
-#: Rows by which the task and the models that suit are told.
-_LOOKED_AT = 10_000
-
-
-@dataclass(frozen=True)
-class CurveConfig(CommandConfig):
-    """Options of a command that reads no more rows than it needs."""
-
-    data: Annotated[
-        str,
-        typer.Argument(
-            metavar="DATA",
-            help="A CSV, TSV, Parquet, Feather or JSON-lines file, a built-in name, sqlite:///FILE or "
-            "postgresql://USER@HOST/NAME. Of large Parquet, CSV and TSV files, and of databases, no more rows are "
-            "read than are needed.",
-        ),
-    ]
+#: Rows from which the task and the default models are inferred.
+_SAMPLE_ROWS = 10_000
 
 
 @command
 def curve(
-    config: CurveConfig,
-    table: Annotated[str | None, typer.Option(help="The table, of a database that has several.")] = None,
+    config: CommandConfig,
+    table: Annotated[str | None, typer.Option(help="Table of the database, if it has several.")] = None,
     key: Annotated[
-        str | None, typer.Option(help="The column that tells a database's rows apart; its primary key by default.")
+        str | None, typer.Option(help="Column that identifies a row of the database. Default: its primary key.")
     ] = None,
     unlabelled: Annotated[
-        int | None,
-        typer.Option(min=0, help="How many rows could still be labelled; those without a target by default."),
+        int | None, typer.Option(min=0, help="Rows that can still be labelled. Default: those without a target.")
     ] = None,
     horizon: Annotated[
-        float | None, typer.Option(help="Rows that could be had at most; by default those labelled and unlabelled.")
+        float | None, typer.Option(help="Largest sample size to predict for. Default: labelled plus unlabelled rows.")
     ] = None,
     tolerance: Annotated[
-        float | None, typer.Option(help="How much of an error does not matter; 0.02 by default.")
+        float | None, typer.Option(help="Improvement of the error that is irrelevant. Default: 0.02.")
     ] = None,
-    target_error: Annotated[float | None, typer.Option(help="An error that is enough.")] = None,
+    target_error: Annotated[float | None, typer.Option(help="Error to reach.")] = None,
     budget: Annotated[
         str | None,
         typer.Option(help="Rows that may be used, such as 2000; or rows=2000,seconds=60,money=500,price_per_row=0.25."),
     ] = None,
-    schedule: Annotated[
-        str, typer.Option(help="adaptive, paper, or the sizes to measure at, such as 100,200,400.")
-    ] = "adaptive",
+    schedule: Annotated[str, typer.Option(help="adaptive, paper, or sample sizes such as 100,200,400.")] = "adaptive",
     cv: FoldsOption = 10,
     metric: MetricOption = None,
-    level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
+    level: LevelOption = 0.95,
     mode: Annotated[str, typer.Option(help="default, or paper: the procedure of Brumen et al. (2007).")] = "default",
     plot: PlotOption = None,
     pos_label: PositiveOption = None,
 ) -> None:
-    """Say whether more rows would help, and how many to label next; of a linear model, if none is named.
+    """Learning curve: would more rows help, and how many to label next? Default model: linear.
 
-    Call it again with the same store after rows were added: only what is new is fitted.
+    Of large Parquet, CSV and TSV files and of databases only the rows that are needed are read. Rerun with the same
+    store after adding rows: only new fits are run.
 
     Example: truefit curve breast_cancer --unlabelled 40000 --store runs.db --plot curve.svg
     """
@@ -80,15 +62,15 @@ def curve(
     from truefit._methods.learning_curve.result import LearningCurves, labelling
 
     check_picture(plot, config.files)
-    allowed, sizes = budget_of(budget), sizes_of(schedule)
+    allowed, sizes = budget_of(budget), numbers_of("--schedule", schedule, int, ("adaptive", "paper"))
     store = None if config.store is None else RecordingStore(config.store)
     rows = resumed_rows(config.data, config.target, table=table, key=key, seed=config.seed, store=store)
-    sample = rows.table(_LOOKED_AT)
+    sample = rows.source.table(_SAMPLE_ROWS)
     print_notes(sample.notes)
     if rows.change is not None:
-        echo(f"Note: {rows.change}", err=True)
+        note(f"Note: {rows.change}")
     candidates = candidates_of(config.model or ["linear"], sample, task_of(config.task, sample))
-    left = unlabelled if unlabelled is not None else rows.unlabelled or None
+    left = unlabelled if unlabelled is not None else rows.source.unlabelled or None
     far = horizon if horizon is not None or not left else rows.total + left
     with config.engine(store) as engine:
         result = learning_curve(
@@ -96,22 +78,21 @@ def curve(
             target=target_error, mode=cast("Mode", mode), metric=metric, level=level, batches=rows.totals or None,
             pos_label=label_of(pos_label, sample), random_state=config.seed, engine=engine,
         )  # fmt: skip
-        rows.write_down()
+        rows.save_sample()
         curves = result.curves if isinstance(result, LearningCurves) else {result.name: result}
         advice = {name: labelling(each, rows.total, unlabelled=left) for name, each in curves.items()}
         counted = f"{rows.name}: {rows.total:,} rows, {sample.X.shape[1]:,} columns, target {sample.target}"
         config.store_result(engine, result, sample, data=counted)
         found: dict[str, Any] = {"rows": rows.total, "unlabelled": left, "fits": engine.stats.to_dict()}
         found["curves"] = [each.to_dict() | {"label": advice[name].to_dict()} for name, each in curves.items()]
-        config.show(engine, found, lambda: print_curves(curves, advice))
+        config.show(engine, found, lambda: _print_curves(curves, advice))
         if plot is not None:
-            title = f"Learning curve of {', '.join(curves)}"
             drawn = result if len(curves) > 1 else next(iter(curves.values()))
-            write_picture(plot, drawn.plot, title=title, quiet=config.as_json)
+            write_picture(plot, drawn.plot, title=f"Learning curve of {', '.join(curves)}")
 
 
 def budget_of(text: str | None) -> int | dict[str, float] | None:
-    """Return a budget that is written as a number of rows, or as parts with commas between them.
+    """Parse a number of rows, or parts with commas between them.
 
     Examples
     --------
@@ -131,58 +112,8 @@ def budget_of(text: str | None) -> int | dict[str, float] | None:
         ) from error
 
 
-def sizes_of(text: str) -> str | list[int]:
-    """Return sizes that are written with commas between them; "adaptive" and "paper" stay words.
-
-    Examples
-    --------
-    >>> sizes_of("100, 200"), sizes_of("paper")
-    ([100, 200], 'paper')
-    """
-    if text in ("adaptive", "paper"):
-        return text
-    try:
-        return [int(size) for size in text.split(",")]
-    except ValueError as error:
-        raise InvalidInput(
-            f"--schedule must be adaptive, paper or sizes with commas between them. Got {text!r} instead."
-        ) from error
-
-
-def print_curves(curves: dict[str, LearningCurve], advice: dict[str, Labelling]) -> None:
-    """Print what was measured and what more rows would bring: a table on a terminal, plain lines elsewhere."""
+def _print_curves(curves: dict[str, LearningCurve], advice: dict[str, Labelling]) -> None:
     for name, each in curves.items():
-        if results().isatty():
-            _print_curve(each)
-        else:
-            echo(f"{_measured(each)}\n{each.summary()}")
-        echo(f"{advice[name]}\n")
-
-
-def _measured(each: LearningCurve) -> str:
-    errors: Any = each.table.iloc[:, 0]
-    points = (f"  {size:>12,} rows  {error:.4g}" for size, error in zip(errors.index, each.errors, strict=True))
-    return "\n".join(("Measured:", *points))
-
-
-def _print_curve(each: LearningCurve) -> None:
-    rows = [
-        (f"{size:,.0f}", f"{error:.4g}", "", "measured") for size, error in zip(each.sizes, each.errors, strict=True)
-    ]
-    measured = len(rows)
-    if each.refused is None:
-        for n in (2 * each.sizes[-1], 5 * each.sizes[-1], 10 * each.sizes[-1]):
-            value, low, high = each.predict(float(n))
-            rows.append((f"{n:,.0f}", f"{value:.4g}", f"{low:.4g} to {high:.4g}", "expected"))
-    print_table(
-        ("rows", each.metric, f"{each.level:.4g} interval", ""),
-        rows,
-        right=range(4),
-        bold=range(measured, len(rows)),
-        title=f"{each.metric} of {each.name}, {each.k}-fold",
-    )
-    words = [f"No extrapolation: {each.refused}"] if each.refused is not None else []
-    words.append(each.reason)
-    if each.target is not None and each.refused is None:
-        words.append(str(each.rows_for(each.target)))
-    print_lines((*words, *(f"Note: {warning}" for warning in each.warnings)))
+        sizes: Any = each.table.index
+        points = [f"  {size:>12,} rows  {error:.4g}" for size, error in zip(sizes, each.errors, strict=True)]
+        echo("\n".join(["Measured:", *points, each.summary(), f"{advice[name]}\n"]))

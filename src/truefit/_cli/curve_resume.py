@@ -1,4 +1,4 @@
-"""ResumedRows: rows on demand whose samples a store remembers, so that they come first when the table grows."""
+"""Learning curves that resume: the store records which rows were sampled, so a grown table starts with them."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from truefit._core.hashing import IDENTITY_VERSION
+from truefit._core.packages import IDENTITY_VERSION
 from truefit._stores.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from truefit._core.outcome import Outcome
     from truefit.sources.on_demand import RowsOnDemand
-    from truefit.sources.table import Table
 
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """What is written down about a sample: whose rows, in which order, and what they were."""
+    """The record of a sample: keys of its rows in their order, and a digest of their content."""
 
     kind: str
     keys: list[Any]
@@ -32,7 +31,7 @@ class _Sample:
 def resumed_rows(
     data: str, target: str | None, *, table: str | None, key: str | None, seed: int | None, store: RecordingStore | None
 ) -> ResumedRows:
-    """Open a table, in a sequence that goes on from what the store remembers of it."""
+    """Open a table; rows that the store recorded come first."""
     from truefit.sources import open_rows
 
     rows = open_rows(data, target, table=table, key=key, seed=seed or 0)
@@ -40,7 +39,7 @@ def resumed_rows(
     note = None if store is None else store.note(name)
     known = None if store is None or note is None else _sample_of(note, store)
     if known is not None and known.kind != rows.kind:
-        # A file that has grown is still read as it was before, else its rows would not be found again.
+        # A file that has grown is read in the same way as before: only then are its rows recognised.
         rows = open_rows(data, target, seed=seed or 0, whole=known.kind == "content")
     resumed = ResumedRows(rows, known, store, name)
     if store is not None:
@@ -49,26 +48,20 @@ def resumed_rows(
 
 
 class ResumedRows:
-    """Rows in a sequence that goes on from the sample of an earlier call.
+    """Rows in an order that starts with the sample of an earlier call.
 
-    What was fitted is known by content, whatever the sequence: forgetting one costs fits, and never changes an answer.
-
-    Attributes
-    ----------
-    totals : list of int
-        How many rows there were at earlier calls.
-    change : str or None
-        What has happened to the rows of the earlier sample, in words; None where they are what they were.
+    Fits are identified by the content of their rows, so a lost sample costs fits but never changes a result. ``totals``
+    are the numbers of rows at earlier calls; ``change`` describes edits of the earlier sample, or is None.
     """
 
     def __init__(self, rows: RowsOnDemand, known: _Sample | None, store: SqliteStore | None, name: str) -> None:
         same = known is not None and known.identity == IDENTITY_VERSION
-        self._rows = rows if known is None or not same else rows.beginning_with(known.keys)
+        self.source = rows if known is None or not same else rows.beginning_with(known.keys)
+        self.name, self.total = rows.name, rows.total
         self._store = store
         self._note = name
         self.change = None if known is None else self._change(known)
-        # Where nothing is left of the sample, nothing was measured that could be gone on from.
-        kept = known is not None and same and self._rows.missing < len(known.keys)
+        kept = known is not None and same and self.source.missing < len(known.keys)
         self.totals = [total for total in known.totals if total < rows.total] if known is not None and kept else []
         self._taken = 0
         self._written = len(known.keys) if known is not None and self.change is None else 0
@@ -76,55 +69,36 @@ class ResumedRows:
     def _change(self, known: _Sample) -> str | None:
         if known.identity != IDENTITY_VERSION:
             return (
-                f"The rows of {self.name!r} were sampled by another version of truefit, which knew rows by other "
-                "tokens; the sample begins anew, and every fit is run again."
+                f"The rows of {self.name!r} were sampled by another version of truefit, with another hash of "
+                "rows. A new sample is drawn, and every fit is run again."
             )
-        if _short(self._rows.schema) != known.schema:
-            return f"The columns of {self.name!r} or their types have changed since; every fit is run again."
-        edited = self._rows.digest(len(known.keys)) != known.digest
-        if not self._rows.missing and not edited:
+        if _short(self.source.schema) != known.schema:
+            return f"The columns of {self.name!r} or their types have changed. Every fit is run again."
+        edited = self.source.digest(len(known.keys)) != known.digest
+        if not self.source.missing and not edited:
             return None
-        some = f"{self._rows.missing:,}" if self._rows.missing else "some"
+        some = f"{self.source.missing:,}" if self.source.missing else "some"
         return (
-            f"Edited or removed since the last call: {some} of the {len(known.keys):,} rows of {self.name!r} that were "
-            "sampled then. The fits that they were part of are run again."
+            f"Edited or removed since the last call: {some} of the {len(known.keys):,} sampled rows of "
+            f"{self.name!r}. Fits that used them are run again."
         )
-
-    @property
-    def name(self) -> str:
-        """What messages call it."""
-        return self._rows.name
-
-    @property
-    def total(self) -> int:
-        """How many rows there are."""
-        return self._rows.total
-
-    @property
-    def unlabelled(self) -> int:
-        """How many rows have no target yet."""
-        return self._rows.unlabelled
-
-    def table(self, n: int) -> Table:
-        """Return the first n rows, or all where there are fewer, with what their target looks like."""
-        return self._rows.table(n)
 
     def take(self, n: int) -> tuple[Any, Any]:
         """Return X and y of the first n rows."""
-        taken = self._rows.take(n)
+        taken = self.source.take(n)
         self._taken = len(taken[1])
         return taken
 
-    def write_down(self) -> None:
-        """Remember the rows that were taken, if they are more than is written down already."""
+    def save_sample(self) -> None:
+        """Record the rows that were taken, if they are more than recorded before."""
         if self._store is None or self._taken <= self._written:
             return
         sample = _Sample(
-            kind=self._rows.kind,
-            keys=self._rows.keys(self._taken).tolist(),
+            kind=self.source.kind,
+            keys=self.source.keys(self._taken).tolist(),
             totals=[*self.totals, self.total],
-            digest=self._rows.digest(self._taken),
-            schema=_short(self._rows.schema),
+            digest=self.source.digest(self._taken),
+            schema=_short(self.source.schema),
             identity=IDENTITY_VERSION,
         )
         self._store.write_note(self._note, json.dumps(asdict(sample)))
@@ -132,27 +106,26 @@ class ResumedRows:
 
 
 class RecordingStore(SqliteStore):
-    """A store that remembers the rows with the first fit on them: a run that is killed goes on from both."""
+    """A store that records the sampled rows with the first fit on them, so that a killed run can resume."""
 
     rows: ResumedRows | None = None
 
     def put(self, outcomes: Sequence[Outcome]) -> None:
-        """Keep these outcomes, and which rows were sampled."""
+        """Store outcomes, and which rows were sampled."""
         super().put(outcomes)
         if self.rows is not None:
-            self.rows.write_down()
+            self.rows.save_sample()
 
 
 def _sample_of(note: str, store: SqliteStore) -> _Sample:
     try:
         sample = _Sample(**json.loads(note))
     except (TypeError, ValueError, RecursionError) as error:
-        raise store.damaged(f"what it remembers of a table does not read ({error})") from error
+        raise store.damaged(f"the record of a sample cannot be read ({error})") from error
     types = {"kind": str, "keys": list, "totals": list, "digest": str, "schema": str, "identity": int}
-    if not all(isinstance(getattr(sample, name), kind) for name, kind in types.items()) or not all(
-        isinstance(total, int) for total in sample.totals
-    ):
-        raise store.damaged("what it remembers of a table is of another type than was written")
+    valid = all(isinstance(getattr(sample, name), kind) for name, kind in types.items())
+    if not valid or not all(isinstance(total, int) for total in sample.totals):
+        raise store.damaged("the record of a sample has another type than expected")
     return sample
 
 

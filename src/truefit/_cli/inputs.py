@@ -7,36 +7,29 @@ import importlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast, get_args
 
-import typer
-
-from truefit._core.data import Task
+from truefit._cli.messages import note
 from truefit._core.errors import InvalidInput, TruefitError
+from truefit._core.validation import Task
 
 if TYPE_CHECKING:
     from truefit.sources.table import Table
 
 
 def own_models(place: str) -> dict[str, Any]:
-    """Return estimators by name: one, a dict or list of them, or what a function without arguments makes.
-
-    Parameters
-    ----------
-    place : str
-        ``FILE.py:NAME`` or ``MODULE:NAME``.
-    """
+    """Return the estimators at ``FILE.py:NAME`` or ``MODULE:NAME``, by name."""
     where, _, name = place.rpartition(":")
     with _errors(place, where):
         module = _from_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
         if not hasattr(module, name):
             raise InvalidInput(
-                f"No models could be taken from {place}: the module has no attribute {name!r}. Check the name."
+                f"The models of {place} could not be loaded: the module has no attribute {name!r}. Check the name."
             )
         found = getattr(module, name)
         if callable(found) and not hasattr(found, "fit"):
@@ -50,11 +43,11 @@ def own_models(place: str) -> dict[str, Any]:
 
 
 def _from_file(path: Path) -> ModuleType:
-    """Run a file as a module that the workers find too."""
+    """Run a file as a module that worker processes can import."""
     if not path.is_file():
-        raise InvalidInput(f"There is no file {path} to take models from. Check the path.")
+        raise InvalidInput(f"There is no file {path} to load models from. Check the path.")
     path = path.resolve()
-    # For what the file imports from beside it, here and in the workers. Last: a json.py there must not become Python's.
+    # For imports from the file's own folder. Last: a json.py there must not replace the standard library's.
     if str(path.parent) not in sys.path:
         sys.path.append(str(path.parent))
     importable = _is_importable(path)
@@ -72,13 +65,13 @@ def _from_file(path: Path) -> ModuleType:
     if not importable:
         import cloudpickle  # type: ignore[import-untyped]
 
-        # No import finds it by that name, so workers are sent its classes and functions themselves.
+        # Workers cannot import it by that name, so its classes and functions are pickled by value.
         cloudpickle.register_pickle_by_value(module)
     return module
 
 
 def _is_importable(path: Path) -> bool:
-    """Whether an import of the file's name finds the file, and not another module, such as the standard library's."""
+    """Whether importing the file's name finds this file, and not another module."""
     name = path.stem
     if not name.isidentifier() or name in sys.stdlib_module_names:
         return False
@@ -92,7 +85,7 @@ def _is_importable(path: Path) -> bool:
 
 @contextmanager
 def _errors(place: str, where: str) -> Iterator[None]:
-    """Say in a sentence what the user's own code raised, and in which line of it."""
+    """Turn what the user's own code raises into one sentence with its line number."""
     try:
         yield
     except TruefitError:
@@ -100,13 +93,13 @@ def _errors(place: str, where: str) -> Iterator[None]:
     except (Exception, SystemExit) as error:
         reason = next((line for line in str(error).splitlines() if line.strip()), "no message").strip().rstrip(".")
         raise InvalidInput(
-            f"No models could be taken from {place}: {type(error).__name__}{_line(error, where)}: {reason[:300]}. "
+            f"The models of {place} could not be loaded: {type(error).__name__}{_line(error, where)}: {reason[:300]}. "
             "Check the path and the name, and run the file by itself."
         ) from error
 
 
 def _line(error: BaseException, where: str) -> str:
-    """Return in which line of the file an error was raised, in words; nothing where it was not raised there."""
+    """Return the line of the file in which an error was raised, or an empty text."""
     if isinstance(error, SyntaxError):
         return f" in {Path(error.filename or where).name}, line {error.lineno}"
     own = [
@@ -118,7 +111,7 @@ def _line(error: BaseException, where: str) -> str:
 
 
 def load_table(data: str, target: str | None) -> Table:
-    """Read the table, and say what was noticed about it."""
+    """Read the table, and print the notes about it."""
     from truefit.sources.load import load
 
     table = load(data, target)
@@ -127,28 +120,51 @@ def load_table(data: str, target: str | None) -> Table:
 
 
 def print_notes(notes: tuple[str, ...]) -> None:
-    """Say what was done to a table on the way in."""
-    for note in notes:
-        typer.echo(f"Note: {note}", err=True)
+    """Print how a table was read."""
+    for text in notes:
+        note(f"Note: {text}")
 
 
 def task_of(task: str | None, table: Table) -> Task:
-    """Return the task that was asked for, or the one that the target suggests, and say why."""
+    """Return the requested task, or the one inferred from the target."""
     if task is None:
-        typer.echo(f"Taken as a {table.task_hint.task}: {table.task_hint.reason}", err=True)
+        note(f"Task: {table.task_hint.task} ({table.task_hint.reason}).")
         return table.task_hint.task
-    if task not in get_args(Task):
-        raise InvalidInput(f"--task must be {' or '.join(get_args(Task))}. Got {task!r} instead.")
+    check_choice("--task", task, get_args(Task))
     return cast("Task", task)
 
 
+def check_choice(option: str, given: str | None, choices: Sequence[str]) -> None:
+    """Refuse the value of an option that is none of its choices."""
+    if given is not None and given not in choices:
+        raise InvalidInput(f"{option} must be {', '.join(choices[:-1])} or {choices[-1]}. Got {given!r} instead.")
+
+
+def numbers_of(option: str, text: str, kind: Callable[[str], Any], words: Sequence[str]) -> Any:
+    """Parse numbers with commas between them; words that the option knows are returned as they are.
+
+    Examples
+    --------
+    >>> numbers_of("--levels", "0.1, 0.3", float, ["adaptive"]), numbers_of("--levels", "adaptive", float, ["adaptive"])
+    ([0.1, 0.3], 'adaptive')
+    """
+    if text in words:
+        return text
+    try:
+        return [kind(number) for number in text.split(",")]
+    except ValueError as error:
+        raise InvalidInput(
+            f"{option} must be {', '.join(words)} or numbers with commas between them. Got {text!r} instead."
+        ) from error
+
+
 def label_of(text: str | None, table: Table) -> Any:
-    """Return the class that is written like this; the text itself where there is none, to be refused by name."""
+    """Return the class with this text; the text itself if there is none, which is refused later with its name."""
     return next((label for label in table.y.unique().tolist() if str(label) == text), text)
 
 
 def candidates_of(names: list[str] | None, table: Table, task: Task) -> dict[str, Any]:
-    """Return the models of these names, truefit's or one's own; without names a set that suits the table."""
+    """Return the models of these names; without names the default candidates for the table."""
     from truefit._methods.selection.default_candidates import default_candidates
 
     if not names:
@@ -163,7 +179,7 @@ def candidates_of(names: list[str] | None, table: Table, task: Task) -> dict[str
         else:
             near = difflib.get_close_matches(name, known, n=1)
             raise InvalidInput(
-                f"--model must be one of {', '.join(known)}, or FILE.py:NAME or MODULE:NAME for your own; give it "
-                f"several times for several. Got {name!r} instead." + (f" Did you mean {near[0]!r}?" if near else "")
+                f"--model must be one of {', '.join(known)}, or FILE.py:NAME or MODULE:NAME for your own. "
+                f"Got {name!r} instead." + (f" Did you mean {near[0]!r}?" if near else "")
             )
     return candidates

@@ -1,4 +1,4 @@
-"""Messages: only results go to standard output; a warning that many fits raise is shown once, with a count."""
+"""Messages: results go to standard output, notes and warnings to standard error."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import os
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
 from typing import Any, BinaryIO, Final, TextIO, cast
 
 import typer
@@ -19,10 +18,10 @@ from truefit._core.errors import WriteFailed
 
 
 class ResultStream(io.TextIOBase):
-    """Standard output for results: written at once, and quiet once nobody reads it any more.
+    """Standard output for results, flushed at once.
 
-    A reader that has gone (``truefit runs runs.db | head -1``) is no reason to end a command before its files are
-    written, so the rest is dropped. Any other error ends the command with a sentence.
+    A reader that closes the pipe (``truefit runs runs.db | head -1``) must not keep a command from writing its files:
+    the rest of the output is dropped. Any other error ends the command.
     """
 
     def __init__(self, stream: TextIO | None) -> None:
@@ -30,16 +29,16 @@ class ResultStream(io.TextIOBase):
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """Encoding of the text, as standard output has it."""
+        """Encoding of standard output."""
         return "utf-8" if self._stream is None else self._stream.encoding
 
     @property
     def errors(self) -> str | None:  # type: ignore[override]
-        """What becomes of characters that the encoding lacks."""
+        """How characters that cannot be encoded are handled."""
         return None if self._stream is None else self._stream.errors
 
     def write(self, text: str) -> int:
-        """Write text, and have it on its way."""
+        """Write text and flush."""
         with self._errors() as stream:
             if stream is not None:
                 stream.write(text)
@@ -54,7 +53,7 @@ class ResultStream(io.TextIOBase):
                 stream.flush()
 
     def isatty(self) -> bool:
-        """Whether somebody looks at it on a terminal."""
+        """Whether it is a terminal."""
         return self._stream is not None and self._stream.isatty()
 
     def writable(self) -> bool:
@@ -69,12 +68,12 @@ class ResultStream(io.TextIOBase):
             self._drop()
             if not isinstance(error, BrokenPipeError):
                 raise WriteFailed(
-                    f"Standard output could not be written: {error.strerror}. Send it to a place with space, and run "
-                    "the same again."
+                    f"Standard output could not be written: {error.strerror}. Redirect it to a disk with free space "
+                    "and rerun."
                 ) from error
 
     def _drop(self) -> None:
-        """Let what is still in the buffer go nowhere, or the interpreter would try to write it when it ends."""
+        """Discard the buffer, which the interpreter would otherwise try to write at exit."""
         stream, self._stream = self._stream, None
         if stream is not None:
             with open(os.devnull, "wb") as nowhere:
@@ -82,24 +81,28 @@ class ResultStream(io.TextIOBase):
 
 
 _results: ResultStream | None = None
+_quiet = False
 _CONTROL: Final = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)], "\N{REPLACEMENT CHARACTER}")
 
 
 def results() -> TextIO:
-    """Return where a command writes its results."""
+    """Return the stream for results."""
     return cast("TextIO", _results or ResultStream(sys.stdout))
 
 
-def echo(text: str = "", *, err: bool = False) -> None:
-    """Write a line of a result, or a remark to standard error."""
-    if err:
+def echo(text: str = "") -> None:
+    """Write a line of a result."""
+    results().write(f"{printable(text)}\n")
+
+
+def note(text: str) -> None:
+    """Write a line about the run to standard error; nothing with ``--quiet``."""
+    if not _quiet:
         typer.echo(printable(text), err=True)
-    else:
-        results().write(f"{printable(text)}\n")
 
 
 def printable(text: str) -> str:
-    """Return text without characters that control a terminal: names in a table or a store may be anybody's.
+    """Replace terminal control characters, which names in a table or a store may contain.
 
     Examples
     --------
@@ -109,71 +112,25 @@ def printable(text: str) -> str:
     return text.translate(_CONTROL)
 
 
-def print_table(
-    columns: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    *,
-    right: Collection[int] = (),
-    bold: Collection[int] = (),
-    title: str = "",
-    **options: Any,
-) -> None:
-    """Print a table on a terminal.
-
-    Parameters
-    ----------
-    columns : sequence of str
-    rows : iterable of sequences of str
-    right : collection of int
-        Columns that are aligned at the right.
-    bold : collection of int
-        Rows that stand out.
-    title : str
-    **options
-        Further parameters of rich's Table.
-    """
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-    from rich.text import Text
-
-    # Names of columns, files and models are no markup.
-    table = Table(title=escape(title) or None, title_justify="left", caption_justify="left", **options)
-    for place, column in enumerate(columns):
-        table.add_column(Text(printable(column)), justify="right" if place in right else "left")
-    for place, row in enumerate(rows):
-        table.add_row(*(Text(printable(cell)) for cell in row), style="bold" if place in bold else None)
-    Console(file=results()).print(table)
-
-
-def print_lines(lines: Iterable[str], style: str | None = None) -> None:
-    """Print lines below or above a table on a terminal."""
-    from rich.console import Console
-
-    console = Console(file=results())
-    for line in lines:
-        console.print(line, style=style, highlight=False, markup=False)
-
-
 @contextlib.contextmanager
-def results_only() -> Iterator[None]:
-    """Keep standard output for results while a command runs: what anything else prints goes to standard error."""
-    global _results
+def results_only(*, quiet: bool = False) -> Iterator[None]:
+    """Reserve standard output for results while a command runs: other prints go to standard error."""
+    global _results, _quiet
+    before = _results, _quiet
     out: object = sys.stdout
-    before, _results = _results, out if isinstance(out, ResultStream) else ResultStream(sys.stdout)
+    _results, _quiet = out if isinstance(out, ResultStream) else ResultStream(sys.stdout), quiet
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield
     finally:
-        _results = before
+        _results, _quiet = before
 
 
 @contextlib.contextmanager
 def standard_output_claimed() -> Iterator[None]:
-    """Keep a process's standard output for results, also from what is written below Python and by workers.
+    """Reserve the process's standard output for results, also from C code and worker processes.
 
-    File descriptor 1 becomes standard error for the rest of the process, and so for every process that it starts. What
-    is printed while the process ends goes to standard error too.
+    File descriptor 1 becomes standard error for the rest of the process and for every process that it starts.
     """
     if sys.stdout is None or sys.stdout.fileno() != 1:
         yield
@@ -193,12 +150,12 @@ def standard_output_claimed() -> Iterator[None]:
             sys.stdout = sys.stderr
 
 
-@contextmanager
+@contextlib.contextmanager
 def warnings_shown_once() -> Iterator[None]:
-    """Show each warning once, as a line, and say at the end how often it came.
+    """Show each warning once, as a line, and at the end how often it was raised.
 
-    Python's own filter forgets what it has shown whenever a fit changes the filters, as many do. Worker processes show
-    theirs once each.
+    Python's own filter forgets what it has shown whenever a fit changes the filters. Worker processes show theirs once
+    each.
     """
     seen: Counter[tuple[str, str]] = Counter()
 
@@ -206,7 +163,7 @@ def warnings_shown_once() -> Iterator[None]:
         warned = (category.__name__, without_credentials(str(message), sys.argv[1:]))
         seen[warned] += 1
         if seen[warned] == 1:
-            typer.echo(_line(*warned), err=True)
+            note(_line(*warned))
 
     with warnings.catch_warnings():
         warnings.showwarning = show
@@ -215,7 +172,7 @@ def warnings_shown_once() -> Iterator[None]:
         finally:
             for warned, times in seen.items():
                 if times > 1:
-                    typer.echo(f"{times} times: {_line(*warned)}", err=True)
+                    note(f"{times} times: {_line(*warned)}")
 
 
 def _line(category: str, text: str) -> str:

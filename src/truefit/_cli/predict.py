@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from truefit._cli.app import app, report_errors
+from truefit._cli.app import plain_command
 from truefit._cli.inputs import print_notes
-from truefit._cli.messages import echo, results
+from truefit._cli.messages import note, results
+from truefit._cli.options import QuietOption
 from truefit._cli.outputs import check_output, csv_text, write_text
 from truefit._cli.saved_model import read_model
 from truefit._core.errors import InvalidInput
@@ -20,18 +20,20 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@app.command()
-@report_errors
+@plain_command
 def predict(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A .skops file that --save wrote.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A .skops file written by --save.")],
     data: Annotated[str, typer.Argument(metavar="DATA", help="The new rows: a file, a database or a built-in name.")],
-    out: Annotated[Path | None, typer.Option(help="Write them to this CSV file; printed by default.")] = None,
-    proba: Annotated[bool, typer.Option("--proba", help="Also the probability of each class.")] = False,
-    trust: Annotated[
-        list[str] | None, typer.Option(help="Full name of a further type that the model may hold. Repeatable.")
+    out: Annotated[
+        Path | None, typer.Option(help="Write the predictions to this CSV file. Default: print them.")
     ] = None,
+    proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")] = False,
+    trust: Annotated[
+        list[str] | None, typer.Option(help="Full name of a further type that the model may contain. Repeatable.")
+    ] = None,
+    quiet: QuietOption = False,
 ) -> None:
-    """Predict the target of new rows with a saved model, one line per row, in their order.
+    """Predict new rows with a saved model, one line per row.
 
     Example: truefit predict model.skops breast_cancer --out predictions.csv
     """
@@ -48,7 +50,7 @@ def predict(
         results().write(csv_text(predictions))
     else:
         write_text(out, csv_text(predictions))
-        echo(f"The predictions of {len(predictions):,} rows are in {out}.")
+        note(f"Predictions of {len(predictions):,} rows written to {out}.")
 
 
 def _predictions(saved: LoadedModel, X: Any, *, proba: bool, name: str) -> pd.DataFrame:
@@ -57,7 +59,7 @@ def _predictions(saved: LoadedModel, X: Any, *, proba: bool, name: str) -> pd.Da
     estimator = saved.estimator
     if proba and not hasattr(estimator, "predict_proba"):
         raise InvalidInput(
-            f"--proba needs a model that gives probabilities. This {type(estimator).__name__} does not; leave it out."
+            f"--proba needs a model with predict_proba. This {type(estimator).__name__} has none. Omit --proba."
         )
     try:
         found = {"prediction": estimator.predict(X)}
@@ -65,14 +67,14 @@ def _predictions(saved: LoadedModel, X: Any, *, proba: bool, name: str) -> pd.Da
             shares = estimator.predict_proba(X)
             found |= {f"probability of {label}": shares[:, i] for i, label in enumerate(estimator.classes_)}
         return pd.DataFrame(found)
-    # The file may be of somebody else, and what it holds may fail in any way.
+    # The file may come from anybody, and its content may fail in any way.
     except Exception as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InvalidInput(f"The model cannot predict the rows of {name!r}: {reason.rstrip('.')}.") from error
 
 
 def _inputs(model: LoadedModel, frame: pd.DataFrame, name: str) -> Any:
-    """Return the columns that a model was fitted on, in their order and of their types; others are left out."""
+    """Return the columns that a model was fitted on, in their order and with their types."""
     columns = [str(column) for column in frame.columns]
     if model.columns is None:
         expected = getattr(model.estimator, "n_features_in_", len(columns))
@@ -84,7 +86,14 @@ def _inputs(model: LoadedModel, frame: pd.DataFrame, name: str) -> Any:
         return frame.to_numpy()
     missing = [wanted for wanted in model.columns if wanted not in columns]
     if missing:
-        raise InvalidInput(_missing_columns(missing, columns, name))
+        from truefit.sources.table import nearest
+
+        near = nearest(missing[0], columns)
+        more = f" and {len(missing) - 5:,} more" if len(missing) > 5 else ""
+        raise InvalidInput(
+            f"{name!r} must have every column that the model was fitted on. Missing: "
+            f"{', '.join(map(repr, missing[:5]))}{more}.{f' Is it {near}?' if near else ''}"
+        )
     import pandas as pd
 
     picked = {
@@ -93,19 +102,8 @@ def _inputs(model: LoadedModel, frame: pd.DataFrame, name: str) -> Any:
     return pd.DataFrame(picked)
 
 
-def _missing_columns(missing: Sequence[str], columns: Sequence[str], name: str) -> str:
-    from truefit.sources.table import nearest
-
-    near = nearest(missing[0], columns)
-    more = f" and {len(missing) - 5:,} more" if len(missing) > 5 else ""
-    return (
-        f"{name!r} must have every column that the model was fitted on. Missing: "
-        f"{', '.join(map(repr, missing[:5]))}{more}.{f' Is it {near}?' if near else ''}"
-    )
-
-
 def _as_fitted(values: pd.Series[Any], kind: str, name: str) -> pd.Series[Any]:
-    """Give a column the type that it had when the model was fitted: a short file may read as another."""
+    """Give a column the type that it had when the model was fitted: a short file may be read as another type."""
     import pandas as pd
 
     if not kind or str(values.dtype) == kind:
@@ -114,7 +112,7 @@ def _as_fitted(values: pd.Series[Any], kind: str, name: str) -> pd.Series[Any]:
     dtype: Any = kind
     try:
         if numeric:
-            # Not to whole numbers: where one is missing, the model may know what to do.
+            # Not to integers: the model may accept missing values.
             return pd.to_numeric(values)
         if kind.startswith("datetime"):
             return pd.to_datetime(values).astype(dtype)
@@ -125,6 +123,6 @@ def _as_fitted(values: pd.Series[Any], kind: str, name: str) -> pd.Series[Any]:
         reason = str(error).strip().splitlines()[0]
         held = "numbers" if numeric else kind
         raise InvalidInput(
-            f"The column {str(values.name)!r} of {name!r} must hold {held}, as it did when the model was fitted. The "
-            f"reader says: {reason.rstrip('.')}."
+            f"The column {str(values.name)!r} of {name!r} must contain {held}, as in the training data. The "
+            f"conversion failed: {reason.rstrip('.')}."
         ) from error

@@ -13,37 +13,35 @@ from typing import Annotated
 import typer
 
 from truefit import __version__
-from truefit._cli.app import app, report_errors
-from truefit._cli.messages import echo
-from truefit._cli.options import ClusterOption, MemoryOption, StoreOption, WorkersOption, command_engine
+from truefit._cli.app import plain_command
+from truefit._cli.messages import echo, note
+from truefit._cli.options import ClusterOption, MemoryOption, QuietOption, StoreOption, WorkersOption, command_engine
 from truefit._cli.outputs import check_output, write_text
 from truefit._core.errors import InvalidInput
 
 
-@app.command()
-@report_errors
+@plain_command
 def reproduce(
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="The experiment; without one they are listed.")
-    ] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="The experiment. Default: list them.")] = None,
     data: Annotated[
         Path | None,
-        typer.Option(envvar="TRUEFIT_DATA", help="Folder with the tables; else they are downloaded from OpenML."),
+        typer.Option(envvar="TRUEFIT_DATA", help="Folder with the tables. Default: download from OpenML."),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Write the page to this Markdown file too; other experiments' sections in it stay."),
+        typer.Option(help="Also write the section to this Markdown file; its other sections are kept."),
     ] = None,
-    network: Annotated[
-        str | None, typer.Option(help="Run the experiment with networks of this kind: cnn for agghoo; needs torch.")
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Make do with less; the page says what was left out.")] = False,
+    network: Annotated[str | None, typer.Option(help="Use networks of this kind: cnn for agghoo. Needs torch.")] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Run a smaller version; the page lists what was not run.")
+    ] = False,
     store: StoreOption = None,
     workers: WorkersOption = None,
     cluster: ClusterOption = None,
     memory: MemoryOption = None,
+    quiet: QuietOption = False,
 ) -> None:
-    """Run a paper's experiment again, and set its numbers beside ours. Needs a checkout of truefit's source.
+    """Rerun a paper's experiment and compare the numbers. Needs a checkout of truefit's source.
 
     Example: truefit reproduce pmv-unlimited-tree --quick
     """
@@ -59,36 +57,35 @@ def reproduce(
     check_output(out, (store,))
     if data is not None and not data.is_dir():
         raise InvalidInput(f"The folder with the tables must exist. There is no {data}. Check --data or TRUEFIT_DATA.")
-    with command_engine(store, workers, cluster, memory=memory) as engine:
-        page = experiment.run(experiments.Setting(engine, data, quick, lambda line: echo(f"{line} ...", err=True)))
-        echo(f"{engine.stats}.", err=True)
+    with command_engine(store, workers, cluster, memory=memory, progress=False if quiet else "auto") as engine:
+        page = experiment.run(experiments.Setting(engine, data, quick, lambda line: note(f"{line} ...")))
+        note(f"{engine.stats}.")
     section = page.to_markdown(experiment.name, experiment.title, _command_and_versions(name, quick))
     echo(section)
     if out is not None:
         before = out.read_text("utf-8") if out.exists() else "# The papers' numbers and ours\n"
         write_text(out, experiments.with_section(before, name, section))
-        echo(f"The page is in {out}.", err=True)
+        note(f"Page written to {out}.")
 
 
 def _find_checkout() -> Path:
-    """Return the root of a checkout: the one that this package is part of, or one around the current directory."""
+    """Return the root of a checkout: the one of this package, or one around the current directory."""
     here = Path.cwd()
     package = Path(__file__).resolve().parents[1]
     for folder in (package.parents[1], here, *here.parents):
-        # A folder called papers may be anybody's; beside the source of truefit it is ours.
+        # Any project may have a folder papers: ours lies beside the source of truefit.
         if (folder / "papers" / "__init__.py").is_file() and (folder / "src" / "truefit" / "__init__.py").is_file():
             return folder
     raise InvalidInput(
-        "The papers' experiments are in the folder papers/ of truefit's source, a checkout or the source distribution, "
-        f"and not in the installed package; neither {here} nor {package} is inside one, so change to it and run the "
-        "command there."
+        "The papers' experiments are in the folder papers/ of truefit's source, not in the installed package. Neither "
+        f"{here} nor {package} is inside a checkout or source distribution. Change to one and rerun."
     )
 
 
 def _load_papers(checkout: Path) -> tuple[ModuleType, ModuleType]:
     """Return the modules papers and papers.experiment of a checkout."""
     if str(checkout) not in sys.path:
-        sys.path.insert(0, str(checkout))  # worker processes take it over, and import the papers' learners from it
+        sys.path.insert(0, str(checkout))  # worker processes inherit it
     return importlib.import_module("papers"), importlib.import_module("papers.experiment")
 
 

@@ -3,111 +3,180 @@
 from __future__ import annotations
 
 import json
+import math
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from truefit._cli.agghoo import aggregate_of
 from truefit._cli.app import command
-from truefit._cli.inputs import candidates_of, label_of, load_table, task_of
-from truefit._cli.messages import echo
+from truefit._cli.inputs import candidates_of, check_choice, label_of, load_table, task_of
+from truefit._cli.messages import echo, note, printable, results
 from truefit._cli.options import CommandConfig, FoldsOption, MetricOption, PositiveOption
 from truefit._cli.outputs import check_distinct, check_report, write_report
 from truefit._cli.runs import stored_page
 from truefit._cli.saved_model import check_model_file, write_model
-from truefit._cli.stored_reports import (
-    local_time,
-    provenance,
-    report_for,
-    request_key,
-    store_report,
-    stored_content,
-)
-from truefit._cli.study_report import print_study, render_study, study_report, study_text
+from truefit._cli.stored_reports import local_time, provenance, report_for, request_key
 from truefit._core.errors import InvalidInput
+from truefit._core.finding import at_least
 from truefit._core.protocols import StoredReport
+
+if TYPE_CHECKING:
+    from truefit._study.result import Study
 
 
 @command
 def study(
     config: CommandConfig,
-    out: Annotated[Path | None, typer.Option(help="Write the report to this HTML file.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the report to this .html file.")] = None,
     save: Annotated[
-        Path | None, typer.Option(help="Write the chosen model, fitted on all rows, to this file.skops.")
+        Path | None,
+        typer.Option(help=r"Save the selected model, fitted on all rows, to this .skops file. Needs truefit\[skops]."),
     ] = None,
     agghoo: Annotated[
-        bool,
-        typer.Option(
-            "--agghoo", help="With --save: the average of the models that single folds choose, not a single one."
-        ),
+        bool, typer.Option("--agghoo", help="With --save: save Agghoo, the average of the best models of the folds.")
     ] = False,
     budget: Annotated[
-        str | None, typer.Option(help="Time that it may take, such as 90s, 10m or 1h; what was left out is named.")
+        str | None, typer.Option(help="Time budget, such as 90s, 10m or 1h. Steps that did not fit in it are listed.")
     ] = None,
     cv: FoldsOption = 5,
     metric: MetricOption = None,
     pos_label: PositiveOption = None,
+    fail_on: Annotated[
+        str | None, typer.Option(help="warning or error: exit with code 3 if a finding is at least that severe.")
+    ] = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option(help="Code of a finding to leave out, such as TF101. Repeatable.")
+    ] = None,
 ) -> None:
-    """Say which model to use, how good it really is, whether it fits, and whether more data would help.
+    """Answer four questions: which model, how good is it, does it over- or underfit, and would more data help?
 
     Example: truefit study breast_cancer --model linear --model tree --budget 2m --out report.html
     """
     from truefit._study.budget import seconds_of
 
-    if out is not None:
-        check_report(out, config.files)
+    check_report(out, config.files)
     check_model_file(save, config.files)
     check_distinct(out, save)
+    check_choice("--fail-on", fail_on, ("warning", "error"))
     if agghoo and save is None:
-        raise InvalidInput("--agghoo says which model to save. Name a file for it with --save model.skops.")
-    seconds, seed, as_json = seconds_of(budget), config.seed, config.as_json
+        raise InvalidInput("--agghoo selects the model to save. Name a file for it with --save model.skops.")
+    seconds, seed, ignored = seconds_of(budget), config.seed, _codes(ignore)
     table = load_table(config.data, config.target)
     task = task_of(config.task, table)
     names = [name for given in config.model or () for name in given.split(",")]
     request = None
     if config.store is not None and seconds is None and not any(":" in name for name in names):
-        # A study that time ended goes on when it is run again, and models of one's own may have changed.
-        options = {"models": names, "cv": cv, "metric": metric, "pos_label": pos_label, "task": task, "seed": seed}
+        # A study that ran out of time resumes when it is rerun, and the user's own models may have changed.
+        options = {"models": names, "cv": cv, "metric": metric, "pos_label": pos_label, "task": task, "seed": seed,
+                   "ignore": ignored}  # fmt: skip
         request = request_key(table, options)
         known = None if save is not None else report_for(config.store, request)
         if known is not None:
-            _show_stored(known, out, as_json=as_json)
+            _show_stored(known, out, as_json=config.as_json)
+            _check_severity(known.content["result"], fail_on)
             return
+    from truefit._study.page import store_study
     from truefit._study.study import study as run
 
     candidates = candidates_of(names, table, task)
-    # What hundreds of fits have to say about categories and convergence would bury the answers.
+    # Hundreds of fits would repeat the same warnings about categories and convergence.
     warnings.filterwarnings("ignore", module=r"(sklearn|skrub|lightgbm|xgboost)\b")
     with config.engine(default_workers=-1, on_error="record") as engine:
         label = label_of(pos_label, table)
         result = run(
             table.X, table.y, candidates, budget=seconds, cv=cv, metric=metric, pos_label=label, task=task,
-            random_state=seed, engine=engine,
+            ignore=ignored, random_state=seed, engine=engine,
         )  # fmt: skip
-        made, text = provenance(table, engine.stats, task=config.task), study_text(result)
-        config.show(engine, result.to_dict(), lambda: print_study(text))
-        if out is not None or config.store is not None:
-            report = stored_content(engine, "study", result.to_dict(), made)
-            report = report or study_report(result, title=f"Study of {table.name}")
-            # What failed is not in the store, and is tried once more.
-            store_report(engine, {**report, "text": text, "request": None if engine.stats.failed else request}, made)
-            if out is not None:
-                write_report(out, render_study(report, made), quiet=as_json)
+        result.title, result.made = f"Study of {table.name}", provenance(table, engine.stats, task=config.task)
+        found, text = result.to_dict(), _study_text(result)
+        config.show(engine, found, lambda: _print_study(text))
+        # Failed fits are not stored, and are run again next time.
+        store_study(engine.store, result, text=text, request=None if engine.stats.failed else request)
+        if out is not None:
+            write_report(out, result.to_html())
         if save is not None:
             fitted = result.model
             if agghoo:
                 fitted = aggregate_of(result, candidates, table, label, cv=cv, random_state=seed, engine=engine)
-            write_model(fitted, save, table=table, quiet=as_json)
+            write_model(fitted, save, table=table)
+    _check_severity(found, fail_on)
 
 
 def _show_stored(report: StoredReport, out: Path | None, *, as_json: bool) -> None:
-    """Show the report of a study that the store has the answer of."""
+    """Show the report of a study that the store can answer."""
     if as_json:
         echo(json.dumps(report.content["result"], indent=2))
     else:
-        print_study(report.content["text"])
-        echo(f"Answered from the store, as found {local_time(report)}: no fits were needed.")
+        _print_study(report.content["text"])
+        note(f"From the store, computed {local_time(report)}. No fits were run.")
     if out is not None:
-        write_report(out, stored_page(report), quiet=as_json)
+        write_report(out, stored_page(report))
+
+
+def _codes(ignore: list[str] | None) -> list[str]:
+    """Return the codes of findings to ignore."""
+    if not ignore:
+        return []  # a study from the store must not load scikit-learn
+    from truefit._study.checks import resolve_ignored
+
+    return sorted(resolve_ignored(ignore))
+
+
+def _check_severity(result: Mapping[str, Any], fail_on: str | None) -> None:
+    """Exit with code 3 if a finding is at least as severe as ``--fail-on``."""
+    codes = [each["code"] for each in result["findings"] if fail_on is not None and at_least(each["severity"], fail_on)]
+    if codes:
+        note(f"Exit code 3: findings of severity {fail_on} or worse ({', '.join(codes)}).")
+        raise typer.Exit(3)
+
+
+def _study_text(result: Study) -> dict[str, Any]:
+    """Return what is printed, as plain JSON types: a store keeps it."""
+    columns = ["model", result.metric_text.name, f"{result.level:.0%} interval", "on training rows", "fit seconds"]
+    rows, fmt = [], result.metric_text
+    for name, line in result.table.iterrows():
+        interval = "none" if math.isnan(line["low"]) else fmt.between((line["low"], line["high"]))
+        training = "" if math.isnan(line["training"]) else fmt.value(line["training"])
+        seconds = f"{line['fit_seconds']:.2g}"
+        rows.append([str(name), fmt.value(line["estimate"]), interval, training, seconds, line["verdict"]])
+    return {
+        "summary": result.summary(),
+        "heading": result.assessment.heading,
+        "columns": [*columns, "verdict"],
+        "rows": rows,
+        "best": result.best,
+    }
+
+
+def _print_study(text: Mapping[str, Any]) -> None:
+    """Print what ``_study_text`` returned: with rich on a terminal, as plain lines elsewhere."""
+    summary, columns, rows = text["summary"], text["columns"], text["rows"]
+    if not results().isatty():
+        lines = [columns, *rows]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        cells = ("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+        echo("\n".join([f"{summary}\n", text["heading"], *(f"  {line}" for line in cells), ""]))
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(file=results())
+    for line in summary.splitlines():
+        content = printable(line.strip())
+        indent = len(line) - len(line.lstrip())
+        console.print(Padding(Text(content, style="" if indent else "bold"), (0, 0, 0, indent)))
+    console.print()
+    # Names of columns, files and models must not be read as markup.
+    table = Table(title=escape(text["heading"]) or None, title_justify="left")
+    for place, column in enumerate(columns):
+        table.add_column(Text(printable(column)), justify="right" if 0 < place < len(columns) - 1 else "left")
+    for row in rows:
+        table.add_row(*(Text(printable(cell)) for cell in row), style="bold" if row[0] == text["best"] else None)
+    console.print(table)

@@ -1,9 +1,8 @@
 """Cells: the content of a single value as bytes, and digests of many.
 
 Two values have the same content if and only if they are of the same type and hold the same: ``1``, ``1.0`` and ``True``
-differ, as do ``0.0`` and ``-0.0``, ``None``, ``nan`` and ``pandas.NA``. Only types whose content is known are listed
-here. A pickle would take any other, but is no content: it depends on which objects are shared, on the order of a set,
-and on code of the object's own.
+differ, as do ``0.0`` and ``-0.0``, ``None``, ``nan`` and ``pandas.NA``. Types that are not listed here have no known
+content: a pickle depends on which objects are shared, on the order of a set, and on the object's own code.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from hashlib import blake2b
+from itertools import chain
 from types import NoneType
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -22,7 +22,8 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import numpy.typing as npt
 
-from truefit._core.hashing import plain_numbers
+from truefit._core.rows import plain_numbers
+from truefit._core.typing import Array, Positions
 
 #: Bytes of a digest.
 DIGEST = 16
@@ -36,18 +37,7 @@ class UnknownContent(Exception):
 
 
 def content_of(cell: Any) -> bytes:
-    """Return a value's content.
-
-    Raises
-    ------
-    UnknownContent
-        If it is, or holds, a value of a type that is not known.
-
-    Examples
-    --------
-    >>> content_of("a"), content_of(("a", -0.0)) == content_of(("a", 0.0))
-    (b'sa', False)
-    """
+    """Return a value's content; raises ``UnknownContent`` if it is, or holds, a value of a type that is not known."""
     known = _CONTENT.get(type(cell))
     if known is not None:
         return known(cell)
@@ -61,8 +51,7 @@ def content_of(cell: Any) -> bytes:
 def cell_digests(cells: Sequence[Any]) -> tuple[npt.NDArray[np.uint8], bool]:
     """Return the digest of each value, and whether all of them are of known types.
 
-    A value of another type counts with the name of its type alone: whoever uses the digests must not take equal ones
-    for equal values.
+    A value of another type counts with the name of its type alone: equal digests do not mean equal values then.
     """
     types = set(map(type, cells)) - {NoneType}
     if len(types) <= 1 and types <= _SELF_EQUAL:
@@ -85,7 +74,7 @@ def digests(contents: Iterable[bytes]) -> npt.NDArray[np.uint8]:
     return np.frombuffer(joined, dtype=np.uint8).reshape(-1, DIGEST)
 
 
-def positions_of(distinct: Iterable[Any], values: Sequence[Any]) -> npt.NDArray[np.intp]:
+def positions_of(distinct: Iterable[Any], values: Sequence[Any]) -> Positions:
     """Return the position of each value among the distinct ones."""
     positions = {value: position for position, value in enumerate(distinct)}
     return np.fromiter(map(positions.__getitem__, values), dtype=np.intp, count=len(values))
@@ -100,19 +89,11 @@ def _joined(tag: bytes, parts: Iterable[bytes]) -> bytes:
     return tag + b"".join(b"%d:%b" % (len(part), part) for part in parts)
 
 
-def _sequence_content(cell: Any) -> bytes:
-    return _joined(type(cell).__name__.encode() + b"(", map(content_of, cell))
+def _container(cell: Any, parts: Iterable[bytes]) -> bytes:
+    return _joined(type(cell).__name__.encode() + b"(", parts)
 
 
-def _set_content(cell: Any) -> bytes:
-    return _joined(type(cell).__name__.encode() + b"(", sorted(map(content_of, cell)))
-
-
-def _dict_content(cell: dict[Any, Any]) -> bytes:
-    return _joined(b"dict(", (content_of(part) for item in cell.items() for part in item))
-
-
-def _array_content(cell: npt.NDArray[Any]) -> bytes:
+def _array_content(cell: Array) -> bytes:
     head = f"array {_dtype_name(cell.dtype)} {cell.shape}".encode()
     if cell.dtype.kind in "biufcmM":
         return _joined(head, [plain_numbers(cell.reshape(-1, 1)).tobytes()])
@@ -187,10 +168,10 @@ _CONTENT: dict[type, Callable[[Any], bytes]] = {
     datetime.datetime: _datetime_content,
     datetime.time: _time_content,
     datetime.timedelta: lambda cell: f"timedelta:{cell.days} {cell.seconds} {cell.microseconds}".encode(),
-    tuple: _sequence_content,
-    list: _sequence_content,
-    set: _set_content,
-    frozenset: _set_content,
-    dict: _dict_content,
+    tuple: lambda cell: _container(cell, map(content_of, cell)),
+    list: lambda cell: _container(cell, map(content_of, cell)),
+    set: lambda cell: _container(cell, sorted(map(content_of, cell))),
+    frozenset: lambda cell: _container(cell, sorted(map(content_of, cell))),
+    dict: lambda cell: _container(cell, map(content_of, chain.from_iterable(cell.items()))),
     np.ndarray: _array_content,
 }

@@ -1,10 +1,9 @@
 """Columns: the blocks of a frame's columns, by what they hold and not by which library holds it.
 
 A column of numbers, truth values, text, dates, times, decimals or categories has the same block in pandas (with numpy's
-types, with its own nullable ones, or over Arrow) and in polars. A category counts as its value. A missing value is one
-thing everywhere: NaN in a column of numpy's floats, NaT in one of its dates, null or NA elsewhere. A NaN in a column
-that can also hold a null is another value. What an estimator could see besides, such as the kind of frame, the types
-and the declared categories, is in the schema.
+types, nullable ones, or Arrow) and in polars. A category counts as its value. A missing value is one thing everywhere:
+NaN in numpy's floats, NaT in its dates, null or NA elsewhere. A NaN in a column that can also hold a null is another
+value. The schema has what an estimator could see besides: the kind of frame, the types, the declared categories.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from truefit._core.cells import DIGEST, cell_digests, content_of, digests, positions_of, time_content
-from truefit._core.hashing import Block, plain_numbers
-from truefit._core.typing import Mask
+from truefit._core.rows import Block, plain_numbers
+from truefit._core.typing import Array, Mask
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
@@ -27,7 +26,7 @@ _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 def pandas_blocks(X: Any) -> tuple[list[Block], str]:
     """Return the blocks of a pandas frame, and its schema."""
     blocks, schema = _pandas_columns(X)
-    # Labels of rows are handed on to the estimator. Numbers are only where a row stood, so they do not count.
+    # The estimator sees the labels of rows. Numbers only say where a row stood, so they do not count.
     if X.index.dtype.kind not in "iu":
         block, kind = _pandas_index(X.index)
         blocks.append(block)
@@ -114,7 +113,8 @@ def _arrow_distinct(column: Any) -> Block:
     import pyarrow.compute as pc
 
     types, dtype = pa.types, column.type
-    text = types.is_string(dtype) or types.is_large_string(dtype) or dtype in _string_views()
+    views = (pa.string_view(),) if hasattr(pa, "string_view") else ()
+    text = types.is_string(dtype) or types.is_large_string(dtype) or dtype in views
     if text:  # as bytes, since a file may hold some that are no text
         column = column.cast(pa.large_binary())
     elif types.is_time(dtype):
@@ -129,12 +129,6 @@ def _arrow_distinct(column: Any) -> Block:
         contents = [content_of(cell) for cell in cells]
     codes = pc.fill_null(encoded.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
     return _take_categories(digests(contents), codes)
-
-
-def _string_views() -> tuple[Any, ...]:
-    import pyarrow as pa
-
-    return (pa.string_view(),) if hasattr(pa, "string_view") else ()
 
 
 def polars_blocks(X: Any) -> tuple[list[Block], str]:
@@ -171,9 +165,7 @@ def _exact(dtype: Any) -> Any:
     """Return the type whose values Python holds in full: its own dates have no nanoseconds."""
     import polars as pl
 
-    if isinstance(dtype, pl.List):
-        return pl.List(_exact(dtype.inner))
-    if isinstance(dtype, pl.Array):
+    if isinstance(dtype, pl.List | pl.Array):
         return pl.List(_exact(dtype.inner))
     if isinstance(dtype, pl.Struct):
         return pl.Struct({field.name: _exact(field.dtype) for field in dtype.fields})
@@ -187,14 +179,13 @@ def _exact(dtype: Any) -> Any:
 def object_block(cells: list[Any], kind: str = "object") -> tuple[Block, str]:
     """Return the digests of values of any type, and the kind.
 
-    With values whose content is not known the kind is unlike any other, so that no fit on them is taken for another:
-    they are shared within one call at most.
+    With values of unknown content the kind is unique, so that fits on them are shared within one call at most.
     """
     block, known = cell_digests(cells)
     return block, kind if known else f"{kind} {uuid4().hex}"
 
 
-def _number_block(values: npt.NDArray[Any], missing: Mask | None) -> Block:
+def _number_block(values: Array, missing: Mask | None) -> Block:
     values = values.reshape(-1, 1)
     if values.dtype.kind != "f":
         return values if missing is None or not missing.any() else np.ma.MaskedArray(values, missing.reshape(-1, 1))
@@ -207,7 +198,7 @@ def _number_block(values: npt.NDArray[Any], missing: Mask | None) -> Block:
     return np.ma.MaskedArray(np.where(nan | missing.reshape(-1, 1), values.dtype.type(np.nan), values), nan)
 
 
-def _moment_block(values: npt.NDArray[Any]) -> Block:
+def _moment_block(values: Array) -> Block:
     unit, count = np.datetime_data(values.dtype)
     return _seconds_block(values.view(np.int64) * count, unit, np.isnat(values))
 
@@ -220,17 +211,14 @@ def _seconds_block(counts: npt.NDArray[np.int64], unit: str, missing: Mask) -> B
     return np.ma.MaskedArray(block, np.stack([missing, missing], axis=1)) if missing.any() else block
 
 
-def _take_categories(categories: Block, codes: npt.NDArray[Any]) -> Block:
+def _take_categories(categories: Block, codes: Array) -> Block:
     """Return the rows of the categories at the codes; -1 is a missing value."""
     missing = codes < 0
-    taken: Block
     if not missing.any():
-        taken = categories[codes]
-        return taken
+        return np.asanyarray(categories[codes])
     values, marks = np.ma.getdata(categories), np.ma.getmaskarray(categories)
     if values.dtype == np.uint8 and values.shape[1] == DIGEST:
-        taken = np.concatenate([values, digests([content_of(None)])])[codes]
-        return taken
+        return np.asarray(np.concatenate([values, digests([content_of(None)])])[codes])
     none = np.full((1, values.shape[1]), np.nan if values.dtype.kind == "f" else 0, dtype=values.dtype)
     marked = np.full((1, values.shape[1]), values.dtype.kind != "f")
     return np.ma.MaskedArray(np.concatenate([values, none])[codes], np.concatenate([marks, marked])[codes])

@@ -1,41 +1,30 @@
-"""Stacked: one table on top of another of its kind, the rows of the first unchanged.
-
-The rows above keep their types, and with them what they are known by: a fit on them is the same fit whether or not
-there are rows below.
-"""
+"""Concatenation of two tables of a kind: the rows of the first keep their types, and so the identity of their fits."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from truefit._core.data import Data, Task
+from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
 from truefit._core.typing import Array
+from truefit._core.validation import Task
 
 
 def stacked_data(
     X: Any, y: Any, X_test: Any, y_test: Any, *, task: Task, groups: Any = None, weight: Any = None
 ) -> tuple[Data, int]:
-    """Return training rows and test rows as one table, and how many the training rows are: they come first.
-
-    Groups and weights are those of the training rows. The test rows count alike.
-
-    Examples
-    --------
-    >>> data, trained = stacked_data([[1.0], [2.0]], [1.0, 2.0], [[3.0]], [3.5], task="regression")
-    >>> data.n, trained, data.y.tolist()
-    (3, 2, [1.0, 2.0, 3.5])
-    """
+    """Return training rows and, below them, test rows of equal weight as one table, and how many the former are."""
     if X_test is None or y_test is None:
         raise InvalidInput("A test set must have both X_test and y_test. Got one of them alone; pass the other too.")
     trained, tested = _rows_of(X), _rows_of(X_test)
-    columns = {"y": (y, trained), "y_test": (y_test, tested), "groups": (groups, trained)}
-    for name, (values, rows) in {**columns, "sample_weight": (weight, trained)}.items():
+    given = (("y", y), ("y_test", y_test), ("groups", groups), ("sample_weight", weight))
+    for name, values in given:
+        table, rows = ("X_test", tested) if name == "y_test" else ("X", trained)
         if values is not None and _rows_of(values) != rows:
-            table = "X_test" if name == "y_test" else "X"
             raise InvalidInput(
                 f"Found input variables with inconsistent numbers of samples: {table} has {rows} rows, so {name} must "
                 f"have {rows} values. Got {_rows_of(values)}. Check that both come from the same table."
@@ -54,22 +43,9 @@ def _rows_of(table: Any) -> int:
 
 
 def stacked(above: Any, below: Any, *, name: str = "X_test") -> Any:
-    """Return a table with the rows of both.
+    """Return a table with the rows of both; values below get the types above, and are refused where they would change.
 
-    Parameters
-    ----------
-    above : ndarray, sparse matrix, pandas or polars frame, or list
-    below : a table of the same kind and columns
-        Its values are given the types of the table above; where one would not survive that, it is refused.
-    name : str
-        What messages call the table below.
-
-    Examples
-    --------
-    >>> stacked(np.array([[1.5, 2.0]]), [[3, 4], [5, 6]])
-    array([[1.5, 2. ],
-           [3. , 4. ],
-           [5. , 6. ]])
+    ``name`` is what messages call the table below.
     """
     if sparse.issparse(above):
         return _stacked_sparse(above, below, name)
@@ -171,19 +147,11 @@ def _stacked_pandas(above: Any, below: Any, name: str) -> Any:
 
 
 def _cast_series(values: Any, dtype: Any, name: str) -> Any:
-    if values.dtype == dtype:
-        return values
     declared = getattr(dtype, "categories", None)
-    if declared is not None and not values.dropna().isin(declared).all():
+    if values.dtype != dtype and declared is not None and not values.dropna().isin(declared).all():
         raise _unlike(name, values.dtype, dtype, values.name)
-    try:
-        cast = values.astype(dtype)
-    except (TypeError, ValueError) as error:
-        raise _unlike(name, values.dtype, dtype, values.name) from error
     numbers = dtype.kind == "f" and values.dtype.kind in "biuf"
-    if not numbers and not _survives_in_cells(values.tolist(), cast.tolist()):
-        raise _unlike(name, values.dtype, dtype, values.name)
-    return cast
+    return _cast_column(values, dtype, name, values.astype, rounded=numbers)
 
 
 def _stacked_polars(above: Any, below: Any, name: str) -> Any:
@@ -191,29 +159,30 @@ def _stacked_polars(above: Any, below: Any, name: str) -> Any:
 
     if not isinstance(below, pl.DataFrame) or below.columns != above.columns:
         raise _other_columns(name, "polars", above, below)
-    cast = []
-    for column, dtype in above.schema.items():
-        values = below.get_column(column)
-        if values.dtype == dtype:
-            cast.append(values)
-            continue
-        try:
-            cast.append(values.cast(dtype))
-        except pl.exceptions.PolarsError as error:
-            raise _unlike(name, values.dtype, dtype, column) from error
-        numbers = dtype.is_float() and values.dtype.is_numeric()
-        if not numbers and not _survives_in_cells(values.to_list(), cast[-1].to_list()):
-            raise _unlike(name, values.dtype, dtype, column)
-    return pl.concat([above, pl.DataFrame(cast)])
+    columns = [
+        _cast_column(values, dtype, name, values.cast, rounded=dtype.is_float() and values.dtype.is_numeric())
+        for values, dtype in zip(below.get_columns(), above.dtypes, strict=True)
+    ]
+    return pl.concat([above, pl.DataFrame(columns)])
+
+
+def _cast_column(values: Any, dtype: Any, name: str, cast: Callable[[Any], Any], *, rounded: bool) -> Any:
+    """Return a column of another type, refused where a value would change; floats are rounded as those above are."""
+    if values.dtype == dtype:
+        return values
+    try:
+        column = cast(dtype)
+    except Exception as error:  # each library of frames has errors of its own
+        raise _unlike(name, values.dtype, dtype, values.name) from error
+    if not rounded and not _survives_in_cells(list(values), list(column)):
+        raise _unlike(name, values.dtype, dtype, values.name)
+    return column
 
 
 def _survives_in_cells(values: list[Any], cast: list[Any]) -> bool:
     import pandas as pd
 
-    return all(
-        a == b if not (pd.isna(a) or pd.isna(b)) else pd.isna(a) and pd.isna(b)
-        for a, b in zip(values, cast, strict=True)
-    )
+    return all(pd.isna(b) if pd.isna(a) else a == b for a, b in zip(values, cast, strict=True))
 
 
 def _other_columns(name: str, kind: str, above: Any, below: Any) -> InvalidInput:

@@ -34,8 +34,6 @@ _PAIR: Final = re.compile(
 class Secret:
     """Text that connects and is never shown: printing, formatting or pickling it does not give it away.
 
-    Examples
-    --------
     >>> secret = Secret("hunter2")
     >>> print(secret, [secret], secret.reveal() == "hunter2")
     *** [***] True
@@ -61,18 +59,8 @@ class Secret:
 class Address:
     """An address in two: what may be shown, and what connects.
 
-    Attributes
-    ----------
-    scheme : str
-        In lower case.
-    shown : str
-        The address without user, password, unknown parameters and table.
-    table : str or None
-        What stands behind ``#``.
-    whole : Secret
-        The address as a driver takes it, without the table.
-    hidden : tuple of Secret
-        Each part that may be a password, as it is written and as it is meant.
+    ``shown`` is without user, password, unknown parameters and table; ``table`` is what stands behind ``#``; ``whole``
+    is what a driver takes; ``hidden`` is each part that may be a password, as it is written and as it is meant.
     """
 
     scheme: str
@@ -84,8 +72,6 @@ class Address:
     def cleaned(self, text: str) -> str:
         """Return a driver's message without any part of the address that is not shown.
 
-        Examples
-        --------
         >>> address = split_address("postgresql://me:hunter2@localhost/shop")
         >>> address.cleaned('invalid token "hunter2"')
         'invalid token "***"'
@@ -101,13 +87,6 @@ class Address:
 def split_address(text: str) -> Address | None:
     """Split an address into what may be shown and what connects; None where it can be read in two ways.
 
-    Parameters
-    ----------
-    text : str
-        Such as ``postgresql://USER:PASSWORD@HOST/NAME?PARAMETERS#TABLE``.
-
-    Examples
-    --------
     >>> address = split_address("POSTGRES://me:hunter2@h:5432/shop?sslmode=require&sslpassword=x#sales")
     >>> address.shown, address.table
     ('postgres://h:5432/shop?sslmode=require', 'sales')
@@ -142,13 +121,6 @@ def split_address(text: str) -> Address | None:
 def redacted(argument: str) -> str:
     """Return an argument of a call or a command without the credentials in it: this is what is stored and shown.
 
-    Parameters
-    ----------
-    argument : str
-        Such as an address, a path or an option with its value.
-
-    Examples
-    --------
     >>> redacted("--data=postgresql://me:hunter2@localhost/shop#sales")
     '--data=postgresql://localhost/shop#sales'
     >>> redacted("https://example.org/rows.csv?token=hunter2"), redacted("host=h password=hunter2")
@@ -175,18 +147,7 @@ def redacted(argument: str) -> str:
 
 
 def without_credentials(text: str, arguments: Iterable[str]) -> str:
-    """Return a message without the credentials in the arguments of the command that it is about.
-
-    Parameters
-    ----------
-    text : str
-    arguments : iterable of str
-
-    Examples
-    --------
-    >>> without_credentials("Got unexpected argument (db://me:hunter2@h/x)", ["db://me:hunter2@h/x"])
-    'Got unexpected argument (db://h/x)'
-    """
+    """Return a message without the credentials in the arguments of the command that it is about."""
     for argument in sorted(arguments, key=len, reverse=True):
         for given in (argument, argument.partition("=")[2]):
             clean = redacted(given)

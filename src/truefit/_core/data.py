@@ -1,4 +1,4 @@
-"""Data: a table with its target, groups and weights; the metadata that reaches ``fit``; rows read on demand."""
+"""Data: a table with its target, groups and weights; rows with other labels; rows read on demand."""
 
 from __future__ import annotations
 
@@ -9,17 +9,25 @@ from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
-from scipy import sparse
 
 from truefit._core.errors import InvalidInput
-from truefit._core.hashing import Tokens, array_block, mix, row_tokens, rowset_id, table_blocks, value_tokens
-from truefit._core.rows import Rows, add_tokens
-from truefit._core.typing import Array
+from truefit._core.rows import (
+    Rows,
+    Tokens,
+    add_tokens,
+    array_block,
+    few_values,
+    mix,
+    row_tokens,
+    rowset_id,
+    table_blocks,
+    value_tokens,
+)
+from truefit._core.typing import Array, Floats, Positions
 from truefit._core.validation import Task as Task
-from truefit._core.validation import checked_groups, checked_target, checked_weight
+from truefit._core.validation import checked_groups, checked_table, checked_target, checked_weight
 
-#: A gather from a mapped table lets go of its pages after each stretch of this size.
+#: A gather from a mapped table releases its pages after each stretch of this size.
 STRETCH_BYTES = 32 << 20
 
 
@@ -28,20 +36,11 @@ class Data:
 
     The tokens are the rows' own; ``schema`` says what the table is besides: its kind, column names and types.
 
-    Parameters
-    ----------
-    X : ndarray, sparse matrix, pandas or polars frame, or list
-    y : array-like
-    task : "classification" or "regression"
-    groups, weight : array-like, optional
-
-    Examples
-    --------
     >>> data = Data([[0.0], [1.0], [2.0]], ["a", "b", "a"], task="classification")
     >>> data.n, data.classes.tolist(), data.codes.tolist()
     (3, ['a', 'b'], [0, 1, 0])
-    >>> grown = Data([[0.0], [1.0], [2.0], [3.0]], ["a", "b", "a", "b"], task="classification")
-    >>> bool((grown.tokens[:3] == data.tokens).all())
+    >>> larger = Data([[0.0], [1.0], [2.0], [3.0]], ["a", "b", "a", "b"], task="classification")
+    >>> bool((larger.tokens[:3] == data.tokens).all())
     True
     """
 
@@ -58,7 +57,7 @@ class Data:
             self.classes, self.codes = _classes_of(self.y)
         self.schema, self.tokens = self._identity()
         self.total = add_tokens(self.tokens)
-        #: Set where X is a mapped file: lets go of the pages that a gather has touched.
+        #: Set where X is a mapped file: releases the pages that a gather has touched.
         self.release: Callable[[], None] | None = None
 
     def _identity(self) -> tuple[str, Tokens]:
@@ -97,7 +96,7 @@ class Data:
         """Identity of some rows in ascending order of position."""
         return self.rowset if rows.whole else rows.rowset(self.tokens)
 
-    def weights_of(self, index: npt.NDArray[np.intp]) -> npt.NDArray[np.float64] | None:
+    def weights_of(self, index: Positions) -> Floats | None:
         """Return the weights of rows that a mean is taken over, refused where all are zero; None without weights."""
         if self.weight is None:
             return None
@@ -109,7 +108,7 @@ class Data:
             )
         return weight
 
-    def take(self, index: npt.NDArray[np.intp]) -> Any:
+    def take(self, index: Positions) -> Any:
         """Return the X of the rows at ``index``, as a copy of X's own kind."""
         X = self.X
         if hasattr(X, "iloc"):
@@ -132,11 +131,8 @@ class Data:
         rest.X = None
         return rest
 
-    def subset(self, rows: npt.NDArray[np.intp]) -> Data:
-        """Return some rows as a table of their own, each with the token that it has in the whole.
-
-        It has no X: plans that are made for it are driven on the whole table.
-        """
+    def subset(self, rows: Positions) -> Data:
+        """Return some rows as a table of their own without X, each with the token that it has in the whole."""
         part = self.without_table()
         part.__dict__.pop("rowset", None)
         part.n, part.y = len(rows), self.y[rows]
@@ -164,53 +160,6 @@ class Data:
         return self.n
 
 
-def checked_table(X: Any) -> Any:
-    """Return X as a table that rows can be taken from, or say why it is none."""
-    if type(X).__module__.partition(".")[0] == "pyarrow" and hasattr(X, "to_pandas"):
-        X = _as_frame(X)  # estimators take no other kind of Arrow table
-    if sparse.issparse(X):
-        X = X.tocsr()
-    elif type(X).__name__ == "LazyFrame":
-        raise InvalidInput("X must be a table that is in memory. Got a polars LazyFrame; pass X.collect().")
-    elif not (hasattr(X, "iloc") or type(X).__module__.startswith("polars")):
-        X = _as_array(X)
-    elif len(X.shape) == 1:
-        X = np.asarray(X.to_numpy(), dtype=object)  # a series of texts, as vectorizers take them
-    if len(X.shape) == 0:
-        raise InvalidInput(f"X must be a table with one row per sample. Got {X.item()!r} instead.")
-    if X.shape[0] == 0:
-        raise InvalidInput(
-            "Found array with 0 sample(s) in X while a minimum of 1 is required. Pass a table with rows."
-        )
-    if isinstance(X, np.ndarray) and X.dtype.kind == "c":
-        raise InvalidInput("Complex data not supported: X must be real. Pass its parts as columns.")
-    return X
-
-
-def _as_frame(table: Any) -> Any:
-    try:
-        return table.to_pandas()
-    except (TypeError, ValueError, NotImplementedError) as error:  # types that pandas does not have
-        raise InvalidInput(
-            f"X must be a table that pandas can hold. Got an Arrow table of which no frame can be made: {error}. Cast "
-            "its columns to other types."
-        ) from error
-
-
-def _as_array(X: Any) -> Array:
-    if isinstance(X, np.ndarray):
-        return X.astype(object) if X.dtype.kind in "SU" else X
-    try:
-        array = np.asarray(X)
-        # Numbers among text stay numbers, and text keeps a NUL at its end.
-        return np.asarray(X, dtype=object) if array.dtype.kind in "SU" else array
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(
-            f"X must be a table with equally many values in every row. Got a {type(X).__name__}, of which no array can "
-            f"be made: {error}"
-        ) from error
-
-
 def _classes_of(y: Array) -> tuple[Array, Array]:
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
@@ -219,6 +168,46 @@ def _classes_of(y: Array) -> tuple[Array, Array]:
             "or use a regressor."
         )
     return classes, codes
+
+
+#: Tokens of the rows with each of the labels take at most this much; tables for which they would take more do without.
+HELD_BYTES = 32 << 20
+
+
+class LabelledRows:
+    """Digests of the rows of a table with other values at them, the same as :meth:`Data.label_digest` gives.
+
+    Noise draws many lists of the same few labels: the tokens of all rows with each label are computed once.
+    """
+
+    def __init__(self, data: Data) -> None:
+        self._data = data
+        self._most = HELD_BYTES // max(data.tokens.nbytes, 1)
+        self._tokens: dict[bytes, Tokens] = {}
+
+    def digest(self, rows: Rows, labels: Array) -> tuple[int, int]:
+        """Return the digest of rows with the labels that stand at them."""
+        few = few_values(labels) if rows.whole and self._most else None
+        if few is None or len(few) > self._most:
+            return self._data.label_digest(rows, labels)
+        first = second = 0
+        for value in few:
+            places = np.flatnonzero(labels == value)
+            lanes = self._with(value, labels.dtype).take(places, axis=1).sum(axis=1, dtype=np.uint64)
+            first, second = first + int(lanes[0]), second + int(lanes[1])
+        return first % 2**64, second % 2**64
+
+    def _with(self, value: Any, dtype: np.dtype[Any]) -> Tokens:
+        """Tokens of all rows with one label, one lane after the other: along a lane they are added up faster."""
+        token = value_tokens(np.array([value], dtype=dtype))
+        name = token.tobytes()
+        known = self._tokens.get(name)
+        if known is None:
+            if len(self._tokens) >= self._most:
+                self._tokens.clear()
+            tokens = mix(self._data.tokens, np.broadcast_to(token, self._data.tokens.shape))
+            known = self._tokens[name] = np.ascontiguousarray(tokens.T)
+        return known
 
 
 @runtime_checkable
@@ -231,13 +220,10 @@ class RowSource(Protocol):
     @property
     def name(self) -> str:
         """What messages call it."""
-        ...
 
     @property
     def total(self) -> int | None:
         """How many rows there are; None where that is not known."""
-        ...
 
     def take(self, n: int) -> tuple[Any, Any]:
         """Return X and y of the first n rows, or of all where there are fewer."""
-        ...

@@ -19,11 +19,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from traceback import format_exception
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from truefit._core.outcome import Failure, Outcome
+    from truefit._core.outcome import Outcome
 
 
 class TruefitError(Exception):
@@ -35,7 +38,7 @@ class InvalidInput(TruefitError, ValueError):
 
 
 class InvalidEstimator(InvalidInput, TypeError):
-    """An estimator that cannot be fitted, cloned or asked for predictions."""
+    """An estimator that cannot be fitted or cloned, or cannot predict."""
 
 
 class MissingDependency(TruefitError, ImportError):
@@ -55,8 +58,8 @@ class FitError(TruefitError, ValueError, TypeError):
     def __init__(self, message: str, failures: Sequence[Failure] = ()) -> None:
         super().__init__(message)
         self.failures = tuple(failures)
-        for traceback in dict.fromkeys(failure.traceback.rstrip() for failure in self.failures if failure.traceback):
-            self.add_note(traceback)
+        for text in dict.fromkeys(failure.traceback.rstrip() for failure in self.failures if failure.traceback):
+            self.add_note(text)
 
 
 class BudgetSpent(TruefitError):
@@ -93,3 +96,58 @@ class StoreTooNew(StoreError):
 
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C: every finished fit is kept."""
+
+
+FailureKind = Literal["raised", "timeout", "died", "memory", "wrong answer", "not fitted", "other code"]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a fit has no answers."""
+
+    kind: FailureKind
+    message: str
+    traceback: str = ""
+
+    @classmethod
+    def of(cls, error: BaseException, kind: FailureKind = "raised") -> Failure:
+        """Record an exception with its traceback; a MemoryError is of its own kind."""
+        if isinstance(error, MemoryError):
+            kind = "memory"
+        text = "".join(format_exception(error))
+        return cls(kind, f"{type(error).__name__}: {error}", text)
+
+
+#: So many different reasons are listed in the text of an error; the others are counted.
+_REASONS = 5
+#: Characters of one reason.
+_REASON_LENGTH = 400
+
+
+def reasons(failures: Iterable[Failure]) -> str:
+    """Failures as sentences without tracebacks, equal reasons once with their count, the most frequent first.
+
+    >>> reasons([Failure("raised", "ValueError: no luck"), Failure("raised", "ValueError: no luck")])
+    '2 fits failed (raised): ValueError: no luck'
+    """
+    counts = Counter((failure.kind, _first_line(failure.message)) for failure in failures)
+    parts = [_counted(count, *reason) for reason, count in counts.most_common(_REASONS)]
+    left = len(counts) - len(parts)
+    return "\n".join([*parts, f"{left} other reason{'s' if left > 1 else ''}."] if left else parts)
+
+
+def grouped_failures(failures: Iterable[Failure]) -> str:
+    """Failures as text with tracebacks, identical ones once with their count, the most frequent first."""
+    counts = Counter(failures).most_common()
+    return "\n\n".join(
+        f"{_counted(count, failure.kind, failure.message)}\n{failure.traceback}".rstrip() for failure, count in counts
+    )
+
+
+def _counted(count: int, kind: str, message: str) -> str:
+    return f"{count} fit{'s' if count > 1 else ''} failed ({kind}): {message}"
+
+
+def _first_line(text: str) -> str:
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return line if len(line) <= _REASON_LENGTH else line[: _REASON_LENGTH - 1] + "…"

@@ -6,13 +6,17 @@ it refers to, and the modules it imports, however far that reaches. Files are no
 after it was imported still runs as it was.
 
 What cannot be seen in this way (names looked up at run time, environment variables, objects without a comparable
-content) raises ``NotComparable``: such fits are run each time, never shared or stored. What a fit reads while it runs
-is watched by ``side_effects.py``. ``content.py`` has the content of values, this module that of code.
+content) raises ``NotComparable``: such fits are run each time, never shared or stored. ``hidden_inputs.py`` watches
+what a fit reads while it runs.
 """
 
 from __future__ import annotations
 
 import builtins
+import copyreg
+import datetime
+import enum
+import functools
 import importlib
 import logging
 import os
@@ -22,56 +26,262 @@ import threading
 import time
 import types
 import typing
+from collections.abc import Callable, Iterator
+from hashlib import blake2b, file_digest
+from itertools import chain
 from typing import Any
 
-from truefit._core.code import CodeFacts, Import, facts_of, installed_function
-from truefit._core.content import ContentDigest
-from truefit._core.content import NotComparable as NotComparable
-from truefit._core.packages import installed
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
 
+from truefit._core.hidden_inputs import CodeFacts, Import, facts_of
+from truefit._core.packages import installed, installed_function, package_version
+from truefit._core.parameters import params_of
+
+_ALWAYS = ("sklearn", "numpy", "scipy")
+_PLAIN = (bool, int, float, complex, str, bytes, datetime.date, datetime.timedelta, datetime.time)
+#: Files named by parameters of installed estimators count with their content, up to this size.
+_FILE_BYTES = 1 << 30
 #: Types of globals that hold nothing a fit could depend on.
 _WITHOUT_CONTENT = (
-    type(threading.Lock()),
-    type(threading.RLock()),
-    threading.Condition,
-    threading.Event,
-    threading.Semaphore,
-    logging.Logger,
-    typing.TypeVar,
-    typing.ParamSpec,
+    *(type(threading.Lock()), type(threading.RLock()), threading.Condition, threading.Event, threading.Semaphore),
+    *(logging.Logger, typing.TypeVar, typing.ParamSpec),
 )
 _STARTED = time.time()
 _CLASS_BOOKKEEPING = frozenset(
     {
-        "__module__",
-        "__dict__",
-        "__weakref__",
-        "__doc__",
-        "__qualname__",
-        "__firstlineno__",
-        "__static_attributes__",
-        "__annotations__",
-        "__abstractmethods__",
-        "_abc_impl",
-        "__parameters__",
-        "__orig_bases__",
-        "_sklearn_auto_wrap_output_keys",
-        "__slotnames__",
+        *("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__", "__firstlineno__", "__annotations__"),
+        *("__static_attributes__", "__abstractmethods__", "_abc_impl", "__parameters__", "__orig_bases__"),
+        *("_sklearn_auto_wrap_output_keys", "__slotnames__"),
     }
 )
+#: Wrappers of functions: the tag of each, and what it wraps.
+_WRAPPERS: dict[type, tuple[str, Callable[[Any], Any]]] = {
+    staticmethod: ("staticmethod", lambda wrapper: wrapper.__func__),
+    classmethod: ("classmethod", lambda wrapper: wrapper.__func__),
+    property: ("property", lambda wrapper: (wrapper.fget, wrapper.fset, wrapper.fdel)),
+    functools.cached_property: ("cached property", lambda wrapper: wrapper.func),
+}
 
 
-class Fingerprint(ContentDigest):
+class NotComparable(Exception):
+    """The thing cannot be identified by its content."""
+
+
+class Fingerprint:
     """Digest of an object's content, and the packages that it comes from.
 
-    Examples
-    --------
-    >>> from sklearn.linear_model import Ridge
-    >>> Fingerprint(Ridge(alpha=1.0)).digest == Fingerprint(Ridge()).digest
-    True
-    >>> Fingerprint(Ridge(alpha=2.0)).digest == Fingerprint(Ridge()).digest
-    False
+    A ``tolerant`` one lists parts without comparable content in ``unknown``, where others raise ``NotComparable``.
     """
+
+    def __init__(self, thing: Any, *, tolerant: bool = False) -> None:
+        #: What has no content that could be compared; anything but a tolerant fingerprint raises there instead.
+        self.unknown: list[str] = []
+        self._tolerant = tolerant
+        self._hash = blake2b(digest_size=16)
+        self._seen: dict[int, int] = {}
+        self._open: set[int] = set()  # containers that are being added
+        self._alive: list[Any] = []  # ids stay unique only while their objects live
+        self._stateful = False
+        #: Packages that it comes from, and their classes: what has to be identified besides.
+        self.packages: set[str] = set(_ALWAYS)
+        self.classes: set[type] = set()
+        #: Whether code that is not of an installed package takes part.
+        self.own_code = False
+        self._add(thing)
+        for package in sorted(self.packages):
+            self._text(f"{package}=={package_version(package)}")
+        self.digest: bytes = self._hash.digest()
+
+    def _not_comparable(self, reason: str, cause: Exception | None = None) -> None:
+        if not self._tolerant:
+            raise NotComparable(reason) from cause
+        self.unknown.append(reason)
+        self._text("not comparable")
+
+    def _text(self, text: str) -> None:
+        content = text.encode("utf-8", "surrogatepass")
+        self._hash.update(b"%d:" % len(content))
+        self._hash.update(content)
+
+    def _bytes(self, tag: str, content: Any) -> None:
+        self._text(tag)
+        view = memoryview(content)
+        self._hash.update(b"%d:" % view.nbytes)
+        self._hash.update(view)
+
+    def _add(self, thing: Any) -> None:
+        if thing is None or thing is Ellipsis or thing is NotImplemented:
+            self._text(repr(thing))
+        elif isinstance(thing, enum.Enum):
+            self._text("enum")
+            self._add(type(thing))
+            self._text(thing.name)
+        elif type(thing) in _PLAIN or isinstance(thing, datetime.date):
+            self._text(f"{type(thing).__name__} {thing!r}")
+        elif isinstance(thing, pathlib.PurePath):
+            self._text(f"path {thing!s}")
+        elif isinstance(thing, np.generic):
+            # A grid made by numpy holds its float64, and means Python's float.
+            value = thing.item()
+            same = type(value) in _PLAIN and np.asarray(value).dtype == thing.dtype
+            self._text(f"{type(value).__name__} {value!r}" if same else f"numpy {thing.dtype.str} {value!r}")
+        elif isinstance(thing, np.dtype):
+            self._text(f"dtype {thing.str} {thing.descr if thing.names else ''}")
+        elif isinstance(thing, types.ModuleType):
+            self._add_module(thing)
+        elif type(thing) in (dict, set, frozenset, list, tuple):
+            self._add_container(thing)
+        elif not self._met_before(thing):
+            self._add_compound(thing)
+
+    def _add_container(self, thing: Any) -> None:
+        # By content each time: whether two places hold one list or two equal ones differs between processes.
+        if id(thing) in self._open:
+            self._text("within itself")
+            return
+        self._open.add(id(thing))
+        if type(thing) is dict:
+            self._text(f"dict {len(thing)}")  # in its order, which an estimator may go by
+            for part in chain.from_iterable(list(thing.items())):
+                self._add(part)
+        elif type(thing) in (set, frozenset):
+            self._add_unordered("set", thing)
+        else:
+            self._text(f"{type(thing).__name__} {len(thing)}")
+            for item in list(thing):
+                self._add(item)
+        self._open.discard(id(thing))
+
+    def _met_before(self, thing: Any) -> bool:
+        if id(thing) in self._seen:
+            self._text(f"again {self._seen[id(thing)]}")
+            return True
+        self._seen[id(thing)] = len(self._seen)
+        self._alive.append(thing)
+        return False
+
+    def _add_compound(self, thing: Any) -> None:
+        hook = getattr(type(thing), "__truefit_key__", None)
+        if hook is not None:
+            self._text("keyed")
+            self._add(hook(thing))
+        elif isinstance(thing, slice | range):
+            self._text(repr(thing))
+        elif type(thing) in (np.ndarray, np.memmap):
+            self._add_array(thing)
+        elif sparse.issparse(thing):
+            rows = thing.tocsr()
+            self._text(f"sparse {rows.shape}")
+            for part in (rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data):
+                self._add_array(part)
+        elif isinstance(thing, type):
+            self._add_class(thing)
+        elif isinstance(thing, types.FunctionType):
+            self._add_with_state(self._add_function, thing)
+        elif wrapper := next((kind for kind in _WRAPPERS if isinstance(thing, kind)), None):
+            tag, wrapped = _WRAPPERS[wrapper]
+            self._text(tag)
+            self._add(wrapped(thing))
+        elif isinstance(thing, types.MemberDescriptorType | types.GetSetDescriptorType):
+            self._text(f"member {thing.__qualname__}")
+        elif hasattr(type(thing), "cache_info") and hasattr(thing, "__wrapped__"):
+            self._text("cached function")  # what it has cached follows from what it is
+            self._add(thing.__wrapped__)
+        elif hasattr(thing, "get_params") and not self._stateful and _own_clone(type(thing)) is None:
+            # What is fitted is a clone, so whatever else the object carries takes no part.
+            self._text("estimator")
+            self._add(type(thing))
+            params = params_of(thing)
+            self._add_unordered("params", params.items())
+            if installed(type(thing).__module__):
+                self._add_files(params)
+            # Set by set_fit_request and set_output; a clone has them too.
+            for name in ("_metadata_request", "_sklearn_output_config"):
+                self._add(vars(thing).get(name) if hasattr(thing, "__dict__") else None)
+        else:
+            self._add_with_state(self._add_reduced, thing)
+
+    def _add_with_state(self, add: Callable[[Any], None], thing: Any) -> None:
+        """Add something whose parts are kept as they are, not cloned: what is fitted in them counts."""
+        stateful, self._stateful = self._stateful, True
+        add(thing)
+        self._stateful = stateful
+
+    def _add_array(self, array: np.ndarray[Any, Any]) -> None:
+        if array.dtype.hasobject:
+            self._text(f"objects {array.shape}")
+            for item in array.reshape(-1):
+                self._add(item)
+        else:
+            content = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+            self._bytes(f"array {array.dtype.str} {array.shape}", content)
+
+    def _add_unordered(self, tag: str, items: Any) -> None:
+        digests = sorted(self._digest_of(item) for item in items)
+        self._text(f"{tag} {len(digests)}")
+        for digest in digests:
+            self._hash.update(digest)
+
+    def _digest_of(self, thing: Any) -> bytes:
+        outer, self._hash = self._hash, blake2b(digest_size=16)
+        # Back-references count from the container: the order in which its items come must not matter.
+        seen, self._seen = self._seen, dict(self._seen)
+        try:
+            self._add(thing)
+            return self._hash.digest()
+        finally:
+            self._hash, self._seen = outer, seen
+
+    def _add_files(self, params: dict[str, Any]) -> None:
+        """Add the content of files that parameters of an installed estimator name: compiled code may read them."""
+        for name, value in sorted(params.items()):
+            path = str(value) if isinstance(value, str | pathlib.PurePath) else ""
+            if (os.sep in path or "." in path) and os.path.isfile(path):
+                if os.path.getsize(path) > _FILE_BYTES:
+                    self._not_comparable(f"the file {path!r}, which is too large to be compared")
+                    continue
+                try:
+                    with open(path, "rb") as file:
+                        digest = file_digest(file, lambda: blake2b(digest_size=16))
+                    self._text(f"file of {name} {digest.hexdigest()}")
+                except OSError as error:
+                    self._not_comparable(f"the file {path!r} ({error.strerror})", error)
+
+    def _add_reduced(self, thing: Any) -> None:
+        try:
+            reducer = copyreg.dispatch_table.get(type(thing))
+            reduced = reducer(thing) if reducer is not None else thing.__reduce_ex__(4)
+        except Exception as error:
+            self._not_comparable(f"{type(thing).__name__} object ({error})", error)
+            return
+        if isinstance(reduced, str):
+            if not any(self._known_by_name(thing, home, reduced) for home in _homes(thing, reduced)):
+                kind = type(thing).__name__
+                self._not_comparable(f"{kind} object {reduced!r}, which is not part of an installed package")
+            return
+        self._text("reduced")
+        if not installed(type(thing).__module__):
+            self._add(type(thing))  # also where it says to be made in another way
+        constructor, arguments, *state = reduced
+        self._add(constructor)
+        self._add(tuple(arguments))
+        for part in state:
+            self._add(list(part) if isinstance(part, Iterator) else part)
+
+    def _known_by_name(self, thing: Any, module: str | None, qualname: str) -> bool:
+        """Add a name in the place of the content, where an installed module has the very thing under that name."""
+        if module is None or not installed(module):
+            return False
+        found: Any = sys.modules.get(module)
+        for name in qualname.split("."):
+            found = getattr(found, name, None)
+        self.packages.add(module.partition(".")[0])
+        if found is not thing:
+            return False
+        self._text(f"name {module}.{qualname}")
+        return True
 
     def _add_class(self, cls: type) -> None:
         if self._known_by_name(cls, cls.__module__, cls.__qualname__):
@@ -114,7 +324,11 @@ class Fingerprint(ContentDigest):
     def _add_global(self, value: Any, facts: CodeFacts) -> None:
         if isinstance(value, types.ModuleType):
             self._add_module(value, facts.names)
-        elif isinstance(value, _WITHOUT_CONTENT):
+        else:
+            self._add_value(value)
+
+    def _add_value(self, value: Any) -> None:
+        if isinstance(value, _WITHOUT_CONTENT):
             self._text(f"a {type(value).__name__}")
         else:
             self._add(value)
@@ -161,15 +375,12 @@ class Fingerprint(ContentDigest):
             self._add_module(value, frozenset(_submodules(value)) if not installed(value.__name__) else frozenset())
         elif isinstance(value, types.BuiltinFunctionType) and value.__module__ == module.__name__:
             self._text(f"compiled {name}")  # its file counts
-        elif isinstance(value, _WITHOUT_CONTENT):
-            self._text(f"a {type(value).__name__}")
         else:
-            self._add_with_state(self._add, value)
+            self._add_with_state(self._add_value, value)
 
     def _add_compiled(self, path: str) -> None:
         """Add an extension module of the user's own, as it was when it was loaded."""
-        state = os.stat(path)
-        if state.st_mtime > _STARTED:
+        if os.stat(path).st_mtime > _STARTED:
             self._not_comparable(f"the compiled module {os.path.basename(path)!r}, built after this process began")
         else:
             self._bytes("compiled", pathlib.Path(path).read_bytes())
@@ -188,10 +399,10 @@ class Fingerprint(ContentDigest):
         for attribute in found.taken:
             if not hasattr(module, attribute) and hasattr(module, "__path__"):
                 inner = self._imported(f"{name}.{attribute}")
-                if inner is not None:
-                    self._add_module(inner, facts.names)
-            elif isinstance(getattr(module, attribute, None), types.ModuleType):
-                self._add_module(getattr(module, attribute), facts.names)
+            else:
+                inner = getattr(module, attribute, None)
+            if isinstance(inner, types.ModuleType):
+                self._add_module(inner, facts.names)
 
     def _imported(self, name: str) -> types.ModuleType | None:
         if name in sys.modules or not installed(name):
@@ -221,9 +432,19 @@ def _cell_contents(cell: types.CellType) -> Any:
 
 def _submodules(module: types.ModuleType) -> dict[str, types.ModuleType]:
     """Return the submodules that imports have put into a package: which ones depends on what else was imported."""
-    prefix = f"{module.__name__}."
-    return {
-        name: value
-        for name, value in list(vars(module).items())
-        if isinstance(value, types.ModuleType) and value.__name__ == prefix + name
-    }
+    found = {name: value for name, value in list(vars(module).items()) if isinstance(value, types.ModuleType)}
+    return {name: value for name, value in found.items() if value.__name__ == f"{module.__name__}.{name}"}
+
+
+def _own_clone(cls: type) -> Any:
+    own = getattr(cls, "__sklearn_clone__", None)
+    return None if own is BaseEstimator.__sklearn_clone__ else own
+
+
+def _homes(thing: Any, name: str) -> Iterator[str]:
+    """Yield the modules that may define a thing: a ufunc does not name its own, and scipy has some in private ones."""
+    named = (getattr(thing, "__module__", None), type(thing).__module__, "numpy", "scipy.special")
+    yield from (home for home in named if isinstance(home, str))
+    for home, module in sorted(sys.modules.items()):
+        if getattr(module, "__dict__", {}).get(name) is thing:
+            yield home

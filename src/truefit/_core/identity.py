@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 import sys
+import types
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -12,86 +15,20 @@ import numpy as np
 import numpy.typing as npt
 from sklearn import get_config
 
-from truefit._core.code import class_state, replaced
-from truefit._core.data import Data
+from truefit._core.data import Data, LabelledRows
 from truefit._core.fingerprint import Fingerprint, NotComparable
-from truefit._core.hashing import IDENTITY_VERSION, Tokens, few_values, mix, value_tokens
-from truefit._core.metadata import WithFitParams, bare, wants_groups
-from truefit._core.packages import package_digest
-from truefit._core.parameters import OpenSeed, open_seeds, seeds_for
+from truefit._core.packages import IDENTITY_VERSION, closure, installed, installed_function, package_digest
+from truefit._core.parameters import OpenSeed, WithFitParams, bare, open_seeds, seeds_for, wants_groups
+from truefit._core.protocols import Fit, FitTask, Origin, private_key
 from truefit._core.rows import Rows
 from truefit._core.stages import AtStage
-from truefit._core.task import Ask, Fit, FitTask, Origin, private_key
-
-#: Tokens of the rows with each of the labels take at most this much; tables for which they would take more do without.
-HELD_BYTES = 32 << 20
-
-
-class LabelledRows:
-    """Digests of the rows of a table with other values at them, the same as :meth:`Data.label_digest` gives.
-
-    A row with a label has the same token in whichever list of labels it has it. Noise draws many lists of the same few
-    labels: the tokens of all rows with each of these are worked out once, and a list only picks them.
-
-    Examples
-    --------
-    >>> data = Data([[0.0], [1.0], [2.0]], ["a", "b", "a"], task="classification")
-    >>> labels = np.array(["b", "b", "a"])
-    >>> LabelledRows(data).digest(Rows.all(3), labels) == data.label_digest(Rows.all(3), labels)
-    True
-    """
-
-    def __init__(self, data: Data) -> None:
-        self._data = data
-        self._most = HELD_BYTES // max(data.tokens.nbytes, 1)
-        self._tokens: dict[bytes, Tokens] = {}
-
-    def digest(self, rows: Rows, labels: npt.NDArray[Any]) -> tuple[int, int]:
-        """Return the digest of rows with the labels that stand at them."""
-        few = few_values(labels) if rows.whole and self._most else None
-        if few is None or len(few) > self._most:
-            return self._data.label_digest(rows, labels)
-        first = second = 0
-        for value in few:
-            places = np.flatnonzero(labels == value)
-            lanes = self._with(value, labels.dtype).take(places, axis=1).sum(axis=1, dtype=np.uint64)
-            first, second = first + int(lanes[0]), second + int(lanes[1])
-        return first % 2**64, second % 2**64
-
-    def _with(self, value: Any, dtype: np.dtype[Any]) -> Tokens:
-        """Tokens of all rows with one label, one lane after the other: along a lane they are added up faster."""
-        token = value_tokens(np.array([value], dtype=dtype))
-        name = token.tobytes()
-        known = self._tokens.get(name)
-        if known is None:
-            if len(self._tokens) >= self._most:
-                self._tokens.clear()
-            tokens = mix(self._data.tokens, np.broadcast_to(token, self._data.tokens.shape))
-            known = self._tokens[name] = np.ascontiguousarray(tokens.T)
-        return known
-
 
 # A fingerprint identifies installed classes by name. The same name means the same code only while the files of the
 # packages are the same, nothing in them was replaced at run time, and the classes hold the same values.
 
 
 def environment_digest(packages: Iterable[str], classes: Iterable[type], *, files: bool) -> bytes:
-    """Digest of what the names of packages and classes stand for.
-
-    Parameters
-    ----------
-    packages : iterable of str
-    classes : iterable of type
-        Installed classes that an estimator is made of.
-    files : bool
-        Whether the files of the packages count: where an outcome may outlive this process.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import Ridge
-    >>> environment_digest(["sklearn"], [Ridge], files=False) == environment_digest(["sklearn"], [Ridge], files=False)
-    True
-    """
+    """Digest of what the names of packages and installed classes stand for, with their ``files`` for a store."""
     packages = tuple(packages)
     digest = blake2b(digest_size=16)
     if files:
@@ -123,13 +60,114 @@ class Environments:
         return known
 
 
+#: What Python and scikit-learn write into a class by themselves, at a time that says nothing about it.
+_BOOKKEEPING = frozenset(
+    {"__doc__", "__module__", "__dict__", "__weakref__", "__slotnames__", "_abc_impl", "__abstractmethods__"}
+)
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+
+
+def replaced(packages: Iterable[str]) -> list[tuple[str, Any]]:
+    """Return what is not of an installed package, but found in one of these packages or in what they need."""
+    wanted = closure(frozenset(packages))
+    found: list[tuple[str, Any]] = []
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] in wanted and isinstance(module, types.ModuleType):
+            found.extend(_replaced_in(name, module))
+    return sorted(found, key=lambda item: item[0])
+
+
+#: The values of modules and of their classes in which nothing is replaced: comparing with them is quick.
+_unchanged: dict[str, tuple[types.ModuleType, list[Any], list[tuple[type, list[Any]]]]] = {}
+
+
+def _replaced_in(name: str, module: types.ModuleType) -> list[tuple[str, Any]]:
+    known = _unchanged.get(name)
+    values = list(vars(module).values())
+    if (
+        known is not None
+        and known[0] is module
+        and _identical(values, known[1])
+        and all(_identical(list(vars(cls).values()), members) for cls, members in known[2])
+    ):
+        return []
+    found = []
+    classes = []
+    for attribute, value in list(vars(module).items()):
+        if _foreign(value):
+            found.append((f"{name}.{attribute}", value))
+        elif _is_class(value) and value.__module__ == name:
+            members = list(vars(value).items())
+            classes.append((value, [member for _, member in members]))
+            found += [(f"{name}.{attribute}.{key}", member) for key, member in members if _foreign(member)]
+    if found:
+        _unchanged.pop(name, None)
+    else:
+        _unchanged[name] = (module, values, classes)
+    return found
+
+
+def _identical(some: list[Any], others: list[Any]) -> bool:
+    return len(some) == len(others) and all(map(operator.is_, some, others))
+
+
+def _foreign(value: Any) -> bool:
+    kind = type(value)
+    if kind is types.FunctionType:
+        return not installed_function(value)
+    if kind in (staticmethod, classmethod, types.MethodType):
+        return _foreign(value.__func__)
+    if kind is property:
+        return any(_foreign(part) for part in (value.fget, value.fset, value.fdel))
+    if kind is functools.partial:
+        return _foreign(value.func)
+    if _is_class(value):
+        return not _installed_type(value)
+    if kind is types.ModuleType:
+        return False  # what an import has put there
+    return not _installed_type(kind)
+
+
+def _is_class(value: Any) -> bool:
+    # Not isinstance: it looks at an attribute of the value, and some packages warn when theirs are looked at.
+    return issubclass(type(value), type)
+
+
+def _installed_type(cls: type) -> bool:
+    return _installed_home(str(getattr(cls, "__module__", "builtins")))
+
+
+@functools.lru_cache(maxsize=10_000)
+def _installed_home(home: str) -> bool:
+    # A type whose module has no file (Cython's functions) was made by compiled code.
+    has_file = getattr(sys.modules.get(home), "__file__", None) is not None
+    return home != "__main__" and (not has_file or installed(home))
+
+
+def class_state(cls: type) -> str:
+    """Return what the classes of an installed estimator hold: plain values, and which function each method is."""
+    members = [(base, member) for base in cls.__mro__ if base is not object for member in _members(base)]
+    return "\n".join(sorted(f"{base.__module__}.{base.__qualname__}.{name}={value}" for base, (name, value) in members))
+
+
+def _members(cls: type) -> Iterator[tuple[str, str]]:
+    for name, value in list(vars(cls).items()):
+        if name in _BOOKKEEPING:
+            continue
+        if isinstance(value, staticmethod | classmethod):
+            value = value.__func__
+        elif isinstance(value, property):
+            value = value.fget
+        if isinstance(value, types.FunctionType):
+            yield name, f"{value.__module__}.{value.__qualname__}:{value.__code__.co_firstlineno}"
+        elif type(value) in _PLAIN and not name.startswith("__"):
+            yield name, repr(value)
+
+
 #: Settings of scikit-learn that change what a fit does.
 _SETTINGS = (
-    "transform_output",
-    "enable_metadata_routing",
-    "array_api_dispatch",
-    "assume_finite",
-    "skip_parameter_validation",
+    *("transform_output", "enable_metadata_routing", "array_api_dispatch"),
+    *("assume_finite", "skip_parameter_validation"),
 )
 
 
@@ -143,16 +181,11 @@ class _Known(NamedTuple):
 
 
 class Keys:
-    """Gives the tasks on one table their keys and seeds; what depends on the estimator alone is worked out once.
+    """Gives the tasks on one table their keys and seeds; what depends on the estimator alone is computed once.
 
-    Parameters
-    ----------
-    data : Data
-    shared : bool, default=False
-        Whether outcomes may be used beyond this call, or computed in another process: then what the names of installed
-        packages stand for in this process is part of the keys.
-    stored : bool, default=False
-        Whether outcomes may be used beyond this process: then the files of the packages are part of the keys too.
+    With ``shared``, outcomes may be used beyond this call or computed in another process: the keys then include what
+    the names of installed packages stand for in this process. With ``stored``, outcomes may be used beyond this
+    process: the keys then include the files of the packages too.
     """
 
     def __init__(self, data: Data, *, shared: bool = False, stored: bool = False) -> None:
@@ -241,43 +274,3 @@ class Keys:
 
 def _digest(numbers: npt.NDArray[np.integer]) -> bytes:
     return blake2b(np.ascontiguousarray(numbers).astype(np.int64).data, digest_size=16).digest()
-
-
-class RowUnions:
-    """Puts the asks of several tasks together: one per response, each row once.
-
-    Rows that are wanted of many fits are put together once, and are then the same object for all of them and for all
-    responses: they are gathered and named once.
-
-    Examples
-    --------
-    >>> one, other = Ask(Rows.of([0, 1])), Ask(Rows.of([1, 2]))
-    >>> unions = RowUnions()
-    >>> unions.of([one, other])
-    (Ask(rows=Rows.of([0, 1, 2]), response='predict'),)
-    >>> unions.of([one, other])[0].rows is unions.of([other, one])[0].rows
-    True
-    """
-
-    def __init__(self) -> None:
-        self._known: dict[frozenset[tuple[int | None, str, bytes]], Rows] = {}
-
-    def of(self, asks: Sequence[Ask]) -> tuple[Ask, ...]:
-        """Return the asks of several tasks as one per response."""
-        if len(asks) <= 1:
-            return tuple(asks)
-        by_response: dict[str, list[Ask]] = {}
-        for ask in asks:
-            by_response.setdefault(ask.response, []).append(ask)
-        return tuple(Ask(self._rows([ask.rows for ask in group]), group[0].response) for group in by_response.values())
-
-    def _rows(self, wanted: Sequence[Rows]) -> Rows:
-        name = frozenset((rows.total, rows.listed.dtype.str, rows.listed.tobytes()) for rows in wanted)
-        known = self._known.get(name)
-        if known is None:
-            if all(rows == wanted[0] for rows in wanted[1:]):
-                known = wanted[0]
-            else:
-                known = Rows.of(np.unique(np.concatenate([rows.index for rows in wanted])))
-            self._known[name] = known
-        return known

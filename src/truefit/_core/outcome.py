@@ -1,51 +1,39 @@
-"""Outcome: the predictions of one fit, or why it failed; found again by the rows they are for."""
+"""Outcome: the predictions of one fit, or why it failed; and Outcomes: many of them in little memory."""
 
 from __future__ import annotations
 
 import threading
-import traceback
-from collections import Counter, OrderedDict
+from array import array
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import numpy as np
-import numpy.typing as npt
 
 from truefit._core.data import Data
-from truefit._core.hashing import Tokens, rowset_id
-from truefit._core.rows import Rows
-from truefit._core.task import Response
-from truefit._core.typing import Positions
+from truefit._core.errors import Failure
+from truefit._core.rows import Rows, Tokens, rowset_id
+from truefit._core.typing import Array, Positions
 
-#: Places that are held take at most this much; those last worked out are held whatever they take.
+if TYPE_CHECKING:
+    from truefit._core.protocols import Response, Store
+
+#: Places that are held take at most this much; those computed last are held whatever they take.
 HELD_BYTES = 16 << 20
 #: About what Python takes for one of them beyond its numbers.
 _ENTRY_BYTES = 400
 
 
 class Placements:
-    """Places of rows in the lists that hold them, the least recently used let go first.
-
-    Fits of the same training set are asked about the same rows, and each of their answers holds them alike: so where a
-    row stands in one it stands in all.
-
-    Examples
-    --------
-    >>> known = np.array([[1, 1], [2, 2], [3, 3]], dtype=np.uint64)
-    >>> placements = Placements()
-    >>> placements.find(b"two", lambda: known[[2, 0]], [b"three"], lambda: [known])
-    array([2, 0])
-    >>> placements.find(b"two", lambda: 1 / 0, [b"three"], lambda: 1 / 0)
-    array([2, 0])
-    """
+    """Places of rows in the lists that hold them, shared by fits; the least recently used are dropped first."""
 
     def __init__(self, limit_bytes: int = HELD_BYTES) -> None:
         self.limit_bytes = limit_bytes
         self._held: OrderedDict[tuple[bytes, ...], Positions | None] = OrderedDict()
         self._bytes = 0
-        self._lock = threading.Lock()  # results are read in whatever thread the user likes
+        self._lock = threading.Lock()  # results may be read in any thread
 
     def find(
         self,
@@ -54,15 +42,7 @@ class Placements:
         rowsets: Sequence[bytes],
         known: Callable[[], Sequence[Tokens]],
     ) -> Positions | None:
-        """Return the places of rows in some lists put together; None where one of the rows is in none of them.
-
-        Parameters
-        ----------
-        rowset, rowsets
-            Identities of the rows that are looked for, and of the lists.
-        wanted, known : callable
-            Return their tokens, where these have to be looked at.
-        """
+        """Return the places of ``rowset`` in ``rowsets`` put together; None where they lack one of the rows."""
         name = (rowset, *rowsets)
         with self._lock:
             if name in self._held:
@@ -94,77 +74,16 @@ def _places(wanted: Tokens, known: Tokens) -> Positions | None:
 
 _NO_ROWS = rowset_id(np.empty((0, 2), dtype=np.uint64))
 
-FailureKind = Literal["raised", "timeout", "died", "memory", "wrong answer", "not fitted", "other code"]
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Why a fit has no answers."""
-
-    kind: FailureKind
-    message: str
-    traceback: str = ""
-
-    @classmethod
-    def of(cls, error: BaseException, kind: FailureKind = "raised") -> Failure:
-        """Record an exception with its traceback; a MemoryError is of its own kind."""
-        if isinstance(error, MemoryError):
-            kind = "memory"
-        text = "".join(traceback.format_exception(error))
-        return cls(kind, f"{type(error).__name__}: {error}", text)
-
-
-#: So many different reasons are said in the text of an error; the others are counted.
-_REASONS = 5
-#: Characters of one reason.
-_REASON_LENGTH = 400
-
-
-def reasons(failures: Iterable[Failure]) -> str:
-    """Failures as sentences without tracebacks, equal reasons once with their count, the most frequent first.
-
-    Examples
-    --------
-    >>> reasons([Failure("raised", "ValueError: no luck"), Failure("raised", "ValueError: no luck")])
-    '2 fits failed (raised): ValueError: no luck'
-    """
-    counts = Counter((failure.kind, _first_line(failure.message)) for failure in failures)
-    parts = [
-        f"{count} fit{'s' if count > 1 else ''} failed ({kind}): {text}"
-        for (kind, text), count in counts.most_common(_REASONS)
-    ]
-    left = len(counts) - len(parts)
-    return "\n".join([*parts, f"{left} other reason{'s' if left > 1 else ''}."] if left else parts)
-
-
-def _first_line(text: str) -> str:
-    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return line if len(line) <= _REASON_LENGTH else line[: _REASON_LENGTH - 1] + "…"
-
-
-def grouped_failures(failures: Iterable[Failure]) -> str:
-    """Failures as text, identical ones once with their count, the most frequent first."""
-    counts = Counter(failures)
-    parts = []
-    for failure, count in counts.most_common():
-        head = f"{count} fit{'s' if count > 1 else ''} failed ({failure.kind}): {failure.message}"
-        parts.append(head + ("\n" + failure.traceback.rstrip() if failure.traceback else ""))
-    return "\n\n".join(parts)
-
-
 # There are as many of what follows as fits, and more: not frozen, because that takes three times as long to make.
 
 
 @dataclass(slots=True, eq=False)
 class Predictions:
-    """Values of one response, a row's value found by the row's token.
-
-    ``coded`` values are class codes: positions in the outcome's ``classes``.
-    """
+    """Values of one response by the rows' tokens; ``coded`` ones are positions in the outcome's ``classes``."""
 
     response: Response
     tokens: Tokens
-    values: npt.NDArray[Any]
+    values: Array
     coded: bool = False
 
     @property
@@ -186,19 +105,13 @@ class Outcome:
     answers: Sequence[Predictions] = ()
     fit_seconds: float = 0.0
     solver: str = "plain"
-    classes: npt.NDArray[Any] | None = None
+    classes: Array | None = None
     model: Any = None
     error: Failure | None = None
     hidden_input: str | None = None
 
-    def answer(self, data: Data, rows: Rows, response: Response = "predict") -> npt.NDArray[Any]:
-        """Values for ``rows`` in ascending order of position: labels or numbers; probabilities by ``classes``.
-
-        Raises
-        ------
-        KeyError
-            If the fit was never asked for this.
-        """
+    def answer(self, data: Data, rows: Rows, response: Response = "predict") -> Array:
+        """Values for ``rows`` in ascending order of position; a KeyError if they were not requested of the fit."""
         found = _found(self.answers, response, data.rowset_of(rows), lambda: data.tokens_of(rows))
         if found is None:
             raise KeyError(f"The fit has no {response} for all of the {len(rows)} rows.")
@@ -214,7 +127,7 @@ class Outcome:
         return _found(self.answers, response, rowset_id(tokens), lambda: tokens) is not None
 
 
-def lookup(answers: Iterable[Predictions], response: Response, tokens: Tokens) -> tuple[npt.NDArray[Any], bool] | None:
+def lookup(answers: Iterable[Predictions], response: Response, tokens: Tokens) -> tuple[Array, bool] | None:
     """Values of ``response`` in the order of ``tokens`` and whether they are codes; None where a row lacks one."""
     found = _found(answers, response, rowset_id(tokens), lambda: tokens)
     return None if found is None else _values(*found)
@@ -225,7 +138,7 @@ _placements = Placements()
 
 def _found(
     answers: Iterable[Predictions], response: Response, rowset: bytes, tokens: Callable[[], Tokens]
-) -> tuple[list[Predictions], npt.NDArray[np.intp] | None] | None:
+) -> tuple[list[Predictions], Positions | None] | None:
     """Return the answers that hold some rows, and the places of these in them; no places where they are all of one."""
     parts = [answer for answer in answers if answer.response == response]
     rowsets = [part.rowset for part in parts]  # a stored answer knows it without reading its tokens
@@ -238,49 +151,26 @@ def _found(
     return None if places is None else (parts, places)
 
 
-def _values(parts: list[Predictions], places: npt.NDArray[np.intp] | None) -> tuple[npt.NDArray[Any], bool]:
+def _values(parts: list[Predictions], places: Positions | None) -> tuple[Array, bool]:
     values = parts[0].values if len(parts) == 1 else np.concatenate([part.values for part in parts])
     return values if places is None else values[places], parts[0].coded
 
 
 class LeftOutOutcomes(Sequence[Outcome]):
-    """An outcome for each row of a table, made when it is looked at.
-
-    Parameters
-    ----------
-    together : Outcome
-        Of a task with ``each_left_out``; its answers are about every row.
-    data : Data
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> data = Data(np.array([[1.0], [2.0]]), np.array([3.0, 4.0]), task="regression")
-    >>> together = Outcome("two fits", (Predictions("predict", data.tokens, np.array([4.0, 3.0])),), 1.0)
-    >>> outcomes = LeftOutOutcomes(together, data)
-    >>> len(outcomes), outcomes[1].answers[0].values, outcomes[1].fit_seconds
-    (2, array([3.]), 0.5)
-    """
+    """An outcome for each row of a table, made when it is read from the outcome of a task with ``each_left_out``."""
 
     def __init__(self, together: Outcome, data: Data) -> None:
         self.together = together
         self._data = data
 
     @cached_property
-    def _answers(self) -> list[tuple[Any, npt.NDArray[Any], bool]]:
+    def _answers(self) -> list[tuple[Any, Array, bool]]:
         answers = tuple(self.together.answers)
-        found_answers = []
-        for response in dict.fromkeys(answer.response for answer in answers):
-            found = lookup(answers, response, self._data.tokens)
-            if found is not None:
-                found_answers.append((response, *found))
-        return found_answers
+        responses = dict.fromkeys(answer.response for answer in answers)
+        found = {response: lookup(answers, response, self._data.tokens) for response in responses}
+        return [(response, *values) for response, values in found.items() if values is not None]
 
-    @overload
-    def __getitem__(self, place: int) -> Outcome: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Outcome]: ...
-    def __getitem__(self, place: int | slice) -> Outcome | Sequence[Outcome]:
+    def __getitem__(self, place: Any) -> Any:
         places = range(len(self))[place]
         if not isinstance(places, range):
             return self._at(places)
@@ -300,3 +190,122 @@ class LeftOutOutcomes(Sequence[Outcome]):
 
     def __len__(self) -> int:
         return self._data.n
+
+
+#: Characters of a key.
+_KEY = 32
+
+_Origin: TypeAlias = "tuple[Store, str, Array | None]"  # store, solver, classes
+
+
+class StoredPredictions(Sequence[Predictions]):
+    """Answers that stay in the store until somebody looks at them."""
+
+    __slots__ = ("key", "store")
+
+    def __init__(self, store: Store, key: str) -> None:
+        self.store = store
+        self.key = key
+
+    def _load(self) -> Sequence[Predictions]:
+        return self.store.get([self.key])[self.key].answers
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._load()[place]
+
+    def __iter__(self) -> Iterator[Predictions]:
+        return iter(self._load())
+
+    def __len__(self) -> int:
+        return len(self._load())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A pickle takes the answers themselves along: the store may be in this process's memory.
+        return tuple, ([Predictions(a.response, a.tokens, a.values, a.coded) for a in self._load()],)
+
+
+class Outcomes(Sequence[Outcome | None]):
+    """A list of outcomes, None where there is none yet.
+
+    Of an outcome whose answers are in a store 44 bytes are held. One with a model, an error or answers of its own is
+    held as it is.
+    """
+
+    __slots__ = ("_as_they_are", "_keys", "_known", "_origin", "_origins", "_seconds")
+
+    def __init__(self, outcomes: Iterable[Outcome | None] = ()) -> None:
+        self._keys = bytearray()
+        self._seconds = array("d")
+        self._origin = array("I")  # 0: none, or held as it is; else which of the origins
+        self._origins: list[_Origin] = []
+        self._known: dict[Any, int] = {}
+        self._as_they_are: dict[int, Outcome] = {}
+        self.extend(outcomes)
+
+    @property
+    def ready(self) -> int:
+        """How many there are, not counting None."""
+        return len(self) - self._origin.count(0) + len(self._as_they_are)
+
+    def extend(self, outcomes: Iterable[Outcome | None]) -> None:
+        """Add outcomes at the end."""
+        for outcome in outcomes:
+            self._keys.extend(bytes(_KEY))
+            self._seconds.append(0.0)
+            self._origin.append(0)
+            if outcome is not None:
+                self[len(self._origin) - 1] = outcome
+
+    def __setitem__(self, place: int, outcome: Outcome) -> None:
+        place = range(len(self))[place]
+        origin = self._origin_of(outcome)
+        self._origin[place] = origin
+        if origin == 0:
+            self._as_they_are[place] = outcome
+            return
+        self._as_they_are.pop(place, None)
+        self._seconds[place] = outcome.fit_seconds
+        self._keys[_KEY * place : _KEY * (place + 1)] = outcome.key.encode().ljust(_KEY, b"\0")
+
+    def _origin_of(self, outcome: Outcome) -> int:
+        """Return the number of an outcome's origin, or 0 if it has to be held as it is."""
+        answers, classes = outcome.answers, outcome.classes
+        if outcome.model is not None or outcome.error is not None or len(outcome.key) > _KEY:
+            return 0
+        if not isinstance(answers, StoredPredictions) or (classes is not None and classes.dtype.hasobject):
+            return 0
+        return self._number(answers.store, outcome.solver, classes)
+
+    def _number(self, store: Store, solver: str, classes: Array | None) -> int:
+        # Every model has an array of classes of its own; those that are equal are held once.
+        name = (id(store), solver, None if classes is None else (classes.dtype, classes.tobytes()))
+        number = self._known.get(name)
+        if number is None:
+            self._origins.append((store, solver, classes))
+            number = self._known[name] = len(self._origins)
+        return number
+
+    @overload
+    def __getitem__(self, place: int) -> Outcome | None: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Outcome | None]: ...
+    def __getitem__(self, place: int | slice) -> Outcome | Sequence[Outcome | None] | None:
+        places = range(len(self))[place]
+        return Outcomes(map(self._at, places)) if isinstance(places, range) else self._at(places)
+
+    def _at(self, place: int) -> Outcome | None:
+        origin = self._origin[place]
+        if origin == 0:
+            return self._as_they_are.get(place)
+        store, solver, classes = self._origins[origin - 1]
+        key = self._keys[_KEY * place : _KEY * (place + 1)].rstrip(b"\0").decode()
+        return Outcome(key, StoredPredictions(store, key), self._seconds[place], solver, classes)
+
+    def __iter__(self) -> Iterator[Outcome | None]:
+        return map(self._at, range(len(self)))
+
+    def __len__(self) -> int:
+        return len(self._origin)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Outcomes, (list(self),)

@@ -7,18 +7,25 @@ the packages that it requires.
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import functools
+import hashlib
 import os
 import re
 import site
 import sys
 import sysconfig
+import types
 from collections.abc import Iterable
-from dataclasses import dataclass
 from hashlib import blake2b
 from importlib import metadata
+from importlib.machinery import PathFinder
+from pathlib import Path
+from typing import NamedTuple
 
-from truefit._core.hashing import IDENTITY_VERSION
+#: Raised whenever what a token, a fingerprint or a key is made of changes.
+IDENTITY_VERSION = 3
 
 #: Packages whose distribution has another name, and that nearly everybody uses. Others are searched for.
 _DISTRIBUTIONS = {"dateutil": "python-dateutil", "sklearn": "scikit-learn"}
@@ -68,13 +75,7 @@ def _installed_folder(path: str) -> bool:
 
 
 def installed(module_name: str | None) -> bool:
-    """Whether a module comes from an installed distribution (or Python itself), not from the user's own files.
-
-    Examples
-    --------
-    >>> installed("sklearn.linear_model"), installed("__main__")
-    (True, False)
-    """
+    """Whether a module comes from an installed distribution (or Python itself), not from the user's own files."""
     if not module_name or module_name == "__main__":
         return False
     top = module_name.partition(".")[0]
@@ -84,6 +85,15 @@ def installed(module_name: str | None) -> bool:
     if path is not None:
         return under_installed_root(path)
     return top in sys.builtin_module_names or top in sys.stdlib_module_names
+
+
+def installed_function(function: types.FunctionType) -> bool:
+    """Whether the code of a function, wherever the function is found now, comes from an installed package."""
+    filename = function.__code__.co_filename
+    home = str(function.__globals__.get("__name__", ""))
+    if filename.startswith("<"):  # generated, or typed in somewhere
+        return installed(home) or home.startswith("namedtuple_")
+    return under_installed_root(filename)
 
 
 def _part_of_python(package: str) -> bool:
@@ -107,45 +117,25 @@ def package_version(package: str) -> str:
         return ",".join(f"{name}=={metadata.version(name)}" for name in sorted(set(names))) or "unknown"
 
 
-@dataclass(frozen=True)
-class Package:
-    """An installed package: the digest of its files, its folder's packages, and the packages that it needs."""
+class Package(NamedTuple):
+    """An installed package: the digest of its files, and the packages that it needs."""
 
-    name: str
     digest: bytes
     needs: tuple[str, ...]
 
 
 def package_digest(packages: Iterable[str]) -> bytes:
-    """Digest of the files of packages and of all that they need.
-
-    Computed once per process: a process goes on running the files that it has loaded.
-
-    Examples
-    --------
-    >>> package_digest(["sklearn"]) == package_digest(["sklearn", "numpy"])  # scikit-learn needs numpy
-    True
-    """
+    """Digest of the files of packages and of all that they need, as they were when this process loaded them."""
     digest = blake2b(digest_size=16)
-    for name in sorted(closure(packages)):
+    for name in sorted(closure(frozenset(packages))):
         digest.update(f"{name} {package_version(name)} ".encode())
         digest.update(_package(name).digest)
     return digest.digest()
 
 
-def closure(packages: Iterable[str]) -> frozenset[str]:
-    """Return the packages with all that they need, those of Python itself left out.
-
-    Examples
-    --------
-    >>> sorted(closure(["joblib", "os"]))
-    ['joblib']
-    """
-    return _closure(frozenset(packages))
-
-
 @functools.lru_cache(maxsize=1000)
-def _closure(packages: frozenset[str]) -> frozenset[str]:
+def closure(packages: frozenset[str]) -> frozenset[str]:
+    """Return the packages with all that they need, those of Python itself left out."""
     found: set[str] = set()
     waiting = list(packages)
     while waiting:
@@ -167,20 +157,17 @@ def _package(name: str) -> Package:
     if not distributions and folder is not None:
         digest.update(_folder_digest(folder))
     if name in _NEEDS:
-        return Package(name, digest.digest(), _NEEDS[name])
+        return Package(digest.digest(), _NEEDS[name])
     needs = {need for distribution in distributions for need in _required(distribution)}
     if folder is not None:
         needs.update(_imported_by(folder))  # it may import what it does not declare
-    return Package(name, digest.digest(), tuple(sorted(needs - {name})))
+    return Package(digest.digest(), tuple(sorted(needs - {name})))
 
 
 def _distributions_of(package: str) -> list[metadata.Distribution]:
     candidate = _DISTRIBUTIONS.get(package, package)
-    try:
+    with contextlib.suppress(metadata.PackageNotFoundError):
         distribution = metadata.distribution(candidate)
-    except metadata.PackageNotFoundError:
-        pass
-    else:
         if package in _NEEDS or package in _packages_of(candidate):
             return [distribution]
     if package in _NEEDS and package not in sys.modules:
@@ -211,7 +198,7 @@ def _content(distribution: metadata.Distribution) -> bytes:
     digest = blake2b(digest_size=16)
     recorded = _recorded(distribution)
     root = str(distribution.locate_file(""))
-    list_of_files = os.path.join(root, _record_path(distribution, root))
+    list_of_files = os.path.join(str(getattr(distribution, "_path", root)), "RECORD")
     if not recorded or not os.path.exists(list_of_files):
         return _folder_digest(str(getattr(distribution, "_path", root)))
     written = os.stat(list_of_files).st_mtime + _WRITING_SECONDS
@@ -226,16 +213,12 @@ def _content(distribution: metadata.Distribution) -> bytes:
             digest.update(b"missing")
             continue
         if str(state.st_size) != size or state.st_mtime > written:
-            with open(place, "rb") as file:
-                content = file.read()
+            content = Path(place).read_bytes()
             digest.update(blake2b(content, digest_size=16).digest() if not _same(content, hashed) else b"")
     return digest.digest()
 
 
 def _same(content: bytes, recorded: str) -> bool:
-    import base64
-    import hashlib
-
     kind, _, value = recorded.partition("=")
     try:
         actual = hashlib.new(kind, content).digest()
@@ -244,20 +227,11 @@ def _same(content: bytes, recorded: str) -> bool:
     return base64.urlsafe_b64encode(actual).rstrip(b"=").decode() == value
 
 
-def _record_path(distribution: metadata.Distribution, root: str) -> str:
-    folder = getattr(distribution, "_path", None)
-    return os.path.join(os.path.relpath(str(folder), root), "RECORD") if folder is not None else "RECORD"
-
-
 def _required(distribution: metadata.Distribution) -> set[str]:
     """Return the importable packages that a distribution requires, without those of its extras."""
-    needs: set[str] = set()
-    for requirement in distribution.requires or ():
-        parsed = _REQUIREMENT.match(requirement)
-        if parsed is None or "extra" in (parsed[3] or ""):
-            continue
-        needs.update(_packages_of(parsed[1]))
-    return needs
+    parsed = map(_REQUIREMENT.match, distribution.requires or ())
+    names = [found[1] for found in parsed if found is not None and "extra" not in (found[3] or "")]
+    return {package for name in names for package in _packages_of(name)}
 
 
 @functools.lru_cache(maxsize=10_000)
@@ -266,14 +240,9 @@ def _packages_of(distribution_name: str) -> tuple[str, ...]:
         distribution = metadata.distribution(distribution_name)
     except metadata.PackageNotFoundError:
         return ()  # for another platform or version of Python
-    tops = set()
-    for path, _, _ in _recorded(distribution):
-        top, _, inner = path.partition("/")
-        if inner and not top.endswith((".dist-info", ".data", ".libs")) and path.endswith((".py", ".so", ".pyd")):
-            tops.add(top)
-        elif not inner and top.endswith((".py", ".so", ".pyd")):
-            tops.add(top.partition(".")[0])
-    return tuple(sorted(top for top in tops if top.isidentifier()))
+    files = [path for path, _, _ in _recorded(distribution) if path.endswith((".py", ".so", ".pyd"))]
+    tops = {path.partition("/" if "/" in path else ".")[0] for path in files}
+    return tuple(sorted(filter(str.isidentifier, tops)))
 
 
 def _folder_of(package: str) -> str | None:
@@ -304,11 +273,8 @@ def _folder_digest(place: str) -> bytes:
 
 
 def _imported_by(place: str) -> set[str]:
-    names: set[str] = set()
-    for path in _python_files(place):
-        if path.endswith(".py"):
-            with open(path, "rb") as file:
-                names.update(name.decode() for name in _IMPORT.findall(file.read()))
+    sources = (Path(path).read_bytes() for path in _python_files(place) if path.endswith(".py"))
+    names = {name.decode() for source in sources for name in _IMPORT.findall(source)}
     return {name for name in names if not _part_of_python(name) and _importable(name)}
 
 
@@ -316,7 +282,5 @@ def _imported_by(place: str) -> set[str]:
 def _importable(package: str) -> bool:
     if package in sys.modules:
         return installed(package)
-    from importlib.machinery import PathFinder
-
     found = PathFinder.find_spec(package)
     return found is not None and found.origin is not None and under_installed_root(found.origin)

@@ -1,14 +1,134 @@
-"""Protocols: Plan, Solver, Store, Executor, ReportStore, and what they exchange: Job, Progress, StoredReport."""
+"""FitTask, Fit and Job, and the protocols of those who exchange them: Plan, Solver, Store, Executor."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, get_args, runtime_checkable
 
 from truefit._core.data import Data
-from truefit._core.outcome import Failure, Outcome
-from truefit._core.task import Fit, FitTask
+from truefit._core.errors import Failure
+from truefit._core.outcome import Outcome
+from truefit._core.rows import Rows
+from truefit._core.typing import Array
+
+Response = Literal["predict", "predict_proba", "decision_function"]
+RESPONSES: tuple[Response, ...] = get_args(Response)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Answers wanted of a fit: the response of its model on some rows."""
+
+    rows: Rows
+    response: Response = "predict"
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """The fitted model is wanted too, if it leads its group.
+
+    ``metric`` gives a loss from the outcome: the least leads, of equal ones the first that was requested.
+    Without a metric the first fit of the group leads.
+    """
+
+    group: Hashable
+    metric: Callable[[Outcome], float] | None = None
+
+
+class Origin(NamedTuple):
+    """The code that a fit is identified with: whoever runs it must have the same.
+
+    ``fingerprint`` is of the estimator, ``environment`` of the installed packages behind it (None where it does not
+    matter), with their ``files`` or not. With ``own_code``, code of the user's own takes part, which may change.
+    """
+
+    fingerprint: bytes
+    environment: bytes | None
+    files: bool
+    own_code: bool
+
+
+# Of what follows there are as many as fits, and a frozen dataclass takes three times as long to make. Nobody changes
+# one: `dataclasses.replace` makes another.
+
+
+@dataclass(slots=True, eq=False)
+class FitTask:
+    """A fit that a plan needs: an estimator, the rows to train on, and what to answer.
+
+    ``y`` are labels for the whole table in the place of the data's own; ``repeat`` distinguishes fits that differ
+    by their random numbers only.
+
+    With ``each_left_out`` it stands for as many fits as rows are requested: each row is predicted by the fit on the
+    training rows without it. Only a closed form answers that. Where none does the outcome has no answers, and the plan
+    requests the fits one by one.
+    """
+
+    estimator: Any
+    train: Rows
+    asks: tuple[Ask, ...] = ()
+    y: Array | None = None
+    repeat: int = 0
+    keep: Keep | None = None
+    each_left_out: bool = False
+
+
+class TimedTasks(list[FitTask]):
+    """Tasks whose fits may take ``fit_seconds`` each.
+
+    One that takes longer is stopped where the executor can do that. It has no outcome then, and BudgetSpent is thrown
+    into the plan with those of the others.
+    """
+
+    def __init__(self, tasks: Iterable[FitTask], fit_seconds: float) -> None:
+        super().__init__(tasks)
+        self.fit_seconds = fit_seconds
+
+
+@dataclass(slots=True, eq=False)
+class Fit:
+    """A distinct fit, keyed and seeded, with the asks of everybody who wants it.
+
+    ``estimator_key`` and ``train_key`` are the parts of the identity by which solvers group fits: the estimator
+    with its parameters, and the training rows with their labels and the repeat number. Where a ``model`` is at hand
+    only the answers are wanted. ``keep`` is there for stages of a training run, which knows by it what to hold on to.
+    """
+
+    key: str
+    estimator_key: bytes
+    train_key: bytes
+    estimator: Any
+    train: Rows
+    asks: tuple[Ask, ...]
+    seeds: tuple[tuple[str, int], ...] = ()
+    y: Array | None = None
+    keep_model: bool = False
+    model: Any = None
+    keep: Keep | None = None
+    each_left_out: bool = False
+    origin: Origin | None = None
+
+    @property
+    def count(self) -> int:
+        """How many fits it stands for."""
+        return len(self.asks[0].rows) if self.each_left_out else 1
+
+
+_PRIVATE = "private-"
+_numbers = itertools.count()
+
+
+def private_key() -> str:
+    """Return a key that no other fit of this process has."""
+    return f"{_PRIVATE}{next(_numbers)}"
+
+
+def is_private(key: str) -> bool:
+    """Whether the fit cannot be known by content: never shared, never stored."""
+    return key.startswith(_PRIVATE)
+
 
 R = TypeVar("R")
 
@@ -59,11 +179,9 @@ class Solver(Protocol):
 
     def claim(self, fits: Sequence[Fit], data: Data) -> list[Job]:
         """Jobs for the fits that this solver takes."""
-        ...
 
     def solve(self, job: Job, data: Data) -> list[Outcome]:
         """Answer a job of this solver."""
-        ...
 
 
 @runtime_checkable
@@ -80,15 +198,12 @@ class Store(Protocol):
 
     def get(self, keys: Sequence[str]) -> dict[str, Outcome]:
         """Outcomes of those keys that are in the store."""
-        ...
 
     def put(self, outcomes: Sequence[Outcome]) -> None:
         """Keep these outcomes, all or none."""
-        ...
 
     def close(self) -> None:
-        """Let go of open files. What was put stays readable: used again, a store opens them anew."""
-        ...
+        """Close open files. What was put stays readable: a store that is used again opens them again."""
 
 
 @runtime_checkable
@@ -111,11 +226,9 @@ class Executor(Protocol):
         self, jobs: Iterable[Job], data: Data, *, deadline: float | None = None, fit_seconds: float | None = None
     ) -> Iterator[list[Outcome]]:
         """Run the jobs and yield their outcomes as they finish."""
-        ...
 
     def close(self) -> None:
         """Stop the workers."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +238,9 @@ class Progress:
     Attributes
     ----------
     done, total : int
-        Fits that are answered, and fits asked for so far; adaptive methods ask for more as they go.
+        Fits that are answered, and fits requested so far; adaptive methods request more as they go.
     run, shared, stored, failed : int
-        How the fits that are done were answered: fitted now, asked for by somebody else as well, found in the
+        How the fits that are done were answered: fitted now, requested by another task as well, found in the
         store, or not at all.
     elapsed : float
         Seconds since the run began.
@@ -157,16 +270,8 @@ class Progress:
 class StoredReport:
     """A finished report: plain JSON types only, so that it is read without fitting and without unpickling.
 
-    Attributes
-    ----------
-    id : str
-        The same report has the same, and takes its own place when it is kept again.
-    made_at : str
-        When it was finished, as ISO 8601 in UTC.
-    made : mapping
-        The command, the data and the versions: what it takes to make it again.
-    content : mapping
-        The result, and the pictures of it.
+    A report with the ``id`` of another takes its place. ``made_at`` is ISO 8601 in UTC, ``made`` has the command, the
+    data and the versions, ``content`` the result and its pictures.
     """
 
     id: str
@@ -188,12 +293,9 @@ class ReportStore(Protocol):
 
     def put_report(self, report: StoredReport) -> None:
         """Keep a report."""
-        ...
 
     def reports(self) -> list[StoredReport]:
         """Return all reports, the one made last first."""
-        ...
 
     def count_fits(self) -> int:
         """How many fits are kept."""
-        ...

@@ -31,14 +31,7 @@ from truefit._core.errors import InvalidEstimator
 
 
 def offers_stages(estimator: Any) -> bool:
-    """Whether an estimator is trained in stages that can be looked at.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import Ridge, SGDRegressor
-    >>> offers_stages(SGDRegressor()), offers_stages(Ridge())
-    (True, False)
-    """
+    """Whether an estimator is trained in stages that can be evaluated."""
     last = last_step(estimator)
     # One looks at rows of its own to stop by, the other has no passes over the rows.
     if getattr(last, "early_stopping", False) is True or getattr(last, "solver", None) == "lbfgs":
@@ -112,7 +105,7 @@ def snapshot(model: Any) -> Any:
     last = last_step(model)
     taken = copy.copy(last) if _grows(last) else copy.deepcopy(last)
     if _grows(last):
-        # Lists of trees are added to in place; arrays of them are made anew.
+        # Lists of trees are appended to in place; arrays of them are replaced.
         vars(taken).update({name: value[:] for name, value in vars(last).items() if isinstance(value, list)})
     if type(model) is not Pipeline:
         return taken
@@ -121,8 +114,15 @@ def snapshot(model: Any) -> Any:
     return whole
 
 
-def _has(name: str) -> Any:
-    return available_if(lambda self: hasattr(getattr(self, "model_", self.estimator), name))
+def _method_of_model(name: str) -> Any:
+    """Return a method that calls that of the trained model, available where the model has it."""
+
+    def call(self: AtStage, X: Any) -> Any:
+        check_is_fitted(self)
+        return getattr(self.model_, name)(X)
+
+    call.__name__ = name
+    return available_if(lambda self: hasattr(getattr(self, "model_", self.estimator), name))(call)
 
 
 class AtStage(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -130,15 +130,6 @@ class AtStage(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     Fits that differ in ``stage`` alone are answered by one run.
 
-    Parameters
-    ----------
-    estimator : estimator
-        One that offers stages: see this module.
-    stage : int
-        How many.
-
-    Examples
-    --------
     >>> from sklearn.linear_model import SGDRegressor
     >>> X, y = np.arange(6.0).reshape(-1, 1) / 6, np.arange(6.0)
     >>> AtStage(SGDRegressor(random_state=0), stage=30).fit(X, y).model_.t_
@@ -167,34 +158,13 @@ class AtStage(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             self.classes_ = model.classes_
         return self
 
-    @_has("predict")  # type: ignore[untyped-decorator]
-    def predict(self, X: Any) -> Any:
-        """Return the model's predictions."""
-        check_is_fitted(self)
-        return self.model_.predict(X)
-
-    @_has("predict_proba")  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Any:
-        """Return the model's probabilities."""
-        check_is_fitted(self)
-        return self.model_.predict_proba(X)
-
-    @_has("decision_function")  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> Any:
-        """Return the model's decisions."""
-        check_is_fitted(self)
-        return self.model_.decision_function(X)
+    predict = _method_of_model("predict")
+    predict_proba = _method_of_model("predict_proba")
+    decision_function = _method_of_model("decision_function")
 
     def get_metadata_routing(self) -> Any:
-        """Return what the estimator itself asks for."""
+        """Return what the estimator itself requests."""
         return get_routing_for_object(self.estimator)
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        tags.estimator_type = inner.estimator_type
-        tags.classifier_tags = inner.classifier_tags
-        tags.regressor_tags = inner.regressor_tags
-        tags.input_tags = inner.input_tags
-        tags.target_tags = inner.target_tags
-        return tags
+        return get_tags(self.estimator)

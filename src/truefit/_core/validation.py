@@ -1,4 +1,4 @@
-"""Validation of what users pass: y, groups, weights, and columns with infinite values."""
+"""Validation of what users pass: X, y, groups, weights, and columns with infinite values."""
 
 from __future__ import annotations
 
@@ -12,20 +12,68 @@ from fractions import Fraction
 from typing import Any, Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from truefit._core.errors import InvalidInput
-from truefit._core.typing import Array
+from truefit._core.typing import Array, Floats
 
 Task = Literal["classification", "regression"]
 
 #: The squared error of a larger target, summed over the rows, may be beyond float64.
 LARGEST_TARGET = 1e150
 
-_NUMBERS = (bool, int, float, np.number, np.bool_, Decimal, Fraction)
-_TEXT = (str,)
-_DATES = (datetime.date, datetime.timedelta, datetime.time, np.datetime64, np.timedelta64)
+_KINDS: Final[dict[str, tuple[type, ...]]] = {
+    "text": (str,),
+    "number": (bool, int, float, np.number, np.bool_, Decimal, Fraction),
+    "date": (datetime.date, datetime.timedelta, datetime.time, np.datetime64, np.timedelta64),
+}
+
+
+def checked_table(X: Any) -> Any:
+    """Return X as a table that rows can be taken from, or say why it is none."""
+    if type(X).__module__.partition(".")[0] == "pyarrow" and hasattr(X, "to_pandas"):
+        X = _frame_of(X)  # estimators take no other kind of Arrow table
+    if sparse.issparse(X):
+        X = X.tocsr()
+    elif type(X).__name__ == "LazyFrame":
+        raise InvalidInput("X must be a table that is in memory. Got a polars LazyFrame; pass X.collect().")
+    elif not (hasattr(X, "iloc") or type(X).__module__.startswith("polars")):
+        X = _table_of(X)
+    elif len(X.shape) == 1:
+        X = np.asarray(X.to_numpy(), dtype=object)  # a series of texts, as vectorizers take them
+    if len(X.shape) == 0:
+        raise InvalidInput(f"X must be a table with one row per sample. Got {X.item()!r} instead.")
+    if X.shape[0] == 0:
+        raise InvalidInput(
+            "Found array with 0 sample(s) in X while a minimum of 1 is required. Pass a table with rows."
+        )
+    if isinstance(X, np.ndarray) and X.dtype.kind == "c":
+        raise InvalidInput("Complex data not supported: X must be real. Pass its parts as columns.")
+    return X
+
+
+def _frame_of(table: Any) -> Any:
+    try:
+        return table.to_pandas()
+    except (TypeError, ValueError, NotImplementedError) as error:  # types that pandas does not have
+        raise InvalidInput(
+            f"X must be a table that pandas can hold. Got an Arrow table of which no frame can be made: {error}. Cast "
+            "its columns to other types."
+        ) from error
+
+
+def _table_of(X: Any) -> Array:
+    if isinstance(X, np.ndarray):
+        return X.astype(object) if X.dtype.kind in "SU" else X
+    try:
+        array = np.asarray(X)
+        # Numbers among text stay numbers, and text keeps a NUL at its end.
+        return np.asarray(X, dtype=object) if array.dtype.kind in "SU" else array
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"X must be a table with equally many values in every row. Got a {type(X).__name__}, of which no array can "
+            f"be made: {error}"
+        ) from error
 
 
 def checked_column(values: Any, n: int, name: str) -> Array:
@@ -86,7 +134,7 @@ def checked_groups(groups: Any, n: int) -> Array:
     return column
 
 
-def checked_weight(weight: Any, n: int) -> npt.NDArray[np.float64]:
+def checked_weight(weight: Any, n: int) -> Floats:
     """Return the weight of each row."""
     values = checked_column(weight, n, "sample_weight")
     if values.dtype.kind not in "biuf" or values.ndim != 1:
@@ -123,10 +171,11 @@ def _of_one_type(column: Array, name: str) -> Array:
     if set(map(type, column.ravel())) == {str}:  # by far the most frequent, and many
         return _text(column, set(column.ravel()), name)
     values = [value for value in column.ravel() if not _is_missing(value)]
-    kinds = Counter(_kind_of(value) for value in values)
+    kinds = Counter(map(_kind_of, values))
     if len(kinds) > 1:
+        examples = {_kind_of(value): value for value in reversed(values)}
         listed = " and ".join(
-            f"{kind} ({count} rows, such as {_example(values, kind)!r})" for kind, count in kinds.most_common()
+            f"{kind} ({count} rows, such as {examples[kind]!r})" for kind, count in kinds.most_common()
         )
         raise InvalidInput(
             f"The values of {name} must be of one type. Got {listed}. Make them all text or all numbers: with pandas, "
@@ -154,15 +203,7 @@ def _text(column: Array, values: Iterable[str], name: str) -> Array:
 
 
 def _kind_of(value: Any) -> str:
-    if isinstance(value, _TEXT):
-        return "text"
-    if isinstance(value, _NUMBERS):
-        return "number"
-    return "date" if isinstance(value, _DATES) else type(value).__name__
-
-
-def _example(values: list[Any], kind: str) -> Any:
-    return next(value for value in values if _kind_of(value) == kind)
+    return next((kind for kind, types in _KINDS.items() if isinstance(value, types)), type(value).__name__)
 
 
 def _is_missing(value: Any) -> bool:
@@ -235,17 +276,7 @@ _NAMED: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class InfiniteColumn:
-    """A column with infinities, or else with numbers beyond the largest allowed.
-
-    Attributes
-    ----------
-    name : object
-        The column's name; its position in an array.
-    count, first : int
-        How many there are, and the position of the first row that has one.
-    infinite : bool
-        Whether they are infinities.
-    """
+    """A column with infinities, or else with numbers beyond the largest allowed, the first of them in row ``first``."""
 
     name: Any
     count: int
@@ -267,13 +298,7 @@ def check_no_infinities(X: Any) -> None:
 
 
 def find_infinities(X: Any, *, largest: float = np.inf) -> list[InfiniteColumn]:
-    """Return the columns with infinities, or with numbers beyond the largest.
-
-    Examples
-    --------
-    >>> find_infinities(np.array([[1.0, 2.0], [3.0, np.inf]]))
-    [InfiniteColumn(name=1, count=1, first=1, infinite=True)]
-    """
+    """Return the columns with infinities, or with numbers beyond the largest."""
     found = []
     for name, values in _float_columns(X):
         with np.errstate(invalid="ignore"):
@@ -296,47 +321,35 @@ def infinities_text(found: list[InfiniteColumn]) -> str:
     )
 
 
-def _float_columns(X: Any) -> Iterator[tuple[Any, npt.NDArray[Any]]]:
+def _float_columns(X: Any) -> Iterator[tuple[Any, Array]]:
+    """Yield name and values of the columns that may hold floats, 0 in the place of what is no number."""
     if sparse.issparse(X):
         if X.dtype.kind == "f":
             cells = X.tocoo()
             suspects = np.unique(cells.col[np.abs(cells.data) > LARGEST_FLOAT32])
             yield from ((int(j), X[:, [j]].toarray()[:, 0]) for j in suspects)
+    elif len(X.shape) != 2:
+        return
     elif isinstance(X, np.ndarray):
-        if X.ndim == 2 and X.dtype.kind in "fO":
-            yield from ((j, _floats_among(X[:, j])) for j in range(X.shape[1]))
+        if X.dtype.kind in "fO":
+            yield from ((j, _as_floats(X[:, j])) for j in range(X.shape[1]))
     elif hasattr(X, "iloc"):
-        if len(X.shape) == 2:
-            yield from _pandas_floats(X)
-    elif type(X).__module__.startswith("polars") and len(X.shape) == 2:
+        for j, name in enumerate(X.columns):
+            column = X.iloc[:, j]
+            if isinstance(column.dtype, np.dtype) and column.dtype.kind in "fO":
+                yield name, _as_floats(column.to_numpy())
+            elif getattr(column.dtype, "kind", "O") == "f":
+                yield name, np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    elif type(X).__module__.startswith("polars"):
         yield from ((each.name, each.to_numpy()) for each in X.get_columns() if each.dtype.is_float())
 
 
-def _pandas_floats(X: Any) -> Iterator[tuple[Any, npt.NDArray[Any]]]:
-    for j, name in enumerate(X.columns):
-        column = X.iloc[:, j]
-        kind = getattr(column.dtype, "kind", "O")
-        if kind == "f" and isinstance(column.dtype, np.dtype):
-            yield name, column.to_numpy()
-        elif kind == "f":
-            yield name, np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
-        elif isinstance(column.dtype, np.dtype) and kind == "O":
-            yield name, _floats_among(column.to_numpy())
-
-
-def _floats_among(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the values, of objects those that are numbers, and zeros in the place of others."""
-    if values.dtype.kind == "f":
-        return values
-    return np.array([_as_float(value) for value in values], dtype=np.float64)
+def _as_floats(values: Array) -> Array:
+    return values if values.dtype.kind == "f" else np.array([_as_float(value) for value in values], dtype=np.float64)
 
 
 def _as_float(value: Any) -> Any:
-    if isinstance(value, float | np.floating):
-        return value
-    if not isinstance(value, int):
-        return 0.0
     try:
-        return float(value)
+        return float(value) if isinstance(value, int | float | np.floating) else 0.0
     except OverflowError:  # Python's whole numbers have any length
         return np.inf

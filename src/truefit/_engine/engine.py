@@ -1,4 +1,4 @@
-"""BaseEngine: plans ask, the engine answers each distinct fit once, from the store or by running it."""
+"""BaseEngine: plans request fits, the engine answers each distinct one once, from the store or by running it."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ import time
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
+from itertools import chain
 from typing import Any, Literal, TypeVar
 
 from truefit._core.data import Data
 from truefit._core.errors import BudgetSpent, ExecutorError, Interrupted
 from truefit._core.identity import Keys
-from truefit._core.outcome import Outcome
-from truefit._core.protocols import Executor, Job, Plan, Progress, Solver, Store
-from truefit._core.stored_outcomes import StoredPredictions
-from truefit._core.task import Fit, is_private
-from truefit._engine.batch import FitBatch, PlanRun, WantedFit
-from truefit._engine.queue import JobQueue, JobTimes
-from truefit._engine.stats import KeySet, Stats
+from truefit._core.outcome import Outcome, StoredPredictions
+from truefit._core.protocols import Executor, Fit, Job, Plan, Progress, Solver, Store, is_private
+from truefit._engine.batch import FitBatch, JobQueue, JobTimes, KeySet, PlanRun, Stats, WantedFit
 
 R = TypeVar("R")
 Listener = Callable[[Progress], None]
@@ -33,21 +32,9 @@ _SECONDS_BETWEEN_EVENTS = 0.1
 class BaseEngine:
     """Drives plans to their results.
 
-    Parameters
-    ----------
-    store : Store
-        Where outcomes are kept and found again.
-    executor : Executor
-        Runs the jobs.
-    solvers : sequence of Solver
-        Asked in this order to claim fits; the last takes all that is left.
-    scratch : callable
-        Makes a store for the fits that cannot be identified by content.
-    serial_executor : Executor, optional
-        Runs in this process what workers must not run, because they have other code.
-    on_error : {"raise", "record"}
-    listener : callable, optional
-        Is told of progress.
+    Solvers claim fits in their order; the last takes all that is left. ``scratch`` makes a store for fits that cannot
+    be identified by content. ``serial_executor`` runs in this process what workers must not run, because they have
+    other code. ``listener`` is called with the progress.
     """
 
     def __init__(
@@ -104,15 +91,9 @@ class BaseEngine:
         description: str = "",
         on_error: OnError | None = None,
     ) -> list[Any]:
-        """Drive several plans at once; their open tasks are merged.
-
-        Returns
-        -------
-        list
-            A result for each plan, or the exception that ended it while the others went on.
-        """
+        """Drive several plans at once, their open tasks merged; return their results, or the errors that ended them."""
         runs = [PlanRun(plan, data) for plan, data in plans]
-        call = _Call(self, self._scratch(), seconds, description, on_error or self._on_error)
+        call = _Call(self, seconds, description, on_error or self._on_error)
         if seconds is not None and runs:
             self._start_workers(runs[0].data)
         try:
@@ -121,7 +102,7 @@ class BaseEngine:
             while open_runs := [run for run in runs if not run.finished]:
                 call.answer(open_runs)
         except KeyboardInterrupt as interrupt:
-            raise Interrupted(self._how_to_resume(call)) from interrupt
+            raise Interrupted(self._how_to_resume()) from interrupt
         except ExecutorError as error:
             raise ExecutorError(f"{error} {self._what_is_kept(call)}") from error
         finally:
@@ -130,25 +111,25 @@ class BaseEngine:
             call.end()
         return [run.error if run.error is not None else run.result for run in runs]
 
-    def _how_to_resume(self, call: _Call) -> str:
+    def _how_to_resume(self) -> str:
         path = getattr(self._store, "path", None)
-        kept = f"Interrupted: {call.done:,} of {call.total:,} fits are done"
         if path is None:
-            return f"{kept}, and are lost with this process. With a store the same call goes on where it was."
-        return f"{kept}, and are kept in {path}. Run the same again to go on from there."
+            return (
+                "Interrupted. Finished fits are lost: there is no store. Use a store to resume after an interruption."
+            )
+        count = getattr(self._store, "count_fits", None)
+        return f"Interrupted. Finished fits are in {path}{'' if count is None else f' ({count():,})'}. Rerun to resume."
 
     def _what_is_kept(self, call: _Call) -> str:
-        if not call.done:
-            return "No fit was finished before."
         path = getattr(self._store, "path", None)
-        done = f"{call.done:,} of {call.total:,} fits are done and kept"
-        if path is None:
-            return f"{done} in this engine's memory: pass store=engine.store to a new Engine to resume."
-        return f"{done} in {path}: rerun to resume."
+        where = (
+            "in this engine's memory: pass store=engine.store to a new Engine" if path is None else f"in {path}: rerun"
+        )
+        return f"{call.done:,} of {call.counts.asked:,} fits are done and kept {where} to resume."
 
     # What follows is how one batch is answered; _Call calls it.
 
-    def _executor_for(self, jobs: Sequence[Job], *, with_deadline: bool) -> Executor:
+    def _executor_for(self, *, with_deadline: bool) -> Executor:
         return self._executor
 
     def _start_workers(self, data: Data) -> None:
@@ -162,14 +143,6 @@ class BaseEngine:
         if text not in self._warned:
             self._warned.add(text)
             warnings.warn(text, RuntimeWarning, stacklevel=2)
-
-    def _stored_outcome(self, outcome: Outcome, scratch: Store) -> Outcome:
-        """Return an outcome that holds no arrays, only where they are."""
-        if outcome.error is not None:
-            return outcome
-        key = outcome.key
-        answers = StoredPredictions(self._store if _storable(outcome) else scratch, key)
-        return Outcome(key, answers, outcome.fit_seconds, outcome.solver, outcome.classes)
 
     def _remember_model(self, key: str, model: Any) -> None:
         self._models[key] = model
@@ -199,18 +172,30 @@ class BaseEngine:
 class _Call:
     """One call of ``run_all``: its deadline, its progress, and the rounds it goes through."""
 
-    def __init__(
-        self, engine: BaseEngine, scratch: Store, seconds: float | None, description: str, on_error: OnError
-    ) -> None:
+    def __init__(self, engine: BaseEngine, seconds: float | None, description: str, on_error: OnError) -> None:
         self.engine = engine
-        self.scratch = scratch
         self.description = description
         self.on_error = on_error
         self.started = time.monotonic()
         self.deadline = None if seconds is None else self.started + seconds
-        self.total = self.done = self.run = self.shared = self.stored = self.failed = 0
+        self.counts = Stats()
         self._reported = 0.0
         self._keys: dict[int, Keys] = {}
+
+    @cached_property
+    def scratch(self) -> Store:
+        """Where outcomes are kept that must not be stored."""
+        return self.engine._scratch()
+
+    @property
+    def done(self) -> int:
+        """Fits that are answered."""
+        return self.counts.run + self.counts.refitted + self.counts.shared + self.counts.stored
+
+    def _count(self, **counts: int) -> None:
+        for stats in (self.engine.stats, self.counts):
+            for name, count in counts.items():
+                setattr(stats, name, getattr(stats, name) + count)
 
     def answer(self, runs: Sequence[PlanRun]) -> None:
         """Answer all open tasks, then let every plan go on."""
@@ -221,22 +206,20 @@ class _Call:
             data = group[0].data
             if id(data) not in self._keys:
                 self._keys[id(data)] = self.engine._keys(data, with_deadline=self.deadline is not None)
-            keys = self._keys[id(data)]
-            self._answer_batch(FitBatch(keys, group))
+            self._answer_batch(FitBatch(self._keys[id(data)], group))
         for run in runs:
             if run.failure is not None:
                 run.throw_failure()
             elif run.outcomes.ready < len(run.outcomes) or (self._expired() and run.best_models.without_model()):
                 if not self._expired() and run.fit_seconds is None:
                     raise ExecutorError(f"An executor must answer every job. {self.engine._executor!r} left some out.")
-                message = f"The time budget was spent with {run.outcomes.ready} of {len(run.outcomes)} fits done."
+                message = f"Time budget exhausted: {run.outcomes.ready} of {len(run.outcomes)} fits are done."
                 run.throw(BudgetSpent(message, run.outcomes))
             else:
                 run.send()
 
     def _answer_batch(self, batch: FitBatch) -> None:
-        self.total += batch.asked
-        self.engine.stats.asked += batch.asked
+        self._count(asked=batch.asked)
         open_wants = self._restore(batch)
         self._report(force=True)
         self._execute([want.fit for want in open_wants], batch)
@@ -261,15 +244,8 @@ class _Call:
                 want.fit = replace(want.fit, asks=missing, model=self.engine._models.get(key))
                 open_wants.append(want)
                 continue
-            count = want.count
-            self.done += count
-            if key in self.engine._fitted_here:
-                self.engine.stats.shared += count
-                self.shared += count
-            else:
-                self.engine.stats.stored += count
-                self.stored += count
-            want.deliver(self.engine._stored_outcome(outcome, self.scratch), self.engine._models.get(key))
+            self._count(**{"shared" if key in self.engine._fitted_here else "stored": want.count})
+            want.deliver(self._stored(outcome), self.engine._models.get(key))
         return open_wants
 
     def _execute(self, fits: Sequence[Fit], batch: FitBatch) -> None:
@@ -277,18 +253,19 @@ class _Call:
         for fit in fits:
             if fit.each_left_out and fit.key not in jobs:
                 self._leave_open(batch.wants[fit.key])
-        # What a budget is spent on is for the plan to say: its order is kept.
+        # With a time budget the order is that of the plan.
         queue = iter(jobs.values()) if self.deadline is not None else JobQueue(jobs.values(), self.engine._times)
-        executor = self.engine._executor_for(list(jobs.values()), with_deadline=self.deadline is not None)
+        executor = self.engine._executor_for(with_deadline=self.deadline is not None)
         limit = batch.fit_seconds
         if (timeout := getattr(executor, "timeout", None)) is not None and limit is not None and timeout <= limit:
             limit = None  # past the executor's own limit a fit has failed
         queued = self._still_wanted(queue, batch)
         results = self._outcomes(executor, queued, batch.data, jobs, limit)
-        try:
+        with _closing(results):
             for outcomes in results:
                 job = jobs[outcomes[0].key]
-                if limit is not None and _timed_out(outcomes):
+                error = outcomes[0].error
+                if limit is not None and error is not None and error.kind == "timeout":
                     continue
                 self.engine._times.learn(job, outcomes)
                 if job.fits[0].each_left_out and not outcomes[0].answers:
@@ -297,8 +274,6 @@ class _Call:
                     self._accept(outcomes, job, batch)
                 if not any(run.failure is None for run in batch.runs):
                     break
-        finally:
-            _close(results)
 
     def _outcomes(
         self,
@@ -311,17 +286,17 @@ class _Call:
         """Yield what an executor yields; what its workers refuse, having other code, is run in this process."""
         refused: list[Job] = []
         serial = self.engine._serial_executor
+        # An executor that stops fits which take too much does what this process cannot do.
+        limited = any(getattr(executor, limit, None) is not None for limit in ("timeout", "memory"))
         results = executor.map(jobs, data, deadline=self.deadline, fit_seconds=fit_seconds)
-        try:
+        with _closing(results):
             for outcomes in results:
                 error = outcomes[0].error
-                if error is None or error.kind != "other code" or serial is None or _limited(executor):
+                if error is None or error.kind != "other code" or serial is None or limited:
                     yield outcomes
                 else:
                     self.engine._warn_once(f"{error.message} Until then these fits run in this process.")
                     refused.append(by_key[outcomes[0].key])
-        finally:
-            _close(results)
         if refused and serial is not None:
             yield from serial.map(refused, data, deadline=self.deadline)
 
@@ -334,23 +309,17 @@ class _Call:
                 yield job
 
     def _leave_open(self, want: WantedFit) -> None:
-        """Say of fits that no closed form answers that they are to be asked for one by one: then they are counted."""
-        self.total -= want.count
-        self.engine.stats.asked -= want.count
+        """Deliver no answers for fits that no closed form answers: the plan requests them one by one, counted then."""
+        self._count(asked=-want.count)
         want.deliver(Outcome(want.fit.key))
 
     def _accept(self, outcomes: Sequence[Outcome], job: Job, batch: FitBatch) -> None:
         engine = self.engine
         self._put(outcomes)
-        count = 0
-        refits = 0
-        for outcome in outcomes:
-            want = batch.wants[outcome.key]
-            count += want.count
-            refits += want.known
+        wants = [batch.wants[outcome.key] for outcome in outcomes]
+        for want, outcome in zip(wants, outcomes, strict=True):
             if outcome.error is not None:
-                engine.stats.failed += 1
-                self.failed += 1
+                self._count(failed=1)
                 if self.on_error == "raise":
                     want.fail(outcome.error)
             elif outcome.hidden_input is not None and engine.reused and not is_private(outcome.key):
@@ -358,14 +327,18 @@ class _Call:
                     f"{type(want.fit.estimator).__name__} {outcome.hidden_input}. That is not part of its identity, so "
                     "its fits are run each time, never stored. Pass what it needs as a parameter."
                 )
-            want.deliver(engine._stored_outcome(outcome, self.scratch), outcome.model)
-        engine.stats.refitted += min(refits, job.work)
-        engine.stats.run += job.work - min(refits, job.work)
-        engine.stats.shared += count - job.work
-        self.run += job.work
-        self.shared += count - job.work
-        self.done += count
+            want.deliver(self._stored(outcome), outcome.model)
+        refitted = min(sum(want.known for want in wants), job.work)
+        shared = sum(want.count for want in wants) - job.work
+        self._count(refitted=refitted, run=job.work - refitted, shared=shared)
         self._report()
+
+    def _stored(self, outcome: Outcome) -> Outcome:
+        """Return an outcome that holds no arrays, only where they are."""
+        if outcome.error is not None:
+            return outcome
+        answers = StoredPredictions(self.engine._store if _storable(outcome) else self.scratch, outcome.key)
+        return Outcome(outcome.key, answers, outcome.fit_seconds, outcome.solver, outcome.classes)
 
     def _put(self, outcomes: Sequence[Outcome]) -> None:
         """Put the outcomes of a job into their store."""
@@ -376,20 +349,19 @@ class _Call:
             engine._store.put(public[start : start + _STORED_AT_ONCE])
         if len(public) < len(good):
             self.scratch.put([outcome for outcome in good if not _storable(outcome)])
+        engine.stats.seconds += sum(outcome.fit_seconds for outcome in good)
         for outcome in public:
             engine._fitted_here.add(outcome.key)
-        for outcome in good:
-            engine.stats.seconds += outcome.fit_seconds
-            if outcome.model is not None and _storable(outcome):
+            if outcome.model is not None:
                 engine._remember_model(outcome.key, outcome.model)
 
     def _refit_best_models(self, fits: Sequence[Fit], batch: FitBatch) -> None:
         jobs = self.engine._claim(fits, batch.data)
         by_key = {job.fits[0].key: job for job in jobs}
-        executor = self.engine._executor_for(jobs, with_deadline=self.deadline is not None)
+        executor = self.engine._executor_for(with_deadline=self.deadline is not None)
         results = self._outcomes(executor, iter(jobs), batch.data, by_key)
-        try:
-            for outcome in (outcome for outcomes in results for outcome in outcomes):
+        with _closing(results):
+            for outcome in chain.from_iterable(results):
                 want = batch.wants[outcome.key]
                 self.engine.stats.refitted += 1
                 self.engine.stats.seconds += outcome.fit_seconds
@@ -401,8 +373,6 @@ class _Call:
                     keep, known = run.tasks[i].keep, run.outcomes[i]
                     if keep is not None and known is not None:
                         run.best_models.offer(keep, run.orders[i], want.fit, known, outcome.model)
-        finally:
-            _close(results)
 
     def _expired(self) -> bool:
         return self.deadline is not None and time.monotonic() > self.deadline
@@ -414,25 +384,19 @@ class _Call:
         if not force and now - self._reported < _SECONDS_BETWEEN_EVENTS:
             return
         self._reported = now
-        elapsed = now - self.started
-        worked = self.done - self.stored
-        left = elapsed / worked * (self.total - self.done) if worked else None
+        counts, elapsed = self.counts, now - self.started
+        worked = self.done - counts.stored
+        left = elapsed / worked * (counts.asked - self.done) if worked else None
+        run = counts.run + counts.refitted
         self.engine._listener(
             Progress(
-                self.done,
-                self.total,
-                self.run,
-                self.shared,
-                self.stored,
-                self.failed,
-                elapsed,
-                left,
-                self.description,
+                self.done, counts.asked, run, counts.shared, counts.stored, counts.failed,
+                elapsed, left, self.description,
             )
-        )
+        )  # fmt: skip
 
     def end(self) -> None:
-        """Tell the listener that there is no more to come."""
+        """Close the listener, if it can be closed."""
         close = getattr(self.engine._listener, "close", None)
         if close is not None:
             close()
@@ -442,16 +406,11 @@ def _storable(outcome: Outcome) -> bool:
     return outcome.hidden_input is None and not is_private(outcome.key)
 
 
-def _limited(executor: Executor) -> bool:
-    """Whether an executor stops fits that take too much, which this process cannot do."""
-    return any(getattr(executor, limit, None) is not None for limit in ("timeout", "memory"))
-
-
-def _timed_out(outcomes: Sequence[Outcome]) -> bool:
-    return outcomes[0].error is not None and outcomes[0].error.kind == "timeout"
-
-
-def _close(results: Iterator[Any]) -> None:
-    close = getattr(results, "close", None)
-    if close is not None:
-        close()
+@contextmanager
+def _closing(results: Iterator[Any]) -> Iterator[None]:
+    """Close an iterator at the end, if it can be closed."""
+    try:
+        yield
+    finally:
+        if hasattr(results, "close"):
+            results.close()

@@ -4,8 +4,8 @@
 
     SerialExecutor.map ── run_job, here and now
 
-    ThreadExecutor.map ──┐                                      ┌─ ExternalPool: the user's executor ──── its workers
-    FuturesExecutor.map ─┤   jobs    ┌───────────┐  submissions │  (threads, processes, Dask, Ray, ...)   run_batch
+                                                                ┌─ ExternalPool: the user's executor ──── its workers
+    FuturesExecutor.map ─┐   jobs    ┌───────────┐  submissions │  (threads, processes, Dask, Ray, ...)   run_batch
                          ├─────────> │ Scheduler │ ───────────> ┤  FuturesTransport
     ProcessExecutor.map ─┘           │           │ <─────────── │  ProcessTransport
                   <───────────────── └───────────┘  Finished,   └─ WorkerPool: our own processes, ─────── worker.main
@@ -14,7 +14,7 @@
                                      memory, deadline
 
     data ── DatasetWriter ── file in a temporary folder ── mapped by every worker (sent as bytes where it cannot be)
-    jobs ── JobSerializer ── bytes; estimators and solvers that many jobs share travel once ── JobDeserializer
+    jobs ── JobSerializer ── bytes; estimators and solvers shared by many jobs are sent once ── JobDeserializer
 
 ``scheduler`` decides, and is the same for all; ``processes`` and ``futures`` have the two transports. What a worker
 does is in ``worker`` (ours) and ``remote_worker`` (of other executors). ``environment`` has what must be alike wherever

@@ -26,10 +26,10 @@ from truefit._executors.ray_executor import RayCluster, RayExecutor
 _ANSWER_SECONDS = 5.0
 #: What to do when a cluster is gone, and when an executor is.
 _NEW_CLUSTER = "Use a running cluster: another --cluster address, or a new Engine with its executor."
-_NEW_EXECUTOR = "Pass a new executor, or workers= for workers that are restarted by themselves."
-#: Seconds for a worker to say which version of a package it has.
+_NEW_EXECUTOR = "Pass a new executor, or workers= for workers that are restarted automatically."
+#: Seconds for a worker to report the version of a package.
 _VERSION_SECONDS = 30.0
-#: How often workers are counted, which asks the scheduler.
+#: How often workers are counted, which is a request to the scheduler.
 _COUNT_SECONDS = 5.0
 #: After so long without workers there is a warning, and then every hour.
 _WARN_AFTER = (5.0, 60.0, 600.0)
@@ -53,36 +53,20 @@ class ExternalPool:
         self.cluster: DaskCluster | RayCluster | None = DaskCluster.of(executor)
         if isinstance(executor, RayExecutor):
             self.cluster = executor.cluster
+        #: Whether jobs run in threads of this process.
+        self.in_process = isinstance(executor, futures.ThreadPoolExecutor)
         self._ours: ProcessPoolExecutor | None = None
         #: Fits that were given up: each may hold a worker.
         self.stuck: set[futures.Future[Any]] = set()
 
     @property
-    def in_process(self) -> bool:
-        """Whether jobs run in threads of this process."""
-        return isinstance(self.executor, futures.ThreadPoolExecutor)
-
-    @property
-    def stops_fits(self) -> bool:
-        """Whether to cancel a fit that runs stops it."""
-        return isinstance(self.executor, RayExecutor)
-
-    @property
     def size(self) -> int | None:
-        """How many jobs run at once, if that can be known."""
+        """Number of jobs that run at once, if that is known."""
         size: Any = getattr(self.executor, "_max_workers", None) if self.cluster is None else self.cluster.size
         return size if isinstance(size, int) and size > 0 else None
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> futures.Future[Any]:
-        """Submit a call.
-
-        Raises
-        ------
-        BrokenExecutor
-            If the executor is broken already.
-        ExecutorError
-            If it takes no more work.
-        """
+        """Submit a call; raise BrokenExecutor if the executor is broken, ExecutorError if it takes no more work."""
         try:
             return self.executor.submit(function, *arguments)
         except futures.BrokenExecutor:
@@ -93,39 +77,27 @@ class ExternalPool:
             raise BrokenProcessPool(str(error)) from error
         except Exception as error:  # RuntimeError of pools, ClosedClientError of Dask
             self.check()
-            raise ExecutorError(f"The executor must accept work. It says: {error}. {_NEW_EXECUTOR}") from error
+            raise ExecutorError(f"The executor must accept work. It raised: {error}. {_NEW_EXECUTOR}") from error
 
     def check(self) -> None:
-        """See that a cluster is still there.
-
-        Raises
-        ------
-        ExecutorError
-            If it is not.
-        """
+        """Raise an ExecutorError if the connection to a cluster is lost."""
         lost = None if self.cluster is None else self.cluster.lost
         if lost is not None:
             raise ExecutorError(f"{lost} {_NEW_CLUSTER}")
 
     def versions_of(self, package: str) -> set[str]:
-        """Return the versions of a package that workers have, as far as they say."""
+        """Return the versions of a package that workers report."""
         if isinstance(self.cluster, DaskCluster):
             return self.cluster.versions_of(package)
         try:
             found = self.submit(pkgutil.resolve_name, f"{package}:__version__").result(_VERSION_SECONDS)
         except Exception as error:  # whatever it is that keeps the worker from importing the package
-            _logger.info("A worker does not say which version of %s it has: %r", package, error)
+            _logger.info("A worker did not report its version of %s: %r", package, error)
             return set()
         return {found}
 
     def replace(self, error: BaseException) -> None:
-        """Put a new pool with the same settings in the place of one that broke.
-
-        Raises
-        ------
-        ExecutorError
-            If only the user can build another, or if the new one breaks at once.
-        """
+        """Replace a broken pool of processes by one with the same settings; raise an ExecutorError if that fails."""
         broken = self.executor
         if type(broken) is not ProcessPoolExecutor:
             raise ExecutorError(
@@ -162,7 +134,7 @@ class ExternalPool:
 
 
 class DaskCluster:
-    """What a Dask client knows of its workers, and care for those on this machine.
+    """The workers of a Dask client; those that die on this machine are replaced.
 
     A ``LocalCluster`` restarts a worker that dies, but closes it for good if it happens to be down some seconds
     after any of its deaths (``distributed.deploy.lost-worker-timeout``, 15 s). Where several fits kill their workers,
@@ -171,7 +143,10 @@ class DaskCluster:
 
     def __init__(self, client: Any) -> None:
         self._client = client
-        self._local = _local_cluster(client)
+        # Elsewhere workers are jobs of a queue or pods, and to start more of them may cost money.
+        cluster = getattr(client, "cluster", None)
+        self.local = any(base.__module__ == "distributed.deploy.local" for base in type(cluster).__mro__)
+        self._local: Any = cluster if self.local else None
         self._held: set[Hashable] = set() if self._local is None else set(self._local.workers)
 
     @classmethod
@@ -182,14 +157,9 @@ class DaskCluster:
 
     @property
     def name(self) -> str:
-        """What it is called in messages."""
+        """Name in messages."""
         scheduler = getattr(self._client, "scheduler", None)
         return f"Dask cluster at {getattr(scheduler, 'address', 'an unknown address')}"
-
-    @property
-    def local(self) -> bool:
-        """Whether its workers are on this machine, and are started again when they die."""
-        return self._local is not None
 
     @property
     def size(self) -> int | None:
@@ -199,7 +169,7 @@ class DaskCluster:
         try:
             threads = self._client.sync(self._client.scheduler.ncores, callback_timeout=_ANSWER_SECONDS)
         except Exception as error:  # Dask raises many kinds: OSError, CommClosedError, TimeoutError
-            _logger.info("The %s does not say how many workers it has: %r", self.name, error)
+            _logger.info("The %s did not report its number of workers: %r", self.name, error)
             return None
         return int(sum(threads.values()))
 
@@ -218,13 +188,12 @@ class DaskCluster:
 
     def versions_of(self, package: str) -> set[str]:
         """Return the versions of a package that workers have; none for those that do not have it."""
-        place = f"{package}:__version__"
-        found = self._client.run(pkgutil.resolve_name, place, on_error="return")
+        found = self._client.run(pkgutil.resolve_name, f"{package}:__version__", on_error="return")
         return {version for version in found.values() if isinstance(version, str)}
 
     def restart_workers(self) -> None:
         """Let a cluster on this machine have as many workers as it is meant to have, if it gave up some of them."""
-        if self._local is not None:
+        if self.local:
             self._local.loop.add_callback(self._renew)  # in the thread in which it looks after its workers itself
 
     def _renew(self) -> None:
@@ -238,13 +207,6 @@ class DaskCluster:
         if lost:
             cluster.scale(len(cluster.worker_spec))
         self._held = set(cluster.workers)
-
-
-def _local_cluster(client: Any) -> Any:
-    # Elsewhere workers are jobs of a queue or pods, and to ask for more of them may cost money.
-    cluster = getattr(client, "cluster", None)
-    local = any(base.__module__ == "distributed.deploy.local" for base in type(cluster).__mro__)
-    return cluster if local else None
 
 
 class ClusterMonitor:
@@ -263,15 +225,8 @@ class ClusterMonitor:
     def count(self, idle: float) -> int | None:
         """Return how many fits the cluster runs at once, None if that is not known.
 
-        Parameters
-        ----------
-        idle : float
-            Seconds since a fit was last finished.
-
-        Raises
-        ------
-        ExecutorError
-            If the scheduler does not answer for a long time.
+        ``idle`` are the seconds since a fit was last finished. A scheduler that does not answer for a long time is an
+        ExecutorError.
         """
         self.cluster.restart_workers()
         now = time.monotonic()
@@ -314,21 +269,8 @@ class ClusterMonitor:
 def dask_executor(address: str, say: Callable[[str], None]) -> Iterator[futures.Executor]:
     """Connect to a Dask scheduler that has workers, and disconnect afterwards.
 
-    Parameters
-    ----------
-    address : str
-        ``tcp://HOST:PORT``, or ``tls://HOST:PORT`` where Dask's configuration has the certificates.
-    say : callable
-        Is told when there are no workers yet, for which it waits a minute.
-
-    Raises
-    ------
-    InvalidInput
-        If the address is none.
-    MissingDependency
-        If Dask is not installed.
-    ExecutorError
-        If no scheduler answers, or it has no workers.
+    ``address`` is ``tcp://HOST:PORT``, or ``tls://HOST:PORT`` where Dask's configuration has the certificates. ``say``
+    gets a message when there are no workers yet: the first is waited for a minute.
     """
     if not _ADDRESS.fullmatch(address):
         raise InvalidInput(f"The address of a Dask scheduler must be like tcp://HOST:8786. Got {address!r} instead.")
@@ -355,7 +297,7 @@ def _connect(client_class: Any, address: str) -> Any:
         except Exception as error:  # Dask raises many kinds: OSError, ValueError where it is no scheduler that answers
             answers.put(error)
 
-    # In a thread that can be left alone: the client waits forever for a peer that takes its call and says nothing.
+    # In a daemon thread: the client waits forever for a peer that accepts the connection and does not answer.
     threading.Thread(target=connect, daemon=True).start()
     try:
         found = answers.get(timeout=_CONNECT_SECONDS + 1)

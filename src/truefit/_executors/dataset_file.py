@@ -57,12 +57,9 @@ class DatasetFile:
     path: str
 
     def open(self) -> Data:
-        """Return the data over shared pages, or the very object where it came from this process.
+        """Return the data over shared pages, or the object itself in the process that wrote it.
 
-        Raises
-        ------
-        DatasetMissing
-            If it does not lie there: on another machine, or no longer.
+        Raise DatasetMissing if the file is not there: on another machine, or no longer.
         """
         data = _datasets_here.get(self.identity)
         if data is not None:

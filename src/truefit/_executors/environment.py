@@ -1,6 +1,6 @@
 """Environment: what must be alike wherever a fit runs: settings, threads, versions of packages, and code.
 
-``FitEnvironment`` takes the settings of the process that asks along to workers. ``limited_threads`` gives every fit the
+``FitEnvironment`` sends the settings of the main process to workers. ``limited_threads`` gives every fit the
 same number of threads, so that results do not depend on how many workers there are. ``version_difference`` and
 ``CodeCheck`` keep workers from running fits with other packages or other code.
 """
@@ -25,36 +25,18 @@ import sklearn
 from joblib import cpu_count
 from threadpoolctl import ThreadpoolController
 
-from truefit._core.errors import InvalidInput
+from truefit._core.errors import Failure, InvalidInput
 from truefit._core.fingerprint import Fingerprint, NotComparable
 from truefit._core.identity import Environments
-from truefit._core.outcome import Failure
-from truefit._core.protocols import Job
-from truefit._core.task import Origin
+from truefit._core.protocols import Job, Origin
 
 #: An environment variable, so that processes started by a fit in a worker know where they are too.
 WORKER_VARIABLE = "TRUEFIT_WORKER"
-#: Read by the numeric libraries when they are loaded: for workers, where they are loaded late.
-THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-)
-#: Packages that every worker must have: name of the distribution, and of the module.
-_REQUIRED = {
-    "truefit": "truefit",
-    "scikit-learn": "sklearn",
-    "numpy": "numpy",
-    "scipy": "scipy",
-    "pandas": "pandas",
-    "skrub": "skrub",
-}
+#: Packages that every worker must have.
+_REQUIRED = ("truefit", "scikit-learn", "numpy", "scipy", "pandas", "skrub")
 #: Packages that are compared where both have them: a fit that needs one that is missing fails to load by itself.
 _OPTIONAL = ("lightgbm", "xgboost", "catboost", "torch", "skorch")
-#: Estimators whose fingerprint is remembered; beyond that all are forgotten.
+#: Estimators whose fingerprint is cached; beyond that all are dropped.
 _MAX_FINGERPRINTS = 1000
 
 
@@ -72,6 +54,13 @@ def inside_worker() -> bool:
     return WORKER_VARIABLE in os.environ or getattr(_thread, "depth", 0) > 0
 
 
+def worker_variables(threads: int) -> dict[str, str]:
+    """Return the environment variables of a worker process; numeric libraries read theirs when they are loaded."""
+    libraries = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR")
+    limits = [*(f"{library}_NUM_THREADS" for library in libraries), "VECLIB_MAXIMUM_THREADS"]
+    return {WORKER_VARIABLE: "1", **dict.fromkeys(limits, str(threads))}
+
+
 @contextmanager
 def as_worker() -> Iterator[None]:
     """Let this thread be known as a worker while a job runs in it."""
@@ -84,7 +73,7 @@ def as_worker() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class FitEnvironment:
-    """Settings of scikit-learn and numpy, warning filters, import path and folder of the process that asks."""
+    """Settings of scikit-learn and numpy, warning filters, import path and folder of the main process."""
 
     config: dict[str, Any]
     numpy_errors: dict[str, Any]
@@ -117,7 +106,7 @@ class FitEnvironment:
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """Apply what can be applied for a while, in a process that belongs to somebody else."""
+        """Apply what can be undone afterwards, in a process of the user's."""
         with sklearn.config_context(**self.config), np.errstate(**self.numpy_errors):
             # Filters are the whole process's: where other threads run they must not be touched.
             if threading.current_thread() is not threading.main_thread() or warnings.filters == self.filters:
@@ -151,7 +140,7 @@ class _ThreadLimit:
 
     def acquire(self, threads: int) -> object:
         token = object()
-        libraries = [lib for lib in _controller().lib_controllers if lib.user_api == self.user_api]
+        libraries = [lib for lib in _controller(len(sys.modules)).lib_controllers if lib.user_api == self.user_api]
         with self._lock:
             if not self._held:
                 self._before = {}
@@ -168,21 +157,15 @@ class _ThreadLimit:
                 lib.set_num_threads(self._held[-1][1] if self._held else before)
 
 
-class _Cache:
-    controller: Any = None
-    modules = 0
-
-
 # BLAS has one setting for the process, OpenMP one for each thread that calls it.
 _blas = _ThreadLimit("blas")
 _openmp = threading.local()
 
 
-def _controller() -> Any:
-    # Looking for the libraries takes milliseconds, and new ones come with new modules only.
-    if _Cache.controller is None or _Cache.modules != len(sys.modules):
-        _Cache.controller, _Cache.modules = ThreadpoolController(), len(sys.modules)
-    return _Cache.controller
+@functools.lru_cache(maxsize=1)
+def _controller(modules: int) -> Any:
+    """Find the libraries, which takes milliseconds: again only when the number of modules has changed."""
+    return ThreadpoolController()
 
 
 @contextmanager
@@ -219,7 +202,7 @@ def installed_versions() -> dict[str, str]:
 
 
 def version_difference(expected: Mapping[str, str]) -> str | None:
-    """Say in which versions this process, a worker, differs from the one that sends the jobs; None if in none.
+    """Return the differences in versions between this worker and the process that sends the jobs; None if none.
 
     Examples
     --------
@@ -228,14 +211,8 @@ def version_difference(expected: Mapping[str, str]) -> str | None:
     >>> print(version_difference({"scikit-learn": "0.1"}))
     scikit-learn 0.1 here, ... on the worker ...
     """
-    return _compare_versions(tuple(expected.items()))
-
-
-@functools.lru_cache(maxsize=8)
-def _compare_versions(expected: tuple[tuple[str, str], ...]) -> str | None:
-    # Once for each process that sends jobs: reading what is installed takes milliseconds.
     parts = []
-    for name, version in expected:
+    for name, version in expected.items():
         found = _version(name)
         if found != version and not (found is None and name in _OPTIONAL):
             parts.append(f"{name} {version} here, {found or 'not installed'}")
@@ -244,10 +221,11 @@ def _compare_versions(expected: tuple[tuple[str, str], ...]) -> str | None:
     return f"{'; '.join(parts)} on the worker {socket.gethostname()} (process {os.getpid()})"
 
 
+@functools.cache  # reading what is installed takes milliseconds
 def _version(name: str) -> str | None:
     if name == "Python":
         return ".".join(platform.python_version_tuple()[:2])
-    module = sys.modules.get(_REQUIRED.get(name, ""))
+    module = sys.modules.get("sklearn" if name == "scikit-learn" else name) if name in _REQUIRED else None
     version = getattr(module, "__version__", None)
     if isinstance(version, str):  # what runs; what is installed may be shadowed by another
         return version
@@ -260,8 +238,8 @@ def _version(name: str) -> str | None:
 class CodeCheck:
     """Checks in a worker that it would run the code that a job is identified with.
 
-    A worker is another process: it imports modules from files that may have been edited since, and knows nothing of
-    what was changed at run time in the process that sends the jobs.
+    A worker is another process: it imports modules from files that may have been edited since, and does not see
+    changes made at run time in the process that sends the jobs.
     """
 
     def __init__(self) -> None:

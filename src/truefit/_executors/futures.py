@@ -10,7 +10,6 @@ from concurrent import futures
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
-from types import TracebackType
 from typing import Any
 from uuid import uuid4
 
@@ -21,6 +20,7 @@ from truefit._core.protocols import Job
 from truefit._executors.cluster import ClusterMonitor, ExternalPool
 from truefit._executors.dataset_file import DatasetWriter
 from truefit._executors.environment import FitEnvironment, check_threads, installed_versions
+from truefit._executors.ray_executor import RayExecutor
 from truefit._executors.remote_worker import (
     BatchCall,
     BatchReply,
@@ -43,7 +43,7 @@ from truefit._executors.serialization import serialize
 
 #: Work in one submission, so that what it costs to send (milliseconds with Dask) is small beside it.
 _BATCH_SECONDS, _BATCH_JOBS = 0.05, 50
-#: Jobs at once where the executor does not say.
+#: Jobs at once where the size of the executor is not known.
 _UNKNOWN_SIZE = 4
 #: How often the workers of a cluster are looked at.
 _MONITOR_SECONDS = 1.0
@@ -52,29 +52,21 @@ _DEATHS = frozenset({"KilledWorker", "WorkerCrashedError", "NodeDiedError", "Out
 #: What they raise when nothing can be run any more: no worker in time, or the cluster is gone.
 _LOSSES = frozenset({"NoWorkerError", "NoValidWorkerError", "LocalRayletDiedError", "RaySystemError"})
 _NOT_STOPPED = (
-    "It did not. This executor cannot stop it: it may still be running and hold a worker. Give a larger timeout, make "
-    "the fit cheaper, or use workers= instead."
+    "This executor cannot stop it: it may still be running and occupy a worker. Set a larger timeout, make the fit "
+    "cheaper, or use workers= instead."
 )
 
 
 class FuturesExecutor:
-    """Runs jobs on an executor that somebody else owns.
+    """Runs jobs on the user's executor, which is never shut down.
 
-    The data travel by the path of a file that workers map; a worker that cannot open it is sent them once. Small jobs
-    travel several to a message. What a worker died of is run once more, with nothing beside it, and given up if that
-    worker dies too. A pool of processes that breaks is replaced by one with the same settings; a Dask ``LocalCluster``
-    that gives up dead workers gets others in their place. A worker that lacks a package, or has another version of one
-    on which numbers depend, is an error before any of its fits is taken; so is a cluster whose scheduler is gone.
+    Workers map a file with the data; one that cannot open its path is sent the data once. Small jobs are sent several
+    at once. A job whose worker died is run once more, alone, and recorded as failed if that worker dies too. A pool of
+    processes that breaks is replaced by one with the same settings; the dead workers of a Dask ``LocalCluster`` are
+    replaced. A worker that lacks a package, or has another version of one on which numbers depend, is an error before
+    it runs a fit; so is a cluster whose scheduler is gone.
 
-    Parameters
-    ----------
-    executor : concurrent.futures.Executor
-        For Dask ``client.get_executor()``, for Ray ``RayExecutor()``. It is not shut down.
-    timeout : float, optional
-        Seconds that a fit may take; a job of several fits gets as many times that. The fit is given up, but it cannot
-        be stopped: it may go on to hold its worker.
-    threads : int, default=1
-        Threads of BLAS and OpenMP inside a fit.
+    A fit past its time limit is recorded as failed, but it cannot be stopped: it may go on to occupy its worker.
 
     Examples
     --------
@@ -108,16 +100,14 @@ class FuturesExecutor:
         yield from Scheduler(transport, jobs, Limits(self.timeout, deadline=deadline)).outcomes()
 
     def close(self) -> None:
-        """Remove the files of the data, and shut down what is ours: never the executor that was passed in."""
+        """Remove the files of the data, and shut down pools that were started here."""
         self._pool.close()
         self._writer.close()
 
     def __enter__(self) -> FuturesExecutor:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -151,7 +141,7 @@ class FuturesTransport(Transport):
         self, pool: ExternalPool, writer: DatasetWriter, data: Data, settings: BatchSettings, timeout: float | None
     ) -> None:
         self.in_process = pool.in_process
-        self.timeout_note = "It did not, and was stopped." if pool.stops_fits else _NOT_STOPPED
+        self.timeout_note = "It was stopped." if isinstance(pool.executor, RayExecutor) else _NOT_STOPPED
         self._pool = pool
         self._writer = writer
         self._data = data
@@ -244,12 +234,13 @@ class FuturesTransport(Transport):
         elif isinstance(error, futures.BrokenExecutor):
             # What is done already waits to be settled; all that was running is suspect.
             running = [other for other in self._sent if not (other.done() and other.exception() is None)]
-            yield _death([sent, *(self._sent.pop(other) for other in running)], f"; the executor says: {error}")
+            suspects = [sent, *(self._sent.pop(other) for other in running)]
+            yield _death(suspects, f"the executor reports: {_in_a_line(error)}")
             self._pool.replace(error)
         elif type(error).__name__ in _DEATHS:
-            yield _death([sent], f"; the executor says: {error}")
+            yield _death([sent], f"the executor reports: {_in_a_line(error)}")
         elif type(error).__name__ in _LOSSES:
-            raise ExecutorError(f"The cluster must be able to run fits. It says: {_in_a_line(error)}.") from error
+            raise ExecutorError(f"The cluster must be able to run fits. It raised {_in_a_line(error)}.") from error
         elif isinstance(error, Exception):
             # What goes wrong in a fit is in its outcome: this is the worker's own fault.
             raise ExecutorError(self._unreadable(error)) from error
@@ -258,8 +249,7 @@ class FuturesTransport(Transport):
 
     def _receive(self, sent: _Sent, reply: BatchReply) -> Iterator[Finished | WorkerDied]:
         if reply.died:
-            hint = ". Workers die like that when memory runs out: give each more of it, or have fewer of them."
-            yield _death([sent], hint)
+            yield _death([sent], "out of memory? Use fewer workers, or give each more memory")
         elif reply.needs_data:
             self._progress_files_seen = False
             if not self._send(sent.submission, with_data=True):
@@ -269,7 +259,7 @@ class FuturesTransport(Transport):
         elif reply.error is not None:
             raise ExecutorError(
                 "A worker must be able to load the data. It could not. Check that it has the same packages as this "
-                f"process. It says:\n{reply.error}"
+                f"process. The error on the worker:\n{reply.error}"
             )
         else:
             self._progress_files_seen = reply.has_progress_file
@@ -307,7 +297,7 @@ class FuturesTransport(Transport):
     def stop(self, submission: Submission) -> list[PendingJob] | None:
         """Give up a submission; its worker may be held by it."""
         future, sent = next(item for item in self._sent.items() if item[1].submission is submission)
-        if sent.progress.owner_died():  # whoever is given it next will say so
+        if sent.progress.owner_died():  # the worker that gets it next reports that
             return None
         del self._sent[future]
         if not future.cancel():
@@ -333,13 +323,13 @@ class FuturesTransport(Transport):
             )
 
     def _unreadable(self, error: BaseException) -> str:
-        """Say why a worker could not even begin with what it was sent."""
+        """Return why a worker could not read a batch."""
         wanted = self._settings.versions.get("truefit")
         found = sorted(self._pool.versions_of("truefit") - {wanted})
         if found:
             return f"Workers must have truefit {wanted}, as this process has. Some have {' and '.join(found)}."
         return (
-            f"Workers must have truefit {wanted} and what it needs. One of them says: {_in_a_line(error)}. Install it "
+            f"Workers must have truefit {wanted} and what it needs. One of them raised {_in_a_line(error)}. Install it "
             "there, in the environment that the workers run in."
         )
 
@@ -354,7 +344,7 @@ def _death(sent: list[_Sent], reason: str) -> WorkerDied:
 
 
 def _in_a_line(error: BaseException) -> str:
-    """Return what an error says, without the traceback that Ray adds to it."""
+    """Return the type and message of an error, without the traceback that Ray adds to it."""
     cause = getattr(error, "cause", None)
     inner = cause if isinstance(cause, BaseException) else error
     lines = str(inner).strip().splitlines()

@@ -13,8 +13,8 @@ from typing import Any
 from scipy.sparse import issparse
 
 from truefit._core.data import Data
-from truefit._core.errors import InvalidInput, MissingDependency
-from truefit._core.outcome import Failure, Outcome
+from truefit._core.errors import Failure, InvalidInput, MissingDependency
+from truefit._core.outcome import Outcome
 
 #: A worker takes some 150 MB before its first fit.
 LEAST_BYTES = 256 * 10**6
@@ -145,7 +145,7 @@ def _memory_by_psutil(pid: int) -> int:
 
 
 def limit_allocations(limit: int) -> None:
-    """Let this process allocate no more than the limit from now on: what asks for more gets a MemoryError.
+    """Let this process allocate no more than the limit from now on: a larger allocation raises MemoryError.
 
     The parent measures the memory in use some times a second; this stops a single allocation that is far too large.
     """
@@ -172,28 +172,18 @@ def memory_failure(limit: int, detail: str = "It was stopped with its worker.") 
 
 def with_memory_limit(outcomes: list[Outcome], limit: int) -> list[Outcome]:
     """Name the limit in the failures of fits that ran out of memory under it."""
-    return [
-        replace(
-            outcome,
-            error=replace(memory_failure(limit, f"{outcome.error.message}."), traceback=outcome.error.traceback),
-        )
-        if outcome.error is not None and outcome.error.kind == "memory"
-        else outcome
-        for outcome in outcomes
-    ]
+    for outcome in outcomes:
+        if outcome.error is not None and outcome.error.kind == "memory":
+            failure = memory_failure(limit, f"{outcome.error.message}.")
+            outcome.error = replace(failure, traceback=outcome.error.traceback)
+    return outcomes
 
 
 def workers_within_memory(workers: int, data: Data, available: int | None = None) -> int:
     """Return how many of some workers there is memory for, at least one; fewer than wanted with a warning.
 
-    Parameters
-    ----------
-    workers : int
-        How many are wanted.
-    data : Data
-        What each trains on.
-    available : int, optional
-        Bytes that are left; by default what the system says. Where it does not say, there is memory for all.
+    ``available`` are the free bytes, by default those that the system reports. Where it reports none, there is memory
+    for all.
 
     Examples
     --------
@@ -229,12 +219,8 @@ def available_memory() -> int | None:
 
 
 def _machine_memory() -> int | None:
-    if not _MEMINFO.exists():
-        return None
-    for line in _MEMINFO.read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) << 10
-    return None
+    found = re.search(r"MemAvailable:\s+(\d+) kB", _MEMINFO.read_text()) if _MEMINFO.exists() else None
+    return None if found is None else int(found.group(1)) << 10
 
 
 def _container_memory() -> int | None:

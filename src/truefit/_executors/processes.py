@@ -13,7 +13,6 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cache
-from types import TracebackType
 from typing import Any
 
 from truefit._core.data import Data
@@ -52,19 +51,8 @@ class ProcessExecutor:
 
     The workers are fresh interpreters: nothing is forked, and the script that uses them is not imported again, so it
     needs no guard. They start on first use, share the pages of the data, serve one map after the other, and end with
-    ``close``, with this process, or when it is killed.
-
-    Parameters
-    ----------
-    workers : int
-        How many processes; -1: one for each core that this process may use. Where memory is short there are fewer.
-    timeout : float, optional
-        Seconds that a fit may take; a job of several fits gets as many times that. A fit that takes longer is stopped
-        with its worker.
-    threads : int, default=1
-        Threads of BLAS and OpenMP inside a fit.
-    memory : int or str, optional
-        Memory that a worker may have, such as "4GB". A fit that exceeds it is stopped with its worker.
+    ``close``, with this process, or when it is killed. With ``workers=-1`` there is one for each available core; where
+    memory is short there are fewer. A fit that exceeds its ``timeout`` or ``memory`` is stopped with its worker.
 
     Examples
     --------
@@ -129,9 +117,7 @@ class ProcessExecutor:
     def __enter__(self) -> ProcessExecutor:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -148,7 +134,7 @@ class ProcessTransport(Transport):
     in_process = False
     polls_clocks = False
     drain_seconds = 0.2
-    timeout_note = "It did not, and was stopped with its worker. Give a larger timeout, or make the fit cheaper."
+    timeout_note = "It was stopped with its worker. Set a larger timeout, or make the fit cheaper."
 
     def __init__(self, pool: WorkerPool, settings: Callable[[], bytes]) -> None:
         self._pool = pool
@@ -227,7 +213,7 @@ class ProcessTransport(Transport):
             raise ExecutorError(
                 "A worker must be able to load the data. It could not. Check that what the table holds can be "
                 "pickled, and that the file of a mapped X is not changed or removed during the run; or run with "
-                f"workers=1. The worker says:\n{bytes(message.body).decode(errors='replace')}"
+                f"workers=1. The error on the worker:\n{bytes(message.body).decode(errors='replace')}"
             )
 
     def _died(self, worker: WorkerProcess) -> WorkerDied:
@@ -236,9 +222,7 @@ class ProcessTransport(Transport):
         # Results come in order, so the first that has none was running; those behind it are not touched.
         suspects = 1 if worker.loaded and jobs else 0
         status = worker.exit_status()
-        reason = f", the last with {status}."
-        if "SIGKILL" in status:
-            reason += " The system stops processes in this way when memory runs out: try fewer workers."
+        reason = f"{status}; out of memory? Try fewer workers" if "SIGKILL" in status else status
         return WorkerDied(jobs[:suspects], jobs[suspects:], reason)
 
     def adapt(self, seconds: float) -> None:
@@ -286,7 +270,7 @@ class WorkerPool:
 
     @property
     def of_another_process(self) -> bool:
-        """Whether we are in a forked child, where these workers are somebody else's."""
+        """Whether this is a forked child, and the workers belong to its parent."""
         return os.getpid() != self._owner
 
     @property
@@ -336,13 +320,7 @@ class WorkerPool:
         worker.kill()
 
     def remove_dead(self, worker: WorkerProcess) -> None:
-        """Remove a worker that died by itself; where several in a row were never ready, none will be.
-
-        Raises
-        ------
-        ExecutorError
-            If workers cannot start.
-        """
+        """Remove a worker that died by itself; raise an ExecutorError if several in a row never got ready."""
         self.remove(worker)
         if worker.loaded:
             return

@@ -80,7 +80,7 @@ class RayCluster:
         try:
             return int(ray.cluster_resources().get("CPU", 0) / self._num_cpus)
         except Exception as error:  # Ray raises many kinds: RaySystemError, RpcError
-            _logger.info("Ray does not say how many CPUs it has: %r", error)
+            _logger.info("Ray did not report its number of CPUs: %r", error)
             return None
 
     @property

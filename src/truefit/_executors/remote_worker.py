@@ -1,4 +1,4 @@
-"""Remote worker: what the workers of somebody else's executor are asked to do, and how far they have got with it."""
+"""Remote worker: runs batches of jobs in the workers of the user's executor, and records their progress."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import socket
 import time
 import traceback
 import weakref
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from truefit._core.data import Data
-from truefit._core.outcome import Failure
+from truefit._core.errors import Failure
 from truefit._core.protocols import Job
 from truefit._executors.dataset_file import DatasetCache, DatasetFile, DatasetMissing
 from truefit._executors.environment import CodeCheck, FitEnvironment, as_worker, limited_threads, version_difference
@@ -31,15 +33,12 @@ _code_check = CodeCheck()
 
 @dataclass(frozen=True)
 class BatchSettings:
-    """How jobs are to be run: environment (as bytes), threads inside a fit, and where the progress file is.
-
-    ``versions`` are those that a worker must have.
-    """
+    """How jobs are run."""
 
     environment: bytes
     threads: int
     progress_path: str | None = None
-    versions: dict[str, str] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)  # which a worker must have
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class BatchCall:
     """A batch that pickles as the call of ``run_batch`` with it: ``pickle.loads`` of the bytes runs the jobs.
 
     To the executor it is bytes and a function of Python's own. Dask's scheduler need not have truefit then, and a
-    worker that does not have it says so; it would close if it could not read its task, and the next one after it.
+    worker that does not have it reports an error; if it could not read its task it would close, and so would the next.
     """
 
     def __init__(self, batch: JobBatch) -> None:
@@ -87,10 +86,10 @@ class BatchCall:
 
 
 def run_batch(batch: JobBatch) -> BatchReply:
-    """Run the jobs of a batch: what a worker is asked to do.
+    """Run the jobs of a batch.
 
-    Dask gives the next worker what the last one died of, several times over. So a batch that has the progress file of a
-    dead worker is left alone.
+    Dask gives a batch whose worker died to the next worker, several times. So a batch that has the progress file of a
+    dead worker is not run.
     """
     different = version_difference(batch.settings.versions)
     if different is not None:
@@ -118,19 +117,30 @@ def _run(batch: JobBatch, progress: ProgressFile) -> BatchReply:
         deserializer.add(number, content)
     if deserializer.missing_module is not None:
         return _without_module(deserializer.missing_module)
-    reply = BatchReply(has_progress_file=progress.created)
-    with _applied(batch.settings):
-        for content in batch.jobs:
-            progress.add_job()
-            start = time.perf_counter()
-            job = deserializer.job(content)
-            if isinstance(job, Failure):
-                reply.outcomes.append(serialize(job))
-            else:
-                reply.outcomes.append(serialize_outcomes(job, run_checked(job, data, _code_check)))
-            reply.seconds.append(time.perf_counter() - start)
+
+    def run(content: bytes) -> bytes:
+        job = deserializer.job(content)
+        return (
+            serialize(job) if isinstance(job, Failure) else serialize_outcomes(job, run_checked(job, data, _code_check))
+        )
+
+    reply = _run_each(batch.jobs, run, batch.settings, progress)
     if data.release is not None:
         data.release()
+    return reply
+
+
+def _run_each(
+    jobs: Iterable[Any], run: Callable[[Any], Any], settings: BatchSettings, progress: ProgressFile
+) -> BatchReply:
+    reply = BatchReply(has_progress_file=progress.created)
+    environment: FitEnvironment = pickle.loads(settings.environment)
+    with as_worker(), environment.applied(), limited_threads(settings.threads):
+        for job in jobs:
+            progress.add_job()
+            start = time.perf_counter()
+            reply.outcomes.append(run(job))
+            reply.seconds.append(time.perf_counter() - start)
     return reply
 
 
@@ -143,34 +153,18 @@ def run_in_thread(jobs: list[Job], data: Data, settings: BatchSettings) -> Batch
     """Run jobs in a thread of the process that they come from."""
     progress = ProgressFile(settings.progress_path)
     progress.create()
-    reply = BatchReply(has_progress_file=progress.created)
     try:
-        with _applied(settings):
-            for job in jobs:
-                progress.add_job()
-                start = time.perf_counter()
-                reply.outcomes.append(run_job(job, data))
-                reply.seconds.append(time.perf_counter() - start)
+        return _run_each(jobs, partial(run_job, data=data), settings, progress)
     finally:
         progress.remove()
-    return reply
-
-
-def _applied(settings: BatchSettings) -> ExitStack:
-    with ExitStack() as stack:
-        stack.enter_context(as_worker())
-        environment: FitEnvironment = pickle.loads(settings.environment)
-        stack.enter_context(environment.applied())
-        stack.enter_context(limited_threads(settings.threads))
-        return stack.pop_all()
 
 
 class ProgressFile:
-    """A file by which a worker shows how far it is, for when it is dead and cannot say.
+    """A file that records the progress of a worker, to be read when the worker has died.
 
     It is created when the worker begins with some jobs, gets a byte longer with each job that starts, and is removed
     when all are done. The worker holds a lock on it, which the system releases when it dies; one that ends in good
-    order removes the file. So a file that is left means a death, and its length tells of which job. Workers on machines
+    order removes the file. So a file that is left means a death, and its length identifies the job. Workers on machines
     that do not share the folder have no such file.
     """
 
@@ -189,7 +183,7 @@ class ProgressFile:
         if self.path is None:
             return True
         if self._owner_alive():
-            # Its worker was told to leave or is out of reach, and the jobs are wanted from this one now.
+            # Its worker was closed or is out of reach, and the jobs are given to this one now.
             with suppress(OSError):
                 os.unlink(self.path)
         try:
@@ -232,7 +226,7 @@ class ProgressFile:
             return None
 
     def remove(self) -> None:
-        """Remove it: nobody is at work on these jobs any more."""
+        """Remove it: no worker runs these jobs any more."""
         if self._removal is not None:
             self._removal()
             self._file = self._removal = None

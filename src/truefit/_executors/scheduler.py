@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Protocol
 
-from truefit._core.errors import ExecutorError, InvalidInput
-from truefit._core.outcome import Failure, Outcome
+from truefit._core.errors import ExecutorError, Failure, InvalidInput
+from truefit._core.outcome import Outcome
 from truefit._core.protocols import Job
 from truefit._executors.memory import memory_failure
 from truefit._executors.serialization import JobSerializer, SerializedJob, deserialize_outcomes
@@ -32,21 +32,11 @@ _RECEIVE_SECONDS = 0.005
 
 @dataclass(frozen=True)
 class Limits:
-    """What holds for the fits of one map.
+    """Limits for the fits of one map."""
 
-    Parameters
-    ----------
-    timeout : float, optional
-        Seconds that a fit may take; a job of several models gets as many times that.
-    memory : int, optional
-        Bytes that a worker may have.
-    deadline : float, optional
-        When all of them end, in seconds of ``time.monotonic()``.
-    """
-
-    timeout: float | None = None
-    memory: int | None = None
-    deadline: float | None = None
+    timeout: float | None = None  # seconds that a fit may take; a job of several models gets as many times that
+    memory: int | None = None  # bytes that a worker may have
+    deadline: float | None = None  # when all of them end, in seconds of time.monotonic()
 
     @property
     def expired(self) -> bool:
@@ -88,17 +78,17 @@ class WorkerDied:
 
     suspects: list[PendingJob]
     others: list[PendingJob]
-    reason: str  # the end of a sentence
+    reason: str  # how it died, for the message
 
 
 class Transport(Protocol):
-    """How submissions get to workers, for one map: to processes of our own, or through somebody else's executor."""
+    """How submissions get to workers, for one map: to our own processes, or through the user's executor."""
 
     #: Whether jobs run in this process and need not be serialized.
     in_process: bool
-    #: Whether the clocks of submissions are known only when ``running`` asks for them.
+    #: Whether the clocks of submissions are updated only by ``running``.
     polls_clocks: bool
-    #: Seconds that are given to jobs under way when no more outcomes are wanted.
+    #: Seconds that jobs under way get to finish when the map is closed.
     drain_seconds: float
     #: What happened to a fit that is past its time limit, and what to do: sentences.
     timeout_note: str
@@ -139,7 +129,7 @@ class Transport(Protocol):
     def over_memory(self, limit: int) -> Iterable[tuple[Submission, bool]]:
         """Return running submissions whose worker has more memory, and whether it is the first of its worker.
 
-        Nothing where workers are somebody else's, who limits their memory.
+        Nothing for the workers of the user's executor, which limits their memory itself.
         """
         return ()
 
@@ -155,12 +145,6 @@ class Scheduler:
 
     A job that a worker died of is run once more, alone, and recorded as failed if that worker dies too. Jobs that are
     tried again come before new ones, and jobs are taken from their source no sooner than they can be submitted.
-
-    Parameters
-    ----------
-    transport : Transport
-    jobs : iterable of Job
-    limits : Limits
     """
 
     def __init__(self, transport: Transport, jobs: Iterable[Job], limits: Limits) -> None:
@@ -262,7 +246,10 @@ class Scheduler:
         if suspect.kills < MAX_KILLS:
             self._suspects.append(suspect)
         else:
-            message = f"A fit must leave its worker alive. It killed {MAX_KILLS} in turn{reason}"
+            message = (
+                f"The worker process died {MAX_KILLS} times while running this fit ({reason}). The fit is recorded as "
+                "failed; the others continue."
+            )
             self._finished.append(suspect.job.failed(Failure("died", message)))
 
     def _longest_wait(self) -> float:
@@ -287,12 +274,8 @@ class Scheduler:
                 continue
             self._again.extendleft(reversed(again))
             for pending in submission.jobs:
-                limit = (
-                    f"{timeout:g} s"
-                    if pending.job.work <= 1
-                    else f"{timeout:g} s for each of {pending.job.work} models"
-                )
-                message = f"A fit must end within its time limit of {limit}. {self.transport.timeout_note}"
+                models = f" for each of {pending.job.work} models" if pending.job.work > 1 else ""
+                message = f"The fit exceeded its time limit of {timeout:g} s{models}. {self.transport.timeout_note}"
                 self._finished.append(pending.job.failed(Failure("timeout", message)))
 
     def _check_memory(self, limit: int) -> None:

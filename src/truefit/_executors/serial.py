@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from truefit._core.data import Data
+from truefit._core.errors import Failure
 from truefit._core.fingerprint import Fingerprint
-from truefit._core.outcome import Failure, Outcome
-from truefit._core.protocols import Job
-from truefit._core.side_effects import HiddenInputs, forks_end_here
-from truefit._core.task import Origin
+from truefit._core.hidden_inputs import HiddenInputs, forks_end_here
+from truefit._core.outcome import Outcome
+from truefit._core.protocols import Job, Origin
 from truefit._executors.environment import CodeCheck, check_threads, limited_threads, origins
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)  # those by which a run is ended
@@ -98,12 +98,7 @@ def _folder() -> str | None:
 
 
 class SerialExecutor:
-    """Runs each job when its outcomes are asked for.
-
-    Parameters
-    ----------
-    threads : int, default=1
-        Threads of BLAS and OpenMP inside a fit, while a map is under way.
+    """Runs each job when its outcomes are requested, with a number of threads of BLAS and OpenMP inside a fit.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Serialization: jobs and outcomes as bytes; what many jobs share travels once."""
+"""Serialization: jobs and outcomes as bytes; objects shared by many jobs are sent once."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any
 
 import cloudpickle  # type: ignore[import-untyped]
 
-from truefit._core.outcome import Failure, Outcome
-from truefit._core.protocols import Job
-from truefit._core.task import Fit
+from truefit._core.errors import Failure
+from truefit._core.outcome import Outcome
+from truefit._core.protocols import Fit, Job
 
 # Dataclasses with slots pickle slowly; as tuples they do not.
 _fit_values = attrgetter(*(field.name for field in fields(Fit)))
 _outcome_values = attrgetter(*(field.name for field in fields(Outcome)))
 _ESTIMATOR = [field.name for field in fields(Fit)].index("estimator")
 
-#: Shared objects remembered on either side; beyond that all are forgotten and sent again when needed.
-_MAX_OBJECTS = 1000
+#: Shared objects held on either side; beyond that all are dropped and sent again when needed.
+MAX_OBJECTS = 1000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,7 +48,7 @@ class JobSerializer:
         self._count = 0
 
     def serialize(self, job: Job) -> SerializedJob | Failure:
-        """Return a job as bytes, or why it cannot travel."""
+        """Return a job as bytes, or why it cannot be pickled."""
         shared: dict[int, SharedObject] = {}
         try:
             solver = self._shared(job.solver, shared)
@@ -62,7 +62,7 @@ class JobSerializer:
             names = ", ".join(sorted({type(fit.estimator).__name__ for fit in job.fits}))
             return Failure(
                 "raised",
-                f"An estimator must be picklable to be fitted in a worker. Got {names}, for which pickling says: "
+                f"An estimator must be picklable to be fitted in a worker. Got {names}, for which pickling fails with: "
                 f"{type(error).__name__}: {error}. Leave out what cannot be pickled (locks, open files, connections), "
                 "or run with workers=1 and no budget, timeout or memory limit.",
             )
@@ -70,7 +70,7 @@ class JobSerializer:
     def _shared(self, value: Any, shared: dict[int, SharedObject]) -> int:
         item = self._objects.get(id(value))
         if item is None:
-            if len(self._objects) >= _MAX_OBJECTS:
+            if len(self._objects) >= MAX_OBJECTS:
                 self._objects.clear()
             item = SharedObject(self._count, serialize(value), value)
             self._objects[id(value)] = item
@@ -123,34 +123,13 @@ def _not_loaded(error: Exception) -> str:
     )
 
 
-class SentObjects:
-    """Which shared objects a worker has."""
-
-    def __init__(self) -> None:
-        self._numbers: set[int] = set()
-
-    def missing(self, shared: Iterable[SharedObject]) -> tuple[bool, list[SharedObject]]:
-        """Return the objects to send now, and whether the worker must forget the others first."""
-        shared = list(shared)
-        full = len(self._numbers) + len(shared) > _MAX_OBJECTS
-        if full:
-            self._numbers.clear()
-        lacking = [item for item in shared if item.number not in self._numbers]
-        self._numbers.update(item.number for item in lacking)
-        return full, lacking
-
-    def clear(self) -> None:
-        """Note that the worker has none."""
-        self._numbers.clear()
-
-
 def serialize(value: Any) -> bytes:
     """Pickle anything that a worker has to get, classes and functions of the user's script included."""
     # cloudpickle takes twice as long; only what lies in a script or has no name at all is in need of it.
     if not cloudpickle.list_registry_pickle_by_value():
         try:
             content = pickle.dumps(value, protocol=5)
-        except Exception:  # what cloudpickle says of it counts
+        except Exception:  # cloudpickle's error counts
             content = b"__main__"
         if b"__main__" not in content:
             return content
@@ -159,7 +138,7 @@ def serialize(value: Any) -> bytes:
 
 
 def serialize_outcomes(job: Job, outcomes: Iterable[Outcome]) -> bytes:
-    """Outcomes as bytes, or the failure to send them back; models stay behind unless they are wanted."""
+    """Outcomes as bytes, or the failure to send them back; models are dropped unless they were requested."""
     try:
         sent = [
             outcome if fit.keep_model or outcome.model is None else replace(outcome, model=None)

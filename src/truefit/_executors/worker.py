@@ -24,8 +24,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from truefit._core.data import Data
-from truefit._core.errors import ExecutorError
-from truefit._core.outcome import Failure
+from truefit._core.errors import ExecutorError, Failure
 from truefit._executors.channel import (
     DONE,
     FORGET,
@@ -40,16 +39,10 @@ from truefit._executors.channel import (
     ChannelMessage,
 )
 from truefit._executors.dataset_file import DatasetCache, DatasetFile
-from truefit._executors.environment import (
-    THREAD_VARIABLES,
-    WORKER_VARIABLE,
-    CodeCheck,
-    FitEnvironment,
-    limited_threads,
-)
+from truefit._executors.environment import CodeCheck, FitEnvironment, limited_threads, worker_variables
 from truefit._executors.memory import limit_allocations, with_memory_limit
 from truefit._executors.serial import run_checked
-from truefit._executors.serialization import JobDeserializer, SentObjects, serialize, serialize_outcomes
+from truefit._executors.serialization import MAX_OBJECTS, JobDeserializer, serialize, serialize_outcomes
 
 if TYPE_CHECKING:
     from truefit._executors.scheduler import Submission
@@ -75,13 +68,13 @@ class WorkerProcess:
 
     def __init__(self, threads: int, memory: int | None = None) -> None:
         self.submissions: deque[Submission] = deque()
-        self.ready = False  # has said that it is there
+        self.ready = False  # has started and is connected
         self.loaded = False  # has the data of the settings that it was sent last
         self.jobs_done = 0
         self.start_time = time.monotonic()
         self.error_output = ""  # of one that never got ready: the end of what it wrote to stderr
         self._settings: bytes | None = None
-        self._sent = SentObjects()
+        self._sent: set[int] = set()  # numbers of the shared objects that it has
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - the worker writes to it
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
@@ -90,7 +83,7 @@ class WorkerProcess:
             self.process = self._start(theirs.fileno(), threads, memory)
 
     def _start(self, end: int, threads: int, memory: int | None) -> subprocess.Popen[bytes]:
-        environment = {**os.environ, WORKER_VARIABLE: "1", **dict.fromkeys(THREAD_VARIABLES, str(threads))}
+        environment = {**os.environ, **worker_variables(threads)}
         path = [entry for entry in sys.path if isinstance(entry, str)]
         stderr = _duplicate_stderr()
         code = _START.format(path=path, arguments=f"{end}, {stderr}, {os.getpid()}, {threads}, {memory}")
@@ -123,11 +116,14 @@ class WorkerProcess:
             self.channel.send(SETTINGS, body=settings)
         for pending in submission.jobs:
             assert pending.content is not None
-            full, missing = self._sent.missing(pending.content.shared)
-            if full:
+            shared = pending.content.shared
+            if len(self._sent) + len(shared) > MAX_OBJECTS:
+                self._sent.clear()
                 self.channel.send(FORGET)
-            for item in missing:
-                self.channel.send(OBJECT, item.number, item.content)
+            for item in shared:
+                if item.number not in self._sent:
+                    self._sent.add(item.number)
+                    self.channel.send(OBJECT, item.number, item.content)
             self.channel.send(JOB, body=pending.content.content)
         if len(self.submissions) == 1:
             self.expect_start()
@@ -149,7 +145,7 @@ class WorkerProcess:
             return True
         try:
             return os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-        except ChildProcessError:  # somebody else has reaped it
+        except ChildProcessError:  # reaped by other code
             return True
 
     def kill(self) -> None:
@@ -276,8 +272,8 @@ def _end_with_parent(parent: int) -> None:
         fcntl.fcntl(pipe, fcntl.F_SETSIG, signal.SIGKILL)
         fcntl.fcntl(pipe, fcntl.F_SETFL, fcntl.fcntl(pipe, fcntl.F_GETFL) | os.O_ASYNC)
     if select.select([pipe], [], [], 0)[0] or os.getppid() != parent:
-        os._exit(1)  # too late to be told
-    # A child that the parent has forked holds the pipe open too, so the parent is looked after as well.
+        os._exit(1)  # the parent ended before
+    # A child that the parent has forked holds the pipe open too, so the parent's number is checked as well.
     threading.Thread(target=_watch_parent, args=(parent, alone), daemon=True, name="truefit-parent").start()
 
 

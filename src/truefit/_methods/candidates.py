@@ -1,4 +1,4 @@
-"""Candidates: the estimators that a method is asked about, named, checked and settled."""
+"""Candidates: estimators by name, checked, with their seeds drawn."""
 
 from __future__ import annotations
 
@@ -10,23 +10,15 @@ import numpy as np
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.multiclass import type_of_target
 
-from truefit._core.data import Task
 from truefit._core.errors import InvalidEstimator, InvalidInput
 from truefit._core.parameters import settled
-from truefit._core.task import Response
+from truefit._core.protocols import Response
+from truefit._core.validation import Task
 
 
 class Candidates:
-    """Estimators by name, all of one task.
+    """Estimators by name, all of one task, from an estimator, a mapping or a sequence; ``y`` may decide the task.
 
-    Parameters
-    ----------
-    given : estimator, mapping of names to estimators, or sequence of estimators
-    y : array-like
-        The target; it decides the task where the estimators do not say.
-
-    Examples
-    --------
     >>> from sklearn.linear_model import Ridge, Lasso
     >>> candidates = Candidates([Ridge(), Ridge(alpha=2.0), Lasso()], [0.1, 0.2])
     >>> candidates.names, candidates.task
@@ -54,10 +46,8 @@ class Candidates:
 
 
 def default_responses(estimator: Any, task: Task) -> tuple[Response, ...]:
-    """Return what to ask of an estimator so that a metric thought of later needs no refit."""
-    if task == "classification":
-        if not hasattr(estimator, "predict"):
-            return ("predict",)
+    """Return the responses to store, so that other metrics need no refit."""
+    if task == "classification" and hasattr(estimator, "predict"):
         if hasattr(estimator, "predict_proba"):
             return ("predict", "predict_proba")
         if hasattr(estimator, "decision_function"):
@@ -66,23 +56,10 @@ def default_responses(estimator: Any, task: Task) -> tuple[Response, ...]:
 
 
 def fewest_training_rows(estimators: Iterable[Any]) -> int:
-    """Return the rows that a training set needs for all of the estimators: as many as they have neighbours.
-
-    Examples
-    --------
-    >>> from sklearn.neighbors import KNeighborsRegressor
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> fewest_training_rows([make_pipeline(StandardScaler(), KNeighborsRegressor(7))])
-    7
-    """
+    """Return the number of training rows that all estimators need: as many as they have neighbours."""
     params = (item for estimator in estimators for item in estimator.get_params().items())
-    return max((int(value) for name, value in params if name.endswith("n_neighbors") and _is_count(value)), default=1)
-
-
-def _is_count(value: Any) -> bool:
-    """Whether a value is a whole number above zero."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) > 0
+    counts = (value for name, value in params if name.endswith("n_neighbors") and isinstance(value, int | np.integer))
+    return max([1, *map(int, counts)])
 
 
 def names_of(estimators: Sequence[Any]) -> list[str]:
@@ -97,10 +74,8 @@ def names_of(estimators: Sequence[Any]) -> list[str]:
 
 
 def params_text(params: Mapping[str, Any]) -> str:
-    """Return parameters as a person writes them: numbers of numpy as plain ones.
+    """Return parameters as text, with numpy's numbers as plain ones.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> params_text({"C": np.float64(1.5), "kernel": "rbf", "layers": (np.int64(3),)})
     "C=1.5, kernel='rbf', layers=(3,)"
@@ -131,10 +106,10 @@ def _class_name(estimator: Any) -> str:
 def _checked(name: str, estimator: Any) -> Any:
     if isinstance(estimator, type):
         raise InvalidEstimator(
-            f"An estimator must be an instance. Got the class {estimator.__name__}; make one: {estimator.__name__}()."
+            f"An estimator must be an instance. Got the class {estimator.__name__}; pass {estimator.__name__}()."
         )
     for method in ("fit", "predict"):
-        # A stack says only once it is fitted that it can predict; its class says it before.
+        # A stack has predict only after fit; its class has it before.
         if not hasattr(estimator, method) and not hasattr(type(estimator), method):
             raise InvalidEstimator(
                 f"An estimator must have fit and predict. {name!r} is a {type(estimator).__name__}, which has no "
@@ -152,7 +127,7 @@ def _task_of(named: Mapping[str, Any], y: Any) -> Task:
     tasks: dict[str, Task] = {}
     for name, estimator in named.items():
         if isinstance(estimator, type) or not hasattr(estimator, "__sklearn_tags__"):
-            continue  # says nothing of itself, or is refused with its own message
+            continue  # has no tags, or is refused later
         if is_classifier(estimator):
             tasks[name] = "classification"
         elif is_regressor(estimator):
@@ -161,7 +136,7 @@ def _task_of(named: Mapping[str, Any], y: Any) -> Task:
         parts = [", ".join(n for n, t in tasks.items() if t == task) for task in ("classification", "regression")]
         raise InvalidInput(
             f"All estimators must be of one task. Got classifiers ({parts[0]}) and regressors ({parts[1]}). "
-            "Ask about them separately."
+            "Pass them separately."
         )
     if tasks:
         return next(iter(tasks.values()))

@@ -1,26 +1,23 @@
-"""Complexity of a learner: Rademacher complexity, VC dimensions that theory knows, and bounds as a result."""
+"""Complexity of a learner: Rademacher complexity, known VC dimensions, and the type of a bound."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from truefit._core.data import Data
-from truefit._core.errors import FitError, InvalidInput
-from truefit._core.hashing import row_tokens, salted, table_blocks
-from truefit._core.outcome import Outcome, reasons
-from truefit._core.protocols import Plan
-from truefit._core.rows import Rows
-from truefit._core.task import Ask, FitTask
+from truefit._core.errors import FitError, InvalidInput, reasons
+from truefit._core.protocols import Ask, FitTask, Plan
+from truefit._core.rows import Rows, row_tokens, salted, table_blocks
 from truefit._methods.candidates import Candidates
-from truefit._methods.result import EstimatorResult
-from truefit._methods.splitting.splits import is_whole
+from truefit._methods.result import EstimatorResult, plain, plot_method
 from truefit._plots.forest import fold_scores, forest
 from truefit._stats.bounds import stump_dimension
 from truefit._stats.intervals import t_interval
@@ -32,54 +29,37 @@ Signs = npt.NDArray[np.int64]
 
 
 def random_signs(X: Any, rounds: int, random_state: int | None) -> list[Signs]:
-    """Return random signs for each row, drawn from the row's content: the same rows get the same ones in any order.
-
-    Examples
-    --------
-    >>> X = np.arange(6.0).reshape(-1, 1)
-    >>> signs, again = random_signs(X, 1, None)[0], random_signs(X[::-1], 1, None)[0]
-    >>> bool((signs == again[::-1]).all()), sorted(set(signs.tolist()))
-    (True, [-1, 1])
-    """
+    """Return random signs for each row, drawn from the row's content: the same rows get the same ones in any order."""
     tokens = row_tokens(table_blocks(X)[0])
     if len(tokens) < 2:
         raise InvalidInput(f"Random signs need at least 2 rows. Got {len(tokens)}.")
-    found: list[Signs] = []
-    number = 0
-    while len(found) < rounds:
-        bits = salted(tokens, f"signs {random_state} {number}")[:, 0] & np.uint64(1)
-        number += 1
-        if bits.any() and not bits.all():  # a classifier has to be shown two classes
-            found.append(2 * bits.astype(np.int64) - 1)
-    return found
+    drawn = (salted(tokens, f"signs {random_state} {number}")[:, 0] & np.uint64(1) for number in count())
+    both = (bits for bits in drawn if bits.any() and not bits.all())  # a classifier needs two classes
+    return [2 * bits.astype(np.int64) - 1 for bits in islice(both, rounds)]
 
 
 def rademacher_plan(
     candidates: Candidates, data: Data, signs: Sequence[Signs], *, level: float, labelled: bool
 ) -> Plan[RademacherComplexity]:
-    """Fit every candidate on all rows to each set of signs, and see how many it repeats; the true labels too."""
+    """Fit every candidate to each set of signs, and to the true labels, and measure its training accuracy."""
     rows = Rows.all(data.n)
-    asks = (Ask(rows),)
     targets: list[npt.NDArray[Any] | None] = [*signs, *([None] if labelled else [])]
-    outcomes = yield [FitTask(estimator, rows, asks, y=y) for _, estimator in candidates for y in targets]
+    outcomes = yield [FitTask(estimator, rows, (Ask(rows),), y=y) for _, estimator in candidates for y in targets]
     failures = [outcome.error for outcome in outcomes if outcome.error is not None]
     if failures:
-        # Signs that a learner cannot be fitted to are no random ones: the rest alone would not be honest.
+        # Failures are not random: an estimate from the other fits would be biased.
         raise FitError(
-            f"{len(failures)} of {len(outcomes)} fits failed, and the complexity needs them all. {reasons(failures)}",
+            f"The complexity needs all fits. {len(failures)} of {len(outcomes)} fits failed. {reasons(failures)}",
             failures,
         )
     found = {}
     for place, name in enumerate(candidates.names):
         own = outcomes[place * len(targets) : (place + 1) * len(targets)]
-        agreed = [np.mean(_predicted(outcome, data) == y) for outcome, y in zip(own, signs, strict=False)]
-        wrong = float(np.mean(_predicted(own[-1], data) != data.y)) if labelled else None
+        predicted = [outcome.answer(data, rows) for outcome in own]
+        agreed = [np.mean(answer == y) for answer, y in zip(predicted, signs, strict=False)]
+        wrong = float(np.mean(predicted[-1] != data.y)) if labelled else None
         found[name] = RademacherEstimate(2 * np.asarray(agreed) - 1, wrong, level)
     return RademacherComplexity(found, rows=data.n, level=level, single=candidates.single)
-
-
-def _predicted(outcome: Outcome, data: Data) -> npt.NDArray[Any]:
-    return outcome.answer(data, Rows.all(data.n))
 
 
 @dataclass(frozen=True)
@@ -97,7 +77,7 @@ class RademacherEstimate:
 
     @cached_property
     def interval(self) -> tuple[float, float] | None:
-        """Interval of the mean over the rounds; None where all rounds came out alike."""
+        """Interval of the mean over the rounds; None where all rounds are equal."""
         if len(self.correlations) < 2 or np.ptp(self.correlations) == 0:
             return None
         low, high = t_interval(self.correlations, self.level)
@@ -105,7 +85,7 @@ class RademacherEstimate:
 
 
 class RademacherComplexity(EstimatorResult):
-    """How well learners fit random signs: 0 as well as chance, 1 all of them.
+    """Empirical Rademacher complexity: how well learners fit random signs, from 0 (as well as chance) to 1 (all).
 
     With one estimator each number is a float, with several a dict by name.
 
@@ -114,7 +94,7 @@ class RademacherComplexity(EstimatorResult):
     value
         Mean over the rounds of 2·accuracy − 1 on the signs.
     interval
-        Interval of the mean over the rounds, or None where all came out alike.
+        Interval of the mean over the rounds, or None where all are equal.
     correlations
         2·accuracy − 1 of each round.
     training_error
@@ -123,7 +103,7 @@ class RademacherComplexity(EstimatorResult):
     Notes
     -----
     The complexity of a class of functions is a supremum over its members. A learner that does not minimise the training
-    error (because it is regularised, or searches greedily) does not reach it, and what is measured is a lower estimate.
+    error (because it is regularised, or searches greedily) does not reach it: the measured value is a lower estimate.
     """
 
     title = "Rademacher complexity"
@@ -136,25 +116,24 @@ class RademacherComplexity(EstimatorResult):
         self._found = found
         self.single = single
         self.value, self.interval, self.correlations, self.training_error = (
-            self._one_or_all({name: getattr(each, attribute) for name, each in found.items()})
-            for attribute in ("value", "interval", "correlations", "training_error")
+            self._each(attribute, found) for attribute in ("value", "interval", "correlations", "training_error")
         )
 
     def __float__(self) -> float:
         if not self.single:
-            raise TypeError("Of several estimators there is not one number. Use .value[name].")
+            raise TypeError("float() needs a result of one estimator. Got several; use .value[name].")
         return float(self.value)
 
     @property
     def reading(self) -> str:
-        """What the number says, in words."""
+        """The number in a sentence."""
         return " ".join(self._reading(name) for name in self.names)
 
     def _reading(self, name: str) -> str:
         value = self._found[name].value
         return (
-            f"Fitted to random signs {name} repeats {(1 + value) / 2:.0%} of them, where chance would give 50%: its "
-            f"empirical Rademacher complexity is {value:.3g}, of at most 1."
+            f"{name} fits {(1 + value) / 2:.0%} of random signs (chance: 50%): its empirical Rademacher complexity is "
+            f"{value:.3g}, of at most 1."
         )
 
     def _line(self, name: str) -> dict[str, Any]:
@@ -163,18 +142,24 @@ class RademacherComplexity(EstimatorResult):
         error = float("nan") if each.training_error is None else each.training_error
         return {"estimate": each.value, "low": low, "high": high, "training_error": error}
 
-    def summary(self) -> str:
-        """Return the complexities, and what to know about them."""
-        lines = [f"Empirical Rademacher complexity on {self.rows:,} rows, {self.rounds} rounds of random signs"]
-        for name in self.names:
-            interval = self._found[name].interval
-            text = "the same in all rounds" if interval is None else "{:.3g} to {:.3g}".format(*interval)
-            about = text if interval is None else f"{self.level:.0%} interval over the rounds {text}"
-            lines.append(f"  {self._reading(name)} ({about})")
-        lines.append("Note: a learner that does not minimise its training error shows less than its class could fit.")
-        return "\n".join(lines)
+    @property
+    def heading(self) -> str:
+        """The number of rows and of rounds."""
+        return f"Empirical Rademacher complexity on {self.rows:,} rows, {self.rounds} rounds of random signs"
 
-    def plot(self, ax: Axes | None = None) -> Axes:
+    def _text(self, name: str) -> str:
+        interval = self._found[name].interval
+        ends = "" if interval is None else "{:.3g} to {:.3g}".format(*interval)
+        text = f"{self.level:.0%} confidence interval over the rounds {ends}" if ends else "the same in all rounds"
+        return f"{self._found[name].value:.4g}  ({text})"
+
+    @property
+    def notes(self) -> list[str]:
+        """Caveats."""
+        return ["for a learner that does not minimise its training error this is a lower estimate."]
+
+    @plot_method()
+    def plot(self, *, ax: Axes | None = None) -> Axes:
         """Draw the rounds of one estimator, or the complexities of several with their intervals."""
         label = "correlation with random signs"
         if self.single:
@@ -188,31 +173,17 @@ class RademacherComplexity(EstimatorResult):
         return {
             "kind": "rademacher complexity",
             "version": 1,
-            "rows": self.rows,
-            "rounds": self.rounds,
-            "level": self.level,
+            **self._values("rows", "rounds", "level"),
             "estimators": [
-                {
-                    "name": name,
-                    "estimate": each.value,
-                    "interval": None if each.interval is None else list(each.interval),
-                    "training_error": each.training_error,
-                    "correlations": each.correlations.tolist(),
-                }
+                {"name": name, "estimate": each.value, "interval": plain(each.interval)}
+                | {"training_error": each.training_error, "correlations": each.correlations.tolist()}
                 for name, each in self._found.items()
             ],
         }
 
 
-def check_rounds(rounds: Any) -> int:
-    """Return the number of rounds, or say what is wrong with it."""
-    if not is_whole(rounds) or rounds < 1:
-        raise InvalidInput(f"The 'rounds' parameter must be a whole number of at least 1. Got {rounds!r} instead.")
-    return int(rounds)
-
-
 class Bound(float):
-    """A number with what it says in words, and the equation it comes from.
+    """A number with its meaning in a sentence, and the equation it comes from.
 
     Examples
     --------
@@ -244,12 +215,8 @@ class Bound(float):
     def __repr__(self) -> str:
         return f"<Bound {float(self):.6g}: {self.reading}>"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _bound_of, (float(self), self.reading, self.equation)
-
-
-def _bound_of(value: float, reading: str, equation: str) -> Bound:
-    return Bound(value, reading=reading, equation=equation)
+    def __getnewargs_ex__(self) -> tuple[tuple[float], dict[str, str]]:
+        return (float(self),), {"reading": self.reading, "equation": self.equation}
 
 
 def number(
@@ -261,7 +228,7 @@ def number(
     at_most: float = math.inf,
     finite: bool = True,
 ) -> float:
-    """Return a value as a number within its ends, or say what is wrong with it."""
+    """Return a value as a number within its limits, or raise."""
     try:
         checked = math.nan if isinstance(value, bool | str) else float(value)
     except (TypeError, ValueError, OverflowError):
@@ -296,18 +263,31 @@ def whole(name: str, value: Any) -> int:
 Known = tuple[float, str] | None
 
 
-def _linear(params: dict[str, Any], features: int) -> Known:
-    if params.get("fit_intercept", True):
-        return features + 1, "half-spaces, p + 1"
-    return features, "half-spaces through the origin, p"
+_LINEAR = (
+    *("LogisticRegression", "LinearSVC", "Perceptron", "SGDClassifier", "RidgeClassifier"),
+    *("PassiveAggressiveClassifier", "LinearDiscriminantAnalysis"),
+)
 
 
-def _svc(params: dict[str, Any], features: int) -> Known:
-    if params["kernel"] == "linear":
-        return features + 1, "half-spaces, p + 1"
-    if params["kernel"] == "rbf":
+def known_dimension(estimator: Any, features: int) -> Known:
+    """Return the VC dimension of a classifier for two classes on real features, and why; None where it is not known.
+
+    It is that of all functions that the learner can fit to any rows, so a penalty does not reduce it.
+    """
+    if not type(estimator).__module__.startswith("sklearn."):  # a subclass may fit other functions
+        return None
+    name, params = type(estimator).__name__, estimator.get_params(deep=False)
+    if name in _LINEAR or (name == "SVC" and params["kernel"] == "linear"):
+        if params.get("fit_intercept", True):
+            return features + 1, "half-spaces, p + 1"
+        return features, "half-spaces through the origin, p"
+    if name == "SVC" and params["kernel"] == "rbf":
         return math.inf, "a Gaussian kernel fits any labels of distinct rows"
-    return None
+    if name == "KNeighborsClassifier" and params["n_neighbors"] == 1:
+        return math.inf, "one neighbour fits any labels of distinct rows"
+    if name == "DummyClassifier" and params["strategy"] in ("most_frequent", "prior"):
+        return 1, "one class for all rows"
+    return _tree(params, features) if name == "DecisionTreeClassifier" else None
 
 
 def _tree(params: dict[str, Any], features: int) -> Known:
@@ -322,53 +302,3 @@ def _tree(params: dict[str, Any], features: int) -> Known:
     if params["max_depth"] is None and params["max_leaf_nodes"] is None:
         return math.inf, "a tree without limits fits any labels of distinct rows"
     return None
-
-
-def _neighbours(params: dict[str, Any], features: int) -> Known:
-    return (math.inf, "one neighbour fits any labels of distinct rows") if params["n_neighbors"] == 1 else None
-
-
-def _dummy(params: dict[str, Any], features: int) -> Known:
-    if params["strategy"] in ("most_frequent", "prior"):
-        return 1, "one class for all rows"
-    return None
-
-
-_KNOWN: dict[str, Callable[[dict[str, Any], int], Known]] = {
-    **dict.fromkeys(
-        (
-            "LogisticRegression",
-            "LinearSVC",
-            "Perceptron",
-            "SGDClassifier",
-            "RidgeClassifier",
-            "PassiveAggressiveClassifier",
-        ),
-        _linear,
-    ),
-    "LinearDiscriminantAnalysis": _linear,
-    "SVC": _svc,
-    "DecisionTreeClassifier": _tree,
-    "KNeighborsClassifier": _neighbours,
-    "DummyClassifier": _dummy,
-}
-
-
-def known_dimension(estimator: Any, features: int) -> Known:
-    """Return the VC dimension of a classifier for two classes on real features, and why; None where it is not known.
-
-    What counts are the functions that the learner can come to on any rows, so a penalty does not make it smaller.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression, Ridge
-    >>> known_dimension(LogisticRegression(fit_intercept=False), 10)
-    (10, 'half-spaces through the origin, p')
-    >>> known_dimension(Ridge(), 10) is None
-    True
-    """
-    # Only scikit-learn's own classes: one that derives from them may do something else.
-    if not type(estimator).__module__.startswith("sklearn."):
-        return None
-    found = _KNOWN.get(type(estimator).__name__)
-    return None if found is None else found(estimator.get_params(deep=False), features)

@@ -1,11 +1,15 @@
-"""Words: how numbers are said, so that a person need not know what the metric is called in code."""
+"""Text of numbers and metrics in sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from truefit._metrics.metric import Metric
+from truefit._metrics.row_loss import is_share
+
+if TYPE_CHECKING:
+    from truefit._metrics.metric import Metric
 
 _NAMES = {
     "rmse": "RMSE",
@@ -18,17 +22,13 @@ _NAMES = {
     "log_loss": "log loss",
     "balanced_accuracy": "balanced accuracy",
 }
-#: Shares of rows, beside the metrics whose rows are right or wrong.
-_SHARES = ("balanced_accuracy", "precision", "recall", "fpr", "specificity")
 _AN = ("R", "F1", "a", "e", "i", "o", "u", "AU")
 
 
 @dataclass(frozen=True, slots=True)
 class MetricText:
-    """A metric as it is said: shares of rows in percent, everything else as it is.
+    """A metric in sentences: shares of rows in percent, other values as they are.
 
-    Examples
-    --------
     >>> error = MetricText("error", percent=True)
     >>> error.of_value(0.0321), error.change(0.004), error.between((0.019, 0.0544))
     ('an error of 3.2%', '0.4 points', '1.9% to 5.4%')
@@ -41,15 +41,20 @@ class MetricText:
 
     @classmethod
     def of(cls, metric: Metric) -> MetricText:
-        """Return how a metric is said."""
-        return cls(_NAMES.get(metric.name, metric.name), metric.zero_one or metric.name in _SHARES)
+        """Return the text of a metric."""
+        return cls(_NAMES.get(metric.name, metric.name), metric.zero_one or is_share(metric.name))
+
+    @classmethod
+    def from_name(cls, name: str) -> MetricText:
+        """Return how a metric is written of which only the name is known, as in a stored report."""
+        return cls(_NAMES.get(name, name), is_share(name))
 
     def value(self, value: float) -> str:
-        """Return a value in words."""
+        """Return a value."""
         return percent(value) if self.percent else number(value)
 
     def change(self, value: float) -> str:
-        """Return by how much a value changes, without its sign."""
+        """Return a difference without its sign."""
         return points(abs(value)) if self.percent else number(abs(value))
 
     def signed(self, value: float) -> str:
@@ -59,6 +64,8 @@ class MetricText:
 
     def difference(self, mean: float, interval: tuple[float, float] | None) -> str:
         """Return a difference with its interval."""
+        if interval is not None and mean == interval[0] == interval[1] == 0:
+            return "no difference"
         unit = " points" if self.percent else ""
         ends = "" if interval is None else f", {self.signed(interval[0])} to {self.signed(interval[1])}"
         return f"{self.signed(mean)}{unit}{ends}"
@@ -67,13 +74,17 @@ class MetricText:
         """Return the two ends of an interval."""
         return f"{self.value(interval[0])} to {self.value(interval[1])}"
 
+    def named(self, value: float) -> str:
+        """Return the metric's name and a value: "error 3.2%"."""
+        return f"{self.name} {self.value(value)}"
+
     def of_value(self, value: float) -> str:
         """Return the metric with its article and a value."""
         return f"{'an' if self.name.startswith(_AN) else 'a'} {self.name} of {self.value(value)}"
 
 
 def _fixed(hundredths: float) -> str:
-    """Return a number of percent: one digit after the point, two where there would be nothing before it."""
+    """Return a percentage with one decimal, below 1 with two."""
     text = f"{hundredths:.1f}" if abs(hundredths) >= 1 else f"{hundredths:.2f}"
     if float(text) == 0:
         return "0"
@@ -83,8 +94,6 @@ def _fixed(hundredths: float) -> str:
 def percent(share: float) -> str:
     """Return a share in percent.
 
-    Examples
-    --------
     >>> percent(0.0263), percent(0.003), percent(1.0), percent(0.0)
     ('2.6%', '0.3%', '100%', '0%')
     """
@@ -92,21 +101,13 @@ def percent(share: float) -> str:
 
 
 def points(share: float) -> str:
-    """Return a difference of shares in percentage points.
-
-    Examples
-    --------
-    >>> points(0.0263), points(0.0004)
-    ('2.6 points', '0.04 points')
-    """
+    """Return a difference of shares in percentage points, such as "2.6 points"."""
     return f"{_fixed(100 * share)} points"
 
 
 def number(value: float) -> str:
-    """Return a number with three digits that count.
+    """Return a number with three significant digits.
 
-    Examples
-    --------
     >>> number(54.996), number(0.00123456), number(123456.0), number(0.0)
     ('55.0', '0.00123', '123,000', '0')
     """
@@ -119,15 +120,13 @@ def number(value: float) -> str:
 
 
 def whole_percent(share: float) -> str:
-    """Return a share in whole percent, kept between 0 and 100."""
+    """Return a share in whole percent, clipped to 0 and 100."""
     return f"{min(max(share, 0.0), 1.0):.0%}"
 
 
 def seconds(value: float) -> str:
-    """Return a time in words.
+    """Return a duration.
 
-    Examples
-    --------
     >>> seconds(0.0004), seconds(0.21), seconds(83.0), seconds(432.0)
     ('under 1 ms', '0.21 s', '83 s', '7.2 min')
     """
@@ -141,22 +140,10 @@ def seconds(value: float) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names as a list in a sentence.
-
-    Examples
-    --------
-    >>> listed(["a"]), listed(["a", "b", "c"])
-    ('a', 'a, b and c')
-    """
+    """Return names as a list in a sentence, such as "a, b and c"."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a number of things.
-
-    Examples
-    --------
-    >>> counted(1, "fold"), counted(12000, "row")
-    ('1 fold', '12,000 rows')
-    """
+    """Return a number with its noun, such as "1 fold" or "12,000 rows"."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"

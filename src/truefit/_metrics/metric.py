@@ -11,41 +11,34 @@ from typing import Any
 import numpy as np
 from sklearn import metrics as sk
 
-from truefit._core.data import Data, Task
+from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
 from truefit._core.outcome import Outcome
+from truefit._core.protocols import Response
 from truefit._core.rows import Rows
-from truefit._core.task import Response
 from truefit._core.typing import Array
-from truefit._metrics.properties import false_positive_rate, metric_properties, relative_squared_error, specificity
+from truefit._core.validation import Task
+from truefit._metrics import properties
 from truefit._metrics.row_loss import RowLoss, absolute, squared, summed_squares
 from truefit._metrics.scorers import DecomposedScorer, StoredPredictor, aligned_answer, positive_label
-from truefit._metrics.smooth import Ratios, RootMeanSquare, Smooth, Total
+from truefit._metrics.smooth import Ratios, RootMeanSquare, Total
 
 
 @dataclass(frozen=True)
-class Metric:
+class Metric(properties.MetricProperties):
     """A scikit-learn scorer with its natural sign.
 
-    ``row_loss`` is there where the metric is a mean over rows: it gives the value of each row, from which intervals
-    are made. ``zero_one`` says that a row's value is 0 or 1. ``smooth`` is there where the metric is a function of
-    several means over rows.
+    A per-sample metric, a mean over rows, has a ``row_loss``: the value of each row, from which intervals are computed.
+    ``zero_one`` says that a row's value is 0 or 1. A smooth function of several means over rows has a ``smooth``.
 
-    A ``total`` is a sum over rows, and a sum grows with the rows that happen to be in a test set. So its value is for
-    as many rows as the table has: their number times the mean over the test rows. Over one partition that is the sum
-    over all rows.
+    A ``total`` is a sum over rows. It is scaled to the number of rows of the table: their number times the mean over
+    the test rows. Over one partition that is the sum over all rows.
     """
 
     name: str
     scorer: Any
     sign: int = 1
     greater_is_better: bool = True
-    row_loss: RowLoss | None = None
-    zero_one: bool = False
-    bounds: tuple[float, float] = (-np.inf, np.inf)
-    two_classes: bool = False
-    needs_positive: bool = False
-    smooth: Smooth | None = None
     total: bool = False
 
     @cached_property
@@ -53,7 +46,7 @@ class Metric:
         return DecomposedScorer.of(self.name, self.scorer, needs_positive=self.needs_positive)
 
     def check(self, data: Data) -> None:
-        """Refuse a target or weights that the metric is not for, before anything is fitted."""
+        """Refuse a target or weights that do not suit the metric, before anything is fitted."""
         several = 0 if data.classes is None else len(data.classes)
         if self._of_numbers and data.classes is not None and data.classes.dtype.kind not in "biuf":
             raise InvalidInput(
@@ -89,7 +82,7 @@ class Metric:
         function = getattr(self.scorer, "_score_func", None)
         if function is sk.roc_auc_score:
             return "Use 'roc_auc_ovr'."
-        if function in (specificity, false_positive_rate):
+        if function in (properties.specificity, properties.false_positive_rate):
             return "Use 'recall_macro', or make the target one class against the rest."
         named = {sk.recall_score: "recall", sk.precision_score: "precision", sk.f1_score: "f1"}
         return f"Use '{named.get(function, self.name)}_macro'."
@@ -100,10 +93,10 @@ class Metric:
         return max(interval[0], low), min(interval[1], high)
 
     def responses(self, estimator: Any) -> tuple[Response, ...]:
-        """Responses to ask of an estimator: the first that it has of those that the metric can work with."""
+        """Return the first response of an estimator that the metric can work with."""
         accepted = self._judge.accepted
         for name in accepted:
-            # Before it is fitted a stack does not say what it will have; its class does.
+            # Before it is fitted a stack does not have its responses; its class does.
             if hasattr(estimator, name) or (not hasattr(estimator, "predict") and hasattr(type(estimator), name)):
                 return (name,)
         raise InvalidInput(
@@ -118,7 +111,7 @@ class Metric:
         return self._of_rows(data, rows.index, self._predictions(outcome, data, rows, self.row_loss.response))
 
     def rows_of_all(self, tested: Iterable[tuple[Outcome, Rows]], data: Data) -> Array:
-        """Value of each row of several fits, one after the other: one look at all rows in place of one for each fit."""
+        """Value of each row of several fits, one after the other, computed for all rows at once."""
         assert self.row_loss is not None
         pairs = [
             (rows.index, self._predictions(outcome, data, rows, self.row_loss.response)) for outcome, rows in tested
@@ -146,7 +139,7 @@ class Metric:
                 return _mean(self._of_rows(data, index, replay.answer(self.row_loss.response)), data, index)
             self.check(data)
             if isinstance(self.smooth, Ratios | RootMeanSquare):
-                # The same numbers as scikit-learn's, from a few counts instead of its many looks at the labels.
+                # The same numbers as scikit-learn's, from a few counts.
                 return self.smooth.value(self.smooth.means(data, index, replay.answer("predict")))
             return self.sign * self._judge(replay, data, index)
         except AttributeError as error:
@@ -168,8 +161,8 @@ class Metric:
 
     def _unanswered(self, found: str) -> InvalidInput:
         return InvalidInput(
-            f"The metric {self.name!r} needs a response that the fits were not asked for ({found}). Choose another "
-            "metric, or an estimator that has it."
+            f"The metric {self.name!r} needs a response that the fits do not have ({found}). Choose another metric, or "
+            "an estimator that has it."
         )
 
 
@@ -181,14 +174,14 @@ def _mean(each: Array, data: Data, index: Array) -> float:
 def _built_in() -> dict[str, tuple[Task, Metric]]:
     classification = [
         _loss("error", sk.zero_one_loss),
-        *(_gain(name, sk.get_scorer(name)) for name in ("accuracy", "balanced_accuracy")),
-        *(_gain(name, sk.make_scorer(sk.recall_score)) for name in ("recall", "sensitivity", "tpr")),
-        *(_gain(name, sk.make_scorer(specificity)) for name in ("specificity", "tnr")),
-        _loss("fpr", false_positive_rate),
-        _gain("precision", sk.make_scorer(sk.precision_score)),
-        _gain("f1", sk.make_scorer(sk.f1_score)),
-        _gain("auc", sk.get_scorer("roc_auc")),
-        _gain("average_precision", sk.get_scorer("average_precision")),
+        *(_natural(name, sk.get_scorer(name)) for name in ("accuracy", "balanced_accuracy")),
+        *(_natural(name, sk.make_scorer(sk.recall_score)) for name in ("recall", "sensitivity", "tpr")),
+        *(_natural(name, sk.make_scorer(properties.specificity)) for name in ("specificity", "tnr")),
+        _loss("fpr", properties.false_positive_rate),
+        _natural("precision", sk.make_scorer(sk.precision_score)),
+        _natural("f1", sk.make_scorer(sk.f1_score)),
+        _natural("auc", sk.get_scorer("roc_auc")),
+        _natural("average_precision", sk.get_scorer("average_precision")),
         _loss("log_loss", sk.log_loss, response_method="predict_proba"),
         _loss("brier", sk.brier_score_loss, response_method="predict_proba"),
     ]
@@ -197,60 +190,46 @@ def _built_in() -> dict[str, tuple[Task, Metric]]:
         mse,
         replace(mse, name="rss", row_loss=RowLoss(summed_squares), smooth=Total(), total=True),
         _loss("rmse", sk.root_mean_squared_error),
-        _loss("rse", relative_squared_error),
+        _loss("rse", properties.relative_squared_error),
         _loss("mae", sk.mean_absolute_error),
-        _gain("r2", sk.get_scorer("r2")),
+        _natural("r2", sk.get_scorer("r2")),
     ]
     by_task: dict[Task, list[Metric]] = {"classification": classification, "regression": regression}
     return {metric.name: (task, metric) for task, metrics in by_task.items() for metric in metrics}
 
 
-def _gain(name: str, scorer: Any) -> Metric:
-    return _metric(name, scorer, natural=True)
+def _natural(name: str, scorer: Any) -> Metric:
+    """Return a scorer of a known function as a metric with the function's own sign."""
+    known = properties.metric_properties(scorer._score_func, scorer._kwargs)
+    return Metric(name, scorer, scorer._sign, scorer._sign > 0, **vars(known))
 
 
 def _loss(name: str, function: Any, **options: Any) -> Metric:
-    return _metric(name, sk.make_scorer(function, greater_is_better=False, **options), natural=True)
-
-
-def _metric(name: str, scorer: Any, *, natural: bool, task: Task | None = None) -> Metric:
-    """Return a scorer as a metric: with its natural sign, or with the scorer's own."""
-    function, sign = getattr(scorer, "_score_func", None), getattr(scorer, "_sign", 1)
-    if type(scorer).__name__ == "_PassthroughScorer":  # an estimator's own score, by default accuracy or R²
-        function = sk.accuracy_score if task == "classification" else sk.r2_score
-    known = metric_properties(function, getattr(scorer, "_kwargs", {}), 1 if natural else sign)
-    return Metric(
-        name,
-        scorer,
-        sign if natural else 1,
-        sign > 0 or not natural,
-        known.row_loss,
-        known.zero_one,
-        known.bounds,
-        known.two_classes,
-        known.needs_positive,
-        known.smooth,
-    )
+    return _natural(name, sk.make_scorer(function, greater_is_better=False, **options))
 
 
 _BUILT_IN = _built_in()
 
 
 def metric_of_scorer(name: str, scorer: Any, task: Task) -> Metric:
-    """Return a scikit-learn scorer as a metric with the scorer's sign; the means over rows among them are known."""
-    return _metric(name, scorer, natural=False, task=task)
+    """Return a scikit-learn scorer as a metric with the scorer's sign; per-sample metrics are recognised."""
+    function = getattr(scorer, "_score_func", None)
+    if type(scorer).__name__ == "_PassthroughScorer":  # an estimator's own score, by default accuracy or R²
+        function = sk.accuracy_score if task == "classification" else sk.r2_score
+    known = properties.metric_properties(function, getattr(scorer, "_kwargs", {}), getattr(scorer, "_sign", 1))
+    return Metric(name, scorer, **vars(known))
 
 
 def metric_names(task: Task) -> list[str]:
-    """Names that ``get_metric`` knows for a task, scikit-learn's scorers aside."""
+    """Names that ``get_metric`` knows for a task, besides scikit-learn's scorers."""
     return [name for name, (owner, _) in _BUILT_IN.items() if owner == task]
 
 
 def get_metric(name: str | Metric | None, task: Task, *, pos_label: Any = None) -> Metric:
     """Return the metric of that name.
 
-    A rate of a confusion matrix that no row bears on, such as the precision of a model that never predicts the
-    positive class, is 0 (a false positive rate 1).
+    A rate with denominator 0, such as the precision of a model that never predicts the positive class, is 0 (a false
+    positive rate 1).
 
     Parameters
     ----------
@@ -291,11 +270,8 @@ def get_metric(name: str | Metric | None, task: Task, *, pos_label: Any = None) 
         )
     if metric is None:
         metric = _from_scikit_learn(name, task)
-    return _with_positive(metric, pos_label) if metric.needs_positive and pos_label is not None else metric
-
-
-def _with_positive(metric: Metric, pos_label: Any) -> Metric:
-    """Return a metric that takes this class as the positive one."""
+    if not metric.needs_positive or pos_label is None:
+        return metric
     scorer = metric.scorer
     made = sk.make_scorer(
         scorer._score_func,
@@ -304,7 +280,7 @@ def _with_positive(metric: Metric, pos_label: Any) -> Metric:
         **{**scorer._kwargs, "pos_label": pos_label},
     )
     natural = metric.greater_is_better == (scorer._sign > 0)
-    return _metric(metric.name, made, natural=natural)
+    return _natural(name, made) if natural else metric_of_scorer(name, made, task)
 
 
 def _from_scikit_learn(name: str, task: Task) -> Metric:

@@ -3,45 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn import metrics as sk
-from sklearn.metrics import r2_score
 
 from truefit._metrics import row_loss as by_row
 from truefit._metrics.row_loss import RowLoss
 from truefit._metrics.smooth import Explained, Ratio, Ratios, RootMeanSquare, Smooth
-
-
-class Counts(NamedTuple):
-    """True and false positives and negatives, or the sums of their weights."""
-
-    tp: float
-    fp: float
-    fn: float
-    tn: float
-
-
-def confusion_counts(
-    y: npt.ArrayLike, predicted: npt.ArrayLike, pos_label: Any = 1, weight: npt.ArrayLike | None = None
-) -> Counts:
-    """Count the rows by whether they are, and are predicted to be, of the positive class.
-
-    Examples
-    --------
-    >>> confusion_counts(["a", "a", "b", "b", "b"], ["a", "b", "b", "b", "a"], pos_label="a")
-    Counts(tp=1, fp=1, fn=1, tn=2)
-    """
-    actual, assigned = np.asarray(y) == pos_label, np.asarray(predicted) == pos_label
-    weights = np.ones(len(actual), dtype=np.int64) if weight is None else np.asarray(weight, dtype=np.float64)
-    tp, fp, fn, tn = (
-        weights[rows].sum().item()
-        for rows in (actual & assigned, ~actual & assigned, actual & ~assigned, ~actual & ~assigned)
-    )
-    return Counts(tp, fp, fn, tn)
 
 
 def specificity(
@@ -54,7 +25,7 @@ def specificity(
     >>> specificity([1, 1, 0, 0, 0], [1, 0, 0, 0, 1])
     0.666...
     """
-    _, fp, _, tn = confusion_counts(y_true, y_pred, pos_label, sample_weight)
+    fp, tn = _negatives(y_true, y_pred, pos_label, sample_weight)
     return tn / (fp + tn) if fp + tn > 0 else 0.0
 
 
@@ -68,8 +39,17 @@ def false_positive_rate(
     >>> false_positive_rate([1, 1, 0, 0, 0], [1, 0, 0, 0, 1])
     0.333...
     """
-    _, fp, _, tn = confusion_counts(y_true, y_pred, pos_label, sample_weight)
+    fp, tn = _negatives(y_true, y_pred, pos_label, sample_weight)
     return fp / (fp + tn) if fp + tn > 0 else 1.0
+
+
+def _negatives(
+    y: npt.ArrayLike, predicted: npt.ArrayLike, pos_label: Any, weight: npt.ArrayLike | None
+) -> tuple[float, float]:
+    """Count false positives and true negatives, or sum their weights."""
+    negative, assigned = np.asarray(y) != pos_label, np.asarray(predicted) == pos_label
+    weights = np.ones(len(negative), dtype=np.int64) if weight is None else np.asarray(weight, dtype=np.float64)
+    return weights[negative & assigned].sum().item(), weights[negative & ~assigned].sum().item()
 
 
 def relative_squared_error(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
@@ -82,7 +62,7 @@ def relative_squared_error(y_true: Any, y_pred: Any, *, sample_weight: Any = Non
     >>> relative_squared_error([0.0, 2.0, 4.0], [1.0, 2.0, 3.0])
     0.25
     """
-    return 1 - float(r2_score(y_true, y_pred, sample_weight=sample_weight))
+    return 1 - float(sk.r2_score(y_true, y_pred, sample_weight=sample_weight))
 
 
 SHARE, LOSS, GAIN, ANY = (0.0, 1.0), (0.0, np.inf), (-np.inf, 1.0), (-np.inf, np.inf)
@@ -111,9 +91,9 @@ _GAINS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MetricProperties:
-    """What a score function is, as far as that is known."""
+    """Known properties of a score function."""
 
     row_loss: RowLoss | None = None
     zero_one: bool = False
@@ -124,7 +104,7 @@ class MetricProperties:
 
 
 def metric_properties(function: Any, options: Mapping[str, Any], sign: int = 1) -> MetricProperties:
-    """Return what is known of a score function with these options, times ``sign``.
+    """Return the known properties of a score function with these options, times ``sign``.
 
     Examples
     --------
@@ -151,7 +131,7 @@ def metric_properties(function: Any, options: Mapping[str, Any], sign: int = 1) 
     if function in _ROWS:
         known = _ROWS[function]
         zero_one = function in (sk.accuracy_score, sk.zero_one_loss) and sign == 1
-        return MetricProperties(RowLoss(known.of, known.response, sign), zero_one, bounds=bounds)
+        return MetricProperties(row_loss=RowLoss(known.of, known.response, sign), zero_one=zero_one, bounds=bounds)
     return MetricProperties(smooth=_smooth(function, sign), bounds=bounds)
 
 
@@ -169,22 +149,17 @@ def _ratio(function: Any, options: Mapping[str, Any], sign: int) -> MetricProper
     average = options.get("average", "binary")
     binary = average == "binary"
     found = MetricProperties(bounds=_signed(SHARE, sign), two_classes=binary, needs_positive=binary)
-    unusual = set(options) - {"average", "pos_label", "zero_division"} or options.get("zero_division", 0) not in (
-        0,
-        "warn",
-    )
-    if unusual or sign != 1:
+    usual = set(options) <= {"average", "pos_label", "zero_division"} and options.get("zero_division", 0) in (0, "warn")
+    if not usual or sign != 1:
         return found
-    smooth, row_loss = None, None
-    if average in ("binary", "macro"):
-        smooth = Ratios(
-            _RATIOS[function], "positive" if binary else "all", options.get("pos_label") if binary else None
-        )
-    elif average == "micro" and function is not sk.jaccard_score:
-        row_loss = RowLoss(by_row.right)  # over all classes together each of the three is the share of right rows
-    return MetricProperties(
-        row_loss, row_loss is not None, smooth, found.bounds, found.two_classes, found.needs_positive
-    )
+    if average == "binary":
+        return replace(found, smooth=Ratios(_RATIOS[function], "positive", options.get("pos_label")))
+    if average == "macro":
+        return replace(found, smooth=Ratios(_RATIOS[function], "all"))
+    if average == "micro" and function is not sk.jaccard_score:
+        # Over all classes together each of the three is the share of right rows.
+        return replace(found, row_loss=RowLoss(by_row.right), zero_one=True)
+    return found
 
 
 def _bounds(function: Any, options: Mapping[str, Any]) -> tuple[float, float]:

@@ -10,13 +10,13 @@ import numpy as np
 
 from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
-from truefit._core.task import Response
+from truefit._core.protocols import Response
 from truefit._core.typing import Array
 
 
 @dataclass(frozen=True)
 class RowLoss:
-    """Value of each row by what a fit said of it.
+    """Value of each row by its prediction.
 
     ``of`` takes the rows' labels or numbers and their predictions; with ``response="predict_proba"`` the codes of their
     classes and a probability for every class of the data.
@@ -107,3 +107,16 @@ def _checked(proba: Array) -> Array:
     if not np.allclose(proba.sum(axis=1), 1, rtol=np.sqrt(np.finfo(proba.dtype).eps), atol=0):
         warnings.warn("The probabilities from predict_proba do not add up to 1 in every row.", stacklevel=2)
     return proba
+
+
+#: Shares of rows; scikit-learn has recall and precision as averages over the classes too.
+_SHARES = {
+    *("error", "accuracy", "balanced_accuracy", "top_k_accuracy"),
+    *("recall", "sensitivity", "tpr", "specificity", "tnr", "fpr", "precision"),
+    *(f"{name}_{mean}" for name in ("recall", "precision") for mean in ("macro", "micro", "weighted")),
+}
+
+
+def is_share(name: str) -> bool:
+    """Whether a metric of that name is a share of rows, which texts and plots show in percent."""
+    return name in _SHARES

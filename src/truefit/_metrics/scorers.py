@@ -12,14 +12,13 @@ import numpy as np
 from sklearn import config_context
 from sklearn import metrics as sk
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.metrics import accuracy_score, r2_score, roc_auc_score
 from sklearn.utils import Tags, TargetTags
 
 from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
 from truefit._core.outcome import Outcome
+from truefit._core.protocols import RESPONSES, Response
 from truefit._core.rows import Rows
-from truefit._core.task import RESPONSES, Response
 from truefit._core.typing import Array
 
 if TYPE_CHECKING:
@@ -27,12 +26,7 @@ if TYPE_CHECKING:
 
 
 def positive_label(data: Data, pos_label: Any = None) -> Any:
-    """Return the class that counts as positive: the one named, or 1 where that is a class.
-
-    Raises
-    ------
-    InvalidInput
-        Where no class is named and none is 1, the one named is no class, or there are more than two.
+    """Return the positive class of two: the one named, or 1 where that is a class.
 
     Examples
     --------
@@ -43,7 +37,7 @@ def positive_label(data: Data, pos_label: Any = None) -> Any:
     >>> positive_label(Data([[0], [1]], ["no", "yes"], task="classification"))
     Traceback (most recent call last):
     ...
-    truefit._core.errors.InvalidInput: The positive class must be said. The classes are 'no', 'yes'; pass one ...
+    truefit._core.errors.InvalidInput: The positive class must be named. The classes are 'no', 'yes'; pass one ...
     """
     classes = [] if data.classes is None else data.classes.tolist()
     if len(classes) > 2:
@@ -53,7 +47,9 @@ def positive_label(data: Data, pos_label: Any = None) -> Any:
         )
     listed = ", ".join(map(repr, classes))
     if pos_label is None and 1 not in classes:
-        raise InvalidInput(f"The positive class must be said. The classes are {listed}; pass one of them as pos_label.")
+        raise InvalidInput(
+            f"The positive class must be named. The classes are {listed}; pass one of them as pos_label."
+        )
     wanted = 1 if pos_label is None else pos_label
     if wanted not in classes:
         raise InvalidInput(f"The 'pos_label' parameter must be a class of y. Got {wanted!r}; the classes are {listed}.")
@@ -61,7 +57,7 @@ def positive_label(data: Data, pos_label: Any = None) -> Any:
 
 
 class StoredPredictor:
-    """Answers ``predict`` and the rest with what a fit said of some rows, whatever X it is given.
+    """Returns the stored predictions of a fit from ``predict`` and the rest, whatever X is.
 
     Probabilities have a column for every class of the data, 0 where the model has not seen the class.
     """
@@ -69,62 +65,46 @@ class StoredPredictor:
     def __init__(self, answers: Mapping[Response, Array], data: Data) -> None:
         self._task = data.task
         self._answers = answers
-        self._columns: dict[tuple[Response, Any], Array] = {}
         self.classes_ = data.classes
         for response, values in answers.items():
-            # Only what was answered is there, so that a scorer that can do with either finds the right one.
+            # Only stored responses are there: a scorer takes the first that it finds.
             setattr(self, response, _method(response, values))
 
     @classmethod
     def of(cls, outcome: Outcome, data: Data, rows: Rows) -> StoredPredictor:
-        """Replay what a fit said of ``rows``."""
+        """Return the stored predictions of a fit for ``rows``."""
         answers = {response: aligned_answer(outcome, data, rows, response) for response in RESPONSES}
         return cls({response: values for response, values in answers.items() if values is not None}, data)
 
     @classmethod
     def joined(cls, parts: Sequence[StoredPredictor], data: Data) -> StoredPredictor:
-        """Several replays one after the other, with the responses that all of them have."""
+        """Join several, with the responses that all of them have."""
         common = [response for response in RESPONSES if all(response in part._answers for part in parts)]
         return cls({r: np.concatenate([part._answers[r] for part in parts]) for r in common}, data)
 
     def answer(self, response: Response) -> Array:
-        """Return a response as it was given.
-
-        Raises
-        ------
-        AttributeError
-            If the fit was not asked for it.
-        """
+        """Return a response as it is stored; AttributeError if it is not."""
         if response not in self._answers:
             raise AttributeError(f"no {response} among {', '.join(self._answers)}")
         return self._answers[response]
 
     def response_values(self, accepted: Sequence[Response], positive: Any = None) -> Array:
-        """Return the first of some responses that is there, as scikit-learn's scorers hand it to a score function.
+        """Return the first stored response, as scikit-learn's scorers pass it to a score function.
 
         Of two classes that is a score for one of them, ``positive`` or else the second.
-
-        Raises
-        ------
-        AttributeError
-            If none of them is there.
         """
         response = next((each for each in accepted if each in self._answers), accepted[0])
         values = self.answer(response)
         if response == "predict" or self.classes_ is None or len(self.classes_) != 2:
             return values
         second = positive is None or bool(self.classes_[1] == positive)
-        key = (response, second)
-        if key not in self._columns:
-            if response == "predict_proba":
-                self._columns[key] = values[:, 1 if second else 0]
-            else:
-                self._columns[key] = values if second else -values
-        return self._columns[key]
+        if response == "predict_proba":
+            return values[:, 1 if second else 0]
+        return values if second else -values
 
     def score(self, X: Any, y: Array, sample_weight: Array | None = None) -> float:
         """Accuracy or R², as scikit-learn's own estimators have it."""
-        judge = accuracy_score if self._task == "classification" else r2_score
+        judge = sk.accuracy_score if self._task == "classification" else sk.r2_score
         return float(judge(y, self.predict(X), sample_weight=sample_weight))  # type: ignore[attr-defined]
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -144,7 +124,7 @@ def _method(response: Response, values: Array) -> Callable[[Any], Array]:
 
 
 def aligned_answer(outcome: Outcome, data: Data, rows: Rows, response: Response) -> Array | None:
-    """Return what a fit said of rows, with a column for every class of the data; None where it was not asked for it."""
+    """Return the predictions of a fit for rows, with a column for every class of the data; None if not stored."""
     try:
         values = outcome.answer(data, rows, response)
     except KeyError:
@@ -161,7 +141,7 @@ def aligned_answer(outcome: Outcome, data: Data, rows: Rows, response: Response)
 
 
 _SCORER = type(sk.get_scorer("accuracy"))
-#: These look at columns of probabilities, and must know the classes even where the test rows lack one.
+#: These take columns of probabilities, and need the classes even where the test rows lack one.
 _BY_COLUMNS = (sk.log_loss, sk.brier_score_loss, sk.d2_log_loss_score, sk.d2_brier_score, sk.top_k_accuracy_score)
 
 
@@ -169,7 +149,7 @@ _BY_COLUMNS = (sk.log_loss, sk.brier_score_loss, sk.d2_log_loss_score, sk.d2_bri
 class DecomposedScorer:
     """A score function with its options, and the responses that it can work with.
 
-    A rate of a confusion matrix without any row to judge it by is 0, and nothing is warned of.
+    A rate with denominator 0 is 0, without a warning.
     """
 
     name: str
@@ -182,7 +162,7 @@ class DecomposedScorer:
 
     @classmethod
     def of(cls, name: str, scorer: Any, *, needs_positive: bool) -> DecomposedScorer:
-        """Take a scorer of a known function apart; any other is left whole."""
+        """Decompose a scorer of a known function; any other is called as it is."""
         accepted = getattr(scorer, "_response_method", RESPONSES)
         accepted = (accepted,) if isinstance(accepted, str) else tuple(accepted)
         accepted = tuple("predict" if each == "default" else each for each in accepted)
@@ -207,7 +187,7 @@ class DecomposedScorer:
             if self.function in _BY_COLUMNS or (self.function is sk.roc_auc_score and len(data.classes) > 2):
                 options.setdefault("labels", data.classes)
         predicted = replay.response_values(self.accepted, positive)
-        # The options are known to be right, and to check them takes as long as many a metric.
+        # The options are valid, and checking them takes as long as many a metric.
         with config_context(skip_parameter_validation=True), warnings.catch_warnings():
             warnings.simplefilter("error", UndefinedMetricWarning)
             try:
@@ -219,7 +199,7 @@ class DecomposedScorer:
                 ) from error
 
     def _positive(self, data: Data, options: dict[str, Any]) -> Any:
-        """Return the class whose scores a function of two classes looks at, and tell it which that is."""
+        """Return the class whose scores a function of two classes takes, and add it to the options."""
         assert data.classes is not None
         if len(data.classes) > 2:
             if self.needs_positive:
@@ -259,7 +239,7 @@ def _takes(function: Any, name: str) -> bool:
 
 def is_auc(metric: Metric, data: Data) -> bool:
     """Whether a metric is the area under the ROC curve of two classes."""
-    same = getattr(metric.scorer, "_score_func", None) is roc_auc_score
+    same = getattr(metric.scorer, "_score_func", None) is sk.roc_auc_score
     return same and data.classes is not None and len(data.classes) == 2
 
 
@@ -274,10 +254,7 @@ def positive_class(data: Data, pos_label: Any = None) -> Any:
 def ranked(
     outcome: Outcome, data: Data, rows: Rows, positive: Any, *, probabilities: bool = False
 ) -> tuple[Array, Array]:
-    """Return whether each row is of the positive class, and how strongly the model takes it to be.
-
-    ``probabilities`` says that nothing but a probability will do.
-    """
+    """Return whether each row is of the positive class, and its score or, on request, its probability."""
     assert data.classes is not None
     replay: Any = StoredPredictor.of(outcome, data, rows)
     second = positive == data.classes[1]
@@ -287,5 +264,5 @@ def ranked(
         score = replay.predict_proba(None)[:, 1 if second else 0]
     else:
         wanted = "predict_proba" if probabilities else "predict_proba or decision_function"
-        raise InvalidInput(f"This needs {wanted}. The estimator was not asked for it; choose one that has it.")
+        raise InvalidInput(f"This needs {wanted}. The estimator does not have it; choose one that does.")
     return (data.y[rows.index] == positive).astype(np.int8), np.asarray(score, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Smooth: a metric as a function of means over rows, which is what a delta-method interval is made from."""
+"""Smooth: a metric as a function of means over rows, for delta-method intervals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from truefit._core.rows import Rows
 from truefit._core.typing import Array, Floats
 from truefit._metrics.scorers import positive_label
 
-#: What an interval is made symmetric on; ``truefit._stats.delta`` says what each means.
+#: The scale on which an interval is symmetric; ``truefit._stats.delta`` defines them.
 Scale = Literal["plain", "log", "logit", "log_gap"]
 
 
@@ -28,7 +28,7 @@ class Smooth(ABC):
     @property
     @abstractmethod
     def scale(self) -> Scale:
-        """On what an interval is made symmetric."""
+        """The scale on which an interval is symmetric."""
 
     @abstractmethod
     def parts(self, y: Array, predicted: Array, data: Data) -> Floats:
@@ -53,7 +53,7 @@ class Smooth(ABC):
         return None
 
     def rows(self, outcome: Outcome, data: Data, rows: Rows) -> Floats:
-        """Return what each of the rows adds to the means, by what a fit said of it."""
+        """Return what each of the rows adds to the means, by the predictions of a fit."""
         return self.parts(data.y[rows.index], outcome.answer(data, rows), data)
 
 
@@ -65,18 +65,9 @@ class Ratios(Smooth):
     """Rates of a confusion matrix: of one class, or their mean over all classes.
 
     A class has three means: the rows found (of this class, and predicted so), the rows that are of it, and those that
-    are predicted to be. A rate without any row to judge it by is 0, as scikit-learn's ``zero_division=0`` has it
-    ("miss" is then 1).
-
-    Parameters
-    ----------
-    ratio : {"recall", "precision", "f1", "jaccard", "miss"}
-        "miss" is 1 - recall.
-    classes : {"positive", "negative", "all"}
-    pos_label : label, optional
-    actual_only : bool, default=False
-        Whether the mean over classes leaves out those that no row is of, as balanced accuracy does; otherwise it
-        leaves out those that are neither in y nor predicted.
+    are predicted to be. A rate with denominator 0 is 0, as with scikit-learn's ``zero_division=0``; "miss", which is
+    1 - recall, is then 1. With ``actual_only`` the mean over classes leaves out those without a row, as balanced
+    accuracy does; otherwise those that are neither in y nor predicted.
     """
 
     ratio: Ratio
@@ -84,10 +75,7 @@ class Ratios(Smooth):
     pos_label: Any = None
     actual_only: bool = False
 
-    @property
-    def scale(self) -> Scale:
-        """Shares are made symmetric by their log-odds."""
-        return "logit"
+    scale = "logit"
 
     def parts(self, y: Array, predicted: Array, data: Data) -> Floats:
         """Found, actual and predicted: a column for each class in each of the three."""
@@ -159,14 +147,9 @@ class Ratios(Smooth):
 
     def _rates(self, means: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         found, actual, assigned = means.reshape(3, -1)[:, self._counted(means)]
-        if self.ratio == "precision":
-            top, bottom = found, assigned
-        elif self.ratio == "f1":
-            top, bottom = 2 * found, actual + assigned
-        elif self.ratio == "jaccard":
-            top, bottom = found, actual + assigned - found
-        else:
-            top, bottom = found, actual
+        top = 2 * found if self.ratio == "f1" else found
+        below = {"precision": assigned, "f1": actual + assigned, "jaccard": actual + assigned - found}
+        bottom = below.get(self.ratio, actual)
         rates = np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
         return 1 - rates if self.ratio == "miss" else rates, found, actual, assigned
 
@@ -177,10 +160,7 @@ class RootMeanSquare(Smooth):
 
     sign: int = 1
 
-    @property
-    def scale(self) -> Scale:
-        """An RMSE is made symmetric by its logarithm."""
-        return "log"
+    scale = "log"
 
     def parts(self, y: Array, predicted: Array, data: Data) -> Floats:
         """Squared residuals, a column for each output."""
@@ -201,10 +181,7 @@ class RootMeanSquare(Smooth):
 class Total(Smooth):
     """RSS: the sum of the squared residuals over as many rows as the table has."""
 
-    @property
-    def scale(self) -> Scale:
-        """A sum of squares is made symmetric by its logarithm."""
-        return "log"
+    scale = "log"
 
     def parts(self, y: Array, predicted: Array, data: Data) -> Floats:
         """Squared residuals, as many times as the table has rows."""
@@ -228,7 +205,7 @@ class Explained(Smooth):
 
     @property
     def scale(self) -> Scale:
-        """The relative squared error is made symmetric by its logarithm, so that R² does not exceed 1."""
+        """Intervals are symmetric in the logarithm of the relative squared error, so that R² does not exceed 1."""
         return "log" if self.relative else "log_gap"
 
     def parts(self, y: Array, predicted: Array, data: Data) -> Floats:
@@ -238,7 +215,7 @@ class Explained(Smooth):
         return np.hstack([_columns(y - predicted) ** 2, target, target**2])
 
     def value(self, means: Floats) -> float:
-        """Return 1 - squared residuals / variance; of a target without variance what scikit-learn makes of it."""
+        """Return 1 - squared residuals / variance; for a target without variance as in scikit-learn."""
         residual, variance = self._split(means)
         with np.errstate(divide="ignore", invalid="ignore"):
             each = np.where(variance > 0, residual / variance, (residual > 0).astype(np.float64))

@@ -1,7 +1,7 @@
 """Model files: what skops wrote, read without running anything that the file's author chose.
 
-``archive`` bounds what is read, ``types`` lists what may be in it, ``names`` compares the two before anything is made,
-``build`` makes the objects, ``settings`` and ``compiled`` check what they hold.
+``archive`` bounds what is read, ``types`` compares it with the list of what may be in it before anything is made,
+``build`` makes the objects, and ``compiled`` checks what they hold.
 """
 
 from __future__ import annotations

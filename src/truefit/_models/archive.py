@@ -11,9 +11,8 @@ import json
 import math
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final
 
 import numpy as np
@@ -58,12 +57,7 @@ class _BoundedFile(io.FileIO):
 
 
 class Archive:
-    """The entries of a model file.
-
-    Parameters
-    ----------
-    place : Path
-    """
+    """The entries of a model file."""
 
     def __init__(self, place: Path) -> None:
         self._file = _BoundedFile(place)
@@ -79,26 +73,20 @@ class Archive:
     def __enter__(self) -> Archive:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self._zip.close()
         self._file.close()
 
     def read(self, name: str) -> bytearray:
         """Return an entry's bytes."""
-        try:
-            entry = self._zip.getinfo(name)
-        except KeyError:
-            raise BrokenModel(f"it has no entry {name[:40]!r}") from None
-        return self._read(self._zip, entry)
+        return self._read(self._zip, self._entry(name))
 
     def read_inner(self, name: str) -> dict[str, bytearray]:
         """Return the entries of an archive within the archive, as scipy writes sparse matrices."""
         with zipfile.ZipFile(io.BytesIO(self.read(name))) as inner:
             entries = inner.infolist()
             if len(entries) > 8:
-                raise BrokenModel(f"its entry {name!r} is no sparse matrix")
+                raise BrokenModel(f"its entry {name!r} is not a sparse matrix")
             _check_entries(entries, self._left, re.compile(r"[a-z_]{1,20}\.npy"))
             return {entry.filename: self._read(inner, entry) for entry in entries}
 
@@ -110,34 +98,39 @@ class Archive:
         """Return what truefit noted beside the model, parsed; None where something else wrote the file."""
         return self._parsed(NOTES, NOTES_BYTES) if NOTES in self._zip.namelist() else None
 
-    def _read(self, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytearray:
-        found = bytearray()
+    def _entry(self, name: str) -> zipfile.ZipInfo:
+        try:
+            return self._zip.getinfo(name)
+        except KeyError:
+            raise BrokenModel(f"it has no entry {name[:40]!r}") from None
+
+    def _chunks(self, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Iterator[bytes]:
         with archive.open(entry) as stream:
             while chunk := stream.read(_CHUNK):
                 self._left -= len(chunk)
                 if self._left < 0:
                     raise BrokenModel("its entries are too large for a file of this size")
-                found += chunk
+                yield chunk
+
+    def _read(self, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytearray:
+        found = bytearray()
+        for chunk in self._chunks(archive, entry):
+            found += chunk
         return found
 
     def _parsed(self, name: str, limit: int) -> Any:
-        try:
-            entry = self._zip.getinfo(name)
-        except KeyError:
-            raise BrokenModel(f"it has no entry {name!r}") from None
+        entry = self._entry(name)
         if entry.file_size > limit:
             raise BrokenModel(f"its entry {name!r} is too large")
         most = max(VALUES, self.size // BYTES_PER_VALUE)
         text, values = bytearray(), 0
-        with self._zip.open(entry) as stream:
-            while chunk := stream.read(_CHUNK):
-                self._left -= len(chunk)
-                # skops begins a line for each value.
-                values += max(chunk.count(b"\n"), sum(chunk.count(mark) for mark in (b",", b"{", b"[")))
-                if self._left < 0 or values > most:
-                    raise BrokenModel(f"its entry {name!r} is too large for a file of this size")
-                # skops indents: most of the text is blanks, which need not be held. No string of JSON has a line break.
-                text += _INDENT.sub(b"", chunk)
+        for chunk in self._chunks(self._zip, entry):
+            # skops begins a line for each value.
+            values += max(chunk.count(b"\n"), sum(chunk.count(mark) for mark in (b",", b"{", b"[")))
+            if values > most:
+                raise BrokenModel(f"its entry {name!r} is too large for a file of this size")
+            # skops indents: most of the text is blanks, which need not be held. No string of JSON has a line break.
+            text += _INDENT.sub(b"", chunk)
         return json.loads(text)
 
 
@@ -147,7 +140,7 @@ def _check_entries(entries: list[zipfile.ZipInfo], limit: int, pattern: re.Patte
     if unknown is not None:
         raise BrokenModel(f"skops writes no entry {unknown[:40]!a}")
     if len(set(names)) < len(names):
-        raise BrokenModel("it has two entries of one name")
+        raise BrokenModel("it has two entries with the same name")
     if any(entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for entry in entries):
         raise BrokenModel("its entries must be stored or deflated")
     if sum(entry.file_size for entry in entries) > limit:
@@ -160,13 +153,7 @@ _PLAIN: Final = "biufcmMUS"
 
 
 def array_of(content: bytearray) -> Any:
-    """Return the array that an entry holds; it shares the entry's memory.
-
-    Parameters
-    ----------
-    content : bytearray
-        What ``numpy.save`` writes.
-    """
+    """Return the array that ``numpy.save`` wrote; it shares the entry's memory."""
     stream = io.BytesIO(content[: 2**16])
     version = npy.read_magic(stream)
     if version == (1, 0):
@@ -178,16 +165,16 @@ def array_of(content: bytearray) -> Any:
     if not _is_plain(dtype):
         raise BrokenModel("an array must be of numbers, times or text")
     if any(length < 0 or length > 2**40 for length in shape) or len(shape) > 32:
-        raise BrokenModel("an array's shape is impossible")
+        raise BrokenModel("the shape of an array is not valid")
     start = stream.tell()
     if math.prod(shape) * dtype.itemsize != len(content) - start:
-        raise BrokenModel("an array is not of the size that it says")
+        raise BrokenModel("the content of an array does not have the size in its header")
     if not dtype.itemsize:
         return np.empty(shape, dtype)
     flat = np.frombuffer(content, dtype, offset=start)
     if (dtype.kind == "b" and flat.view(np.uint8).max(initial=0) > 1) or (dtype.kind == "U" and not _is_text(flat)):
         # numpy counts by these bytes, and trusts them.
-        raise BrokenModel("an array holds values that are none of its type")
+        raise BrokenModel("an array holds values that are not of its type")
     array = flat.reshape(shape, order="F" if fortran else "C")
     return array if array.flags.aligned else array.copy()
 
@@ -212,15 +199,7 @@ def _is_text(flat: Any) -> bool:
 
 
 def sparse_of(entries: Mapping[str, bytearray], name: str) -> Any:
-    """Return a compressed sparse matrix whose indices are within its shape.
-
-    Parameters
-    ----------
-    entries : mapping of names to bytes
-        What ``scipy.sparse.save_npz`` writes.
-    name : str
-        Of the type: csr or csc, matrix or array.
-    """
+    """Return the csr or csc matrix or array that ``scipy.sparse.save_npz`` wrote, its indices within its shape."""
     from scipy import sparse
 
     found = {entry.removesuffix(".npy"): array_of(content) for entry, content in entries.items()}

@@ -22,6 +22,7 @@ import numpy as np
 
 from truefit._models.archive import Archive, BrokenModel, array_of, sparse_of
 from truefit._models.compiled import (
+    TUPLE_STATES,
     check_fitted,
     check_tree,
     checked_generator,
@@ -39,14 +40,7 @@ Node = dict[str, Any]
 
 
 class Builder:
-    """Makes the objects that nodes stand for.
-
-    Parameters
-    ----------
-    archive : Archive
-    trust : collection of str
-        Full names of further types, which the caller vouches for.
-    """
+    """Makes the objects that nodes stand for; ``trust`` are full names of further types, which the caller trusts."""
 
     def __init__(self, archive: Archive, trust: Collection[str] = ()) -> None:
         self._archive = archive
@@ -56,21 +50,17 @@ class Builder:
             "ObjectNode": self._object,
             "TreeNode": self._tree,
             "LossNode": self._loss,
-            "FunctionNode": self._imported,
-            "TypeNode": self._imported,
+            **dict.fromkeys(("FunctionNode", "TypeNode"), self._imported),
             "PartialNode": self._partial,
             "MethodNode": self._method,
             "OperatorFuncNode": self._operator,
             "ConstructorFromReduceNode": self._constructed,
             "DictNode": self._dict,
             "DefaultDictNode": self._defaultdict,
-            "ListNode": self._collection,
-            "SetNode": self._collection,
-            "TupleNode": self._collection,
+            **dict.fromkeys(("ListNode", "SetNode", "TupleNode"), self._collection),
             "SliceNode": self._slice,
             "JsonNode": self._json,
-            "BytesNode": self._bytes,
-            "BytearrayNode": self._bytes,
+            **dict.fromkeys(("BytesNode", "BytearrayNode"), self._bytes),
             "NdArrayNode": self._array,
             "MaskedArrayNode": self._masked,
             "DTypeNode": self._dtype,
@@ -80,21 +70,14 @@ class Builder:
         }
 
     def build(self, node: Any, place: str = "") -> Any:
-        """Return the object that a node stands for; nodes of one object share it.
-
-        Parameters
-        ----------
-        node : dict
-        place : str
-            The attribute or key that it stands at.
-        """
+        """Return the object that a node at an attribute or key ``place`` stands for; nodes of one object share it."""
         if not isinstance(node, dict) or "__loader__" not in node:
             raise BrokenModel("a part of it is missing")
         if not is_allowed(node, place, self._trust):
-            raise BrokenModel(f"{ascii(name_of(node))[:80]} may not stand at {ascii(place)[:40]}")
+            raise BrokenModel(f"{ascii(name_of(node))[:80]} is not allowed at {ascii(place)[:40]}")
         kind, name, number = node["__loader__"], name_of(node), node.get("__id__")
         # By type too: a node must not become an object of another type, which may not stand here.
-        # Arrays are made anew: what compiled code indexes by must not be changed through another name.
+        # Arrays are built again each time: what compiled code indexes by must not be changed through another name.
         shared = kind not in ("NdArrayNode", "SparseMatrixNode")
         key = (number, kind, name) if shared and type(number) is int and number > 0 else None
         if key is not None and key in self._made:
@@ -166,7 +149,7 @@ class Builder:
         owner = self.build(_in(node, "content", "obj"))
         method = name.rpartition(".")[2]
         if name not in self._trust or f"{type(owner).__module__}.{type(owner).__qualname__}.{method}" != name:
-            raise BrokenModel(f"{ascii(name)[:80]} is not a method of the object that it is said to be of")
+            raise BrokenModel(f"{ascii(name)[:80]} is not a method of its object")
         return getattr(owner, method)
 
     def _operator(self, node: Node, name: str) -> Any:
@@ -238,7 +221,7 @@ class Builder:
         if name == "numpy.ndarray":
             return array
         if array.shape != ():
-            raise BrokenModel("a number is an array")
+            raise BrokenModel("a number has the shape of an array")
         return self._imported(node, name)(array)
 
     def _object_array(self, node: Node) -> Any:
@@ -248,7 +231,7 @@ class Builder:
         items = [self.build(each) for each in content]
         for _ in shape[1:]:
             if not all(isinstance(row, list) for row in items):
-                raise BrokenModel("an array is not of the shape that it says")
+                raise BrokenModel("the content of an array does not have the shape in the file")
             items = [item for row in items for item in row]
         made = np.empty(len(items), dtype=object)
         for i, item in enumerate(items):
@@ -320,17 +303,6 @@ _CALLED: Final = (
     "func", "inverse_func", "predicate", "preprocessor", "tokenizer", "analyzer", "strip_accents",
     "feature_names_out",
 )  # fmt: skip
-#: Compiled types, whose state is no dictionary; ``compiled.py`` checks it.
-_TUPLES: Final = frozenset(
-    {
-        "sklearn.metrics._dist_metrics.ChebyshevDistance64",
-        "sklearn.metrics._dist_metrics.EuclideanDistance64",
-        "sklearn.metrics._dist_metrics.ManhattanDistance64",
-        "sklearn.metrics._dist_metrics.MinkowskiDistance64",
-        "sklearn.neighbors._ball_tree.BallTree",
-        "sklearn.neighbors._kd_tree.KDTree",
-    }
-)
 #: It is in a warning of scikit-learn, on the terminal.
 _VERSION: Final = re.compile(r"[\w.+-]{1,40}")
 _FUNCTIONS: Final = (types.FunctionType, types.BuiltinFunctionType, np.ufunc, partial, type, type(np.mean))
@@ -338,24 +310,14 @@ _NOTHING: Final = object()
 
 
 def checked(kind: type, name: str, state: Any) -> Any:
-    """Return the state that an object may get.
-
-    Parameters
-    ----------
-    kind : type
-        Listed in ``types.py``.
-    name : str
-        Its full name.
-    state : dict, tuple or None
-        As the file has it.
-    """
-    if state is None or (isinstance(state, tuple) and name in _TUPLES):
+    """Return the state that an object of a listed type may get, from the state in the file."""
+    if state is None or (isinstance(state, tuple) and name in TUPLE_STATES):
         return state
     if not isinstance(state, Mapping):
-        raise BrokenModel(f"the attributes of {name} are no dictionary")
+        raise BrokenModel(f"the attributes of {name} are not a dictionary")
     for key, value in state.items():
         if not isinstance(key, str):
-            raise BrokenModel(f"{name} has an attribute whose name is no text")
+            raise BrokenModel(f"{name} has an attribute whose name is not text")
         # By __array_interface__ numpy would read any address.
         if key.startswith("__"):
             raise BrokenModel(f"{name} has an attribute {ascii(key)[:40]}, which is for classes only")
@@ -382,7 +344,7 @@ def _check_attribute(name: str, key: str, value: Any) -> None:
     if key in _CALLED and not isinstance(value, (*_FUNCTIONS, str, type(None))):
         raise BrokenModel(f"{key} of {name} must be a function")
     if key == "_sklearn_version" and not (isinstance(value, str) and _VERSION.fullmatch(value)):
-        raise BrokenModel(f"the version of {name} is none")
+        raise BrokenModel(f"the version of {name} is not valid")
     if key == "input" and name.startswith("sklearn.feature_extraction.text.") and value != "content":
         raise BrokenModel(f"{name} must read text, not the files that it names")
 

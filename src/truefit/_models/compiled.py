@@ -17,7 +17,7 @@ from truefit._models.archive import BrokenModel
 
 def _require(condition: Any, what: str) -> None:
     if not condition:
-        raise BrokenModel(f"{what} cannot be what a fit gave")
+        raise BrokenModel(f"{what} is not the result of a fit")
 
 
 def _is_whole(value: Any, low: int, high: int) -> bool:
@@ -125,9 +125,12 @@ def _check_spline(state: Any) -> None:
     _require(bool(np.isfinite(knots).all()) and bool((np.diff(knots) >= 0).all()), what)
 
 
-_BEFORE: Final[Mapping[str, Callable[[Any], None]]] = {
+_DICT_STATES: Final[Mapping[str, Callable[[Any], None]]] = {
     "scipy.interpolate._bsplines.BSpline": _check_spline,
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor": _check_boosted_tree,
+}
+#: Compiled types, whose state is a tuple.
+TUPLE_STATES: Final[Mapping[str, Callable[[Any], None]]] = {
     "sklearn.metrics._dist_metrics.ChebyshevDistance64": _check_metric,
     "sklearn.metrics._dist_metrics.EuclideanDistance64": _check_metric,
     "sklearn.metrics._dist_metrics.ManhattanDistance64": _check_metric,
@@ -139,9 +142,10 @@ _BEFORE: Final[Mapping[str, Callable[[Any], None]]] = {
 
 def checked_state(name: str, state: Any) -> Any:
     """Return the state that an object of a listed type may get, with arrays of its own where they are checked."""
-    if name not in _BEFORE:
+    check = _DICT_STATES.get(name, TUPLE_STATES.get(name))
+    if check is None:
         return state
-    _BEFORE[name](state)
+    check(state)
     if isinstance(state, tuple):
         return tuple(_own(each) for each in state)
     return {key: _own(each) for key, each in state.items()}
@@ -186,12 +190,9 @@ def checked_generator(state: Any) -> dict[str, Any]:
 # After an estimator is made: what its parts are to each other.
 
 
-def _check_decision_tree(made: Any) -> None:
-    if not hasattr(made, "tree_"):
-        return
+def _check_decision_tree(made: Any, what: str) -> None:
     from truefit._sklearn import Tree
 
-    what = f"a {type(made).__name__}"
     _require(isinstance(made.tree_, Tree), what)
     _require(_is_whole(getattr(made, "n_features_in_", None), made.tree_.n_features, made.tree_.n_features), what)
 
@@ -204,17 +205,12 @@ def _check_trees(what: str, members: Iterable[Any], features: Any) -> None:
         _require(_is_whole(features, member.tree_.n_features, member.tree_.n_features), what)
 
 
-def _check_forest(made: Any) -> None:
-    if hasattr(made, "estimators_"):
-        what = f"a {type(made).__name__}"
-        _require(isinstance(made.estimators_, list) and made.estimators_, what)
-        _check_trees(what, made.estimators_, getattr(made, "n_features_in_", None))
+def _check_forest(made: Any, what: str) -> None:
+    _require(isinstance(made.estimators_, list) and made.estimators_, what)
+    _check_trees(what, made.estimators_, getattr(made, "n_features_in_", None))
 
 
-def _check_gradient_boosting(made: Any) -> None:
-    if not hasattr(made, "estimators_"):
-        return
-    what = f"a {type(made).__name__}"
+def _check_gradient_boosting(made: Any, what: str) -> None:
     stages = made.estimators_
     _require(type(stages) is np.ndarray and stages.dtype == object and stages.ndim == 2 and stages.size, what)
     _check_trees(what, stages.ravel(), getattr(made, "n_features_in_", None))
@@ -224,10 +220,7 @@ def _check_gradient_boosting(made: Any) -> None:
     _require(start.shape == (1, stages.shape[1]), what)
 
 
-def _check_isolation_forest(made: Any) -> None:
-    if not hasattr(made, "estimators_"):
-        return
-    what = f"a {type(made).__name__}"
+def _check_isolation_forest(made: Any, what: str) -> None:
     columns = made.estimators_features_
     _require(len(columns) == len(made.estimators_), what)
     for member, chosen in zip(made.estimators_, columns, strict=True):
@@ -236,12 +229,9 @@ def _check_isolation_forest(made: Any) -> None:
         _check_trees(what, made.estimators_, made.n_features_in_)
 
 
-def _check_histogram_boosting(made: Any) -> None:
-    if not hasattr(made, "_predictors"):
-        return
+def _check_histogram_boosting(made: Any, what: str) -> None:
     from truefit._sklearn import TreePredictor
 
-    what = f"a {type(made).__name__}"
     features: Any = getattr(made, "n_features_in_", None)
     bins = made._bin_mapper
     _require(type(bins).__name__ == "_BinMapper" and _is_whole(features, 1, 2**31), what)
@@ -279,10 +269,7 @@ def _check_encoded_columns(what: str, columns: Any, features: int) -> None:
     _require((seen == 1).all(), what)
 
 
-def _check_neighbours(made: Any) -> None:
-    if not hasattr(made, "_fit_X"):
-        return
-    what = f"a {type(made).__name__}"
+def _check_neighbours(made: Any, what: str) -> None:
     rows, tree = made._fit_X, getattr(made, "_tree", None)
     _require(type(rows) is np.ndarray or issparse(rows), what)
     # Others, as the norms of rows, are indexed by row.
@@ -300,10 +287,7 @@ def _check_neighbours(made: Any) -> None:
             _require(all(_within(codes[:, i], 0, len(each)) for i, each in enumerate(classes)), what)
 
 
-def _check_support_vectors(made: Any) -> None:
-    if not hasattr(made, "support_vectors_"):
-        return
-    what = f"a {type(made).__name__}"
+def _check_support_vectors(made: Any, what: str) -> None:
     vectors, counts, weights = made.support_vectors_, made._n_support, made._dual_coef_
     _require(isinstance(made.kernel, str) and made.kernel in ("linear", "poly", "rbf", "sigmoid"), what)
     for part in (vectors, weights):
@@ -327,34 +311,23 @@ def _check_support_vectors(made: Any) -> None:
     _require(len(made._probA) == len(made._probB) or made._impl not in ("c_svc", "nu_svc"), what)
 
 
-def _check_centres(made: Any) -> None:
-    if hasattr(made, "cluster_centers_"):
-        centres, what = made.cluster_centers_, f"a {type(made).__name__}"
-        _require(_is_array(centres, kinds="f", ndim=2) and len(centres), what)
-        _require(centres.shape[1] == getattr(made, "n_features_in_", None), what)
+def _check_centres(made: Any, what: str) -> None:
+    centres = made.cluster_centers_
+    _require(_is_array(centres, kinds="f", ndim=2) and len(centres), what)
+    _require(centres.shape[1] == getattr(made, "n_features_in_", None), what)
 
 
-def _check_vocabulary(made: Any) -> None:
-    if hasattr(made, "vocabulary_"):
-        places, what = made.vocabulary_, f"a {type(made).__name__}"
-        _require(isinstance(places, dict) and all(_is_whole(place, 0, 2**31) for place in places.values()), what)
-        _require(sorted(places.values()) == list(range(len(places))), what)
+def _check_vocabulary(made: Any, what: str) -> None:
+    places = made.vocabulary_
+    _require(isinstance(places, dict) and all(_is_whole(place, 0, 2**31) for place in places.values()), what)
+    _require(sorted(places.values()) == list(range(len(places))), what)
 
 
-def _check_text(made: Any) -> None:
-    _check_vocabulary(made)
-    if hasattr(made, "n_features"):
-        _check_hashing(made)
+def _check_hashing(made: Any, what: str) -> None:
+    _require(_is_whole(getattr(made, "n_features", None), 1, 2**31 - 1), what)
 
 
-def _check_hashing(made: Any) -> None:
-    _require(_is_whole(getattr(made, "n_features", None), 1, 2**31 - 1), f"a {type(made).__name__}")
-
-
-def _check_one_hot(made: Any) -> None:
-    if not hasattr(made, "categories_"):
-        return
-    what = f"a {type(made).__name__}"
+def _check_one_hot(made: Any, what: str) -> None:
     categories = made.categories_
     _require(isinstance(categories, list) and all(type(each) is np.ndarray for each in categories), what)
     if hasattr(made, "_n_features_outs"):
@@ -370,29 +343,31 @@ def _check_one_hot(made: Any) -> None:
             _require(all(place is None or _is_whole(place, 0, len(each) - 1) for place, each in places), what)
 
 
-_AFTER: Final[Mapping[str, Callable[[Any], None]]] = {
-    "sklearn.tree._classes": _check_decision_tree,
-    "sklearn.ensemble._forest": _check_forest,
-    "sklearn.ensemble._gb": _check_gradient_boosting,
-    "sklearn.ensemble._iforest": _check_isolation_forest,
-    "sklearn.ensemble._hist_gradient_boosting.gradient_boosting": _check_histogram_boosting,
-    "sklearn.neighbors._classification": _check_neighbours,
-    "sklearn.neighbors._regression": _check_neighbours,
-    "sklearn.neighbors._unsupervised": _check_neighbours,
-    "sklearn.neighbors._graph": _check_neighbours,
-    "sklearn.neighbors._lof": _check_neighbours,
-    "sklearn.svm._classes": _check_support_vectors,
-    "sklearn.cluster._kmeans": _check_centres,
-    "sklearn.cluster._bisect_k_means": _check_centres,
-    "sklearn.feature_extraction.text": _check_text,
-    "sklearn.feature_extraction._dict_vectorizer": _check_vocabulary,
-    "sklearn.feature_extraction._hash": _check_hashing,
-    "sklearn.preprocessing._encoders": _check_one_hot,
-}
+#: By module: the attribute that a fitted estimator has (None: in any case), and the check of one that has it.
+_AFTER: Final[tuple[tuple[str, str | None, Callable[[Any, str], None]], ...]] = (
+    ("sklearn.tree._classes", "tree_", _check_decision_tree),
+    ("sklearn.ensemble._forest", "estimators_", _check_forest),
+    ("sklearn.ensemble._gb", "estimators_", _check_gradient_boosting),
+    ("sklearn.ensemble._iforest", "estimators_", _check_isolation_forest),
+    ("sklearn.ensemble._hist_gradient_boosting.gradient_boosting", "_predictors", _check_histogram_boosting),
+    *(
+        (f"sklearn.neighbors._{module}", "_fit_X", _check_neighbours)
+        for module in ("classification", "regression", "unsupervised", "graph", "lof")
+    ),
+    ("sklearn.svm._classes", "support_vectors_", _check_support_vectors),
+    ("sklearn.cluster._kmeans", "cluster_centers_", _check_centres),
+    ("sklearn.cluster._bisect_k_means", "cluster_centers_", _check_centres),
+    ("sklearn.feature_extraction.text", "vocabulary_", _check_vocabulary),
+    ("sklearn.feature_extraction.text", "n_features", _check_hashing),
+    ("sklearn.feature_extraction._dict_vectorizer", "vocabulary_", _check_vocabulary),
+    ("sklearn.feature_extraction._hash", None, _check_hashing),
+    ("sklearn.preprocessing._encoders", "categories_", _check_one_hot),
+)
 
 
 def check_fitted(name: str, made: Any) -> None:
     """Check an estimator of a listed type whose compiled code indexes by what it holds."""
-    module = name.rpartition(".")[0]
-    if module in _AFTER:
-        _AFTER[module](made)
+    own = name.rpartition(".")[0]
+    for module, attribute, check in _AFTER:
+        if module == own and (attribute is None or hasattr(made, attribute)):
+            check(made, f"a {type(made).__name__}")

@@ -1,4 +1,4 @@
-"""Load: a model file becomes an estimator, or one sentence that says why not."""
+"""Load: a model file becomes an estimator, or an error of one sentence."""
 
 from __future__ import annotations
 
@@ -27,15 +27,7 @@ _COLUMN_TYPE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """What a model file holds.
-
-    Attributes
-    ----------
-    estimator : object
-    columns : dict of names to types, or None
-        Those of the table that it was fitted on; None where truefit did not write the file.
-    target : str or None
-    """
+    """What a model file holds; ``columns`` (names and types of the training table) is None where skops wrote it."""
 
     estimator: Any
     columns: dict[str, str] | None
@@ -45,11 +37,8 @@ class LoadedModel:
 def load_model(place: Path, trust: Collection[str] = ()) -> LoadedModel:
     """Load a model, without running anything that the file's author chose.
 
-    Parameters
-    ----------
-    place : Path
-    trust : collection of str
-        Full names of types that are not listed in ``types.py`` and may be loaded all the same. Their code runs.
+    ``trust`` are full names of types that are not listed in ``types.toml`` and may be loaded nevertheless: their code
+    runs.
     """
     try:
         with Archive(place) as archive:
@@ -73,13 +62,7 @@ def load_model(place: Path, trust: Collection[str] = ()) -> LoadedModel:
 
 
 def not_allowed_in(place: Path) -> list[str]:
-    """Return the types in a model file that a reader has to name with --trust.
-
-    Parameters
-    ----------
-    place : Path
-        A file that was just written.
-    """
+    """Return the types in a model file that a reader has to name with --trust."""
     with Archive(place) as archive:
         return refused_names(_schema(archive), ())
 
@@ -87,7 +70,7 @@ def not_allowed_in(place: Path) -> list[str]:
 def _schema(archive: Archive) -> dict[str, Any]:
     schema = archive.schema()
     if not isinstance(schema, dict) or "__loader__" not in schema:
-        raise BrokenModel("its description is not one of skops")
+        raise BrokenModel("its description was not written by skops")
     protocol = schema.get("protocol")
     if type(protocol) is not int or protocol not in PROTOCOLS:
         raise BrokenModel(
@@ -101,7 +84,7 @@ def _checked_notes(notes: Any) -> tuple[dict[str, str] | None, str | None]:
         return None, None
     columns, target = (notes.get("columns"), notes.get("target")) if isinstance(notes, dict) else (0, None)
     if not isinstance(columns, dict | None) or not isinstance(target, str | None):
-        raise BrokenModel("what truefit notes beside a model is not there")
+        raise BrokenModel("the notes of truefit are not valid")
     if columns is None:
         return None, target
     # A column of a type that is not known is left as it was read.
@@ -118,7 +101,7 @@ def _shown(names: Sequence[str]) -> str:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, RecursionError):
-        return "its parts lie too deep in each other"
+        return "its parts are nested too deep"
     lines = str(error).strip().splitlines()
     reason = (lines[0] if lines else "") or type(error).__name__
     return "".join(character if character.isprintable() else "?" for character in reason)[:200].rstrip(".")

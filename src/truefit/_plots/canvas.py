@@ -1,78 +1,78 @@
 """The canvas: Axes in one style, with palette, legend and number format.
 
 Every colour contrasts at least 3:1 with a white page and with a nearly black one, the minimum that WCAG 2.2
-asks of graphics (1.4.11), so that one picture reads on both. Any two of them stay apart in the common kinds of
-colour blindness. What stands out also has a shape or a weight of its own, and every series a stroke of its own:
-never a colour alone.
+requires of graphics (1.4.11), so that one picture reads on both. Any two colours stay distinct in the common kinds of
+colour blindness. Highlighted items also have a shape or a weight of their own, and every series a line style of its
+own: never a colour alone.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from truefit._core.errors import InvalidInput
+import numpy as np
+import numpy.typing as npt
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.container import BarContainer
+    from matplotlib.figure import Figure
     from matplotlib.legend import Legend
 
 
-#: A line style as matplotlib takes it: unbroken, or an offset and the lengths of dashes and gaps.
+#: A line style as matplotlib takes it: solid, or an offset and the lengths of dashes and gaps.
 Stroke: TypeAlias = Literal["-"] | tuple[float, tuple[float, ...]]
 
 #: Text, axes, and with some transparency the grid. Becomes ``currentColor`` in SVG.
 INK = "#1d222b"
 #: Data.
 DATA = "#3a80c1"
-#: The one thing that the eye should find first.
+#: The highlighted item.
 MARK = "#d2641a"
 #: Several series in one picture: blue, orange, violet, moss, rose.
 SERIES = (DATA, MARK, "#9333ea", "#5f7048", "#cb7a9c")
 STROKES: tuple[Stroke, ...] = ("-", (0, (5, 1.6)), (0, (5, 1.4, 1.4, 1.4)), (0, (1.6, 1.3)), (0, (9, 2)))
 
-#: How much of the ink is left in lines that should stay behind the data.
+#: Opacity of lines that should stay behind the data.
 FAINT = 0.16
-#: How much of a series' colour is left in the band around it: two bands that overlap are still seen through.
+#: Opacity of the band around a series: two overlapping bands are both visible.
 BAND = 0.22
 
-
-def series_style(place: int) -> tuple[str, Stroke]:
-    """Return colour and stroke of a series by its place: no two of the first 25 have both in common.
-
-    Examples
-    --------
-    >>> series_style(0)
-    ('#3a80c1', '-')
-    >>> series_style(5)[0] == series_style(0)[0], series_style(5)[1] == series_style(0)[1]
-    (True, False)
-    """
-    count = len(SERIES)
-    return SERIES[place % count], STROKES[(place + place // count) % count]
-
-
-#: Inches. At this width a figure fills a column of text, and its letters are still read on a phone.
+#: Inches. At this width a figure fills a column of text, and its letters are still legible on a phone.
 WIDTH = 6.4
 #: For a phone: shrunk to its width, letters are about 10 pixels high.
 NARROW = 4.9
 FONT = 10.0
+#: Inches between the labels and the edge of a figure.
+PADDING = 0.08
 
-#: A name longer than this would leave no room for the picture.
+#: Longer names would leave no room for the picture.
 NAME_LENGTH = 25
+#: Letters of an axis label per inch of the axes.
+LETTERS = 14
+
+
+def series_style(place: int) -> tuple[str, Stroke]:
+    """Return colour and line style of a series by its place: the first 25 pairs are all different."""
+    count = len(SERIES)
+    return SERIES[place % count], STROKES[(place + place // count) % count]
 
 
 def canvas(width: float = WIDTH, height: float = 3.4, *, square: bool = False) -> Axes:
-    """Return an empty Axes on a new figure in the house style; one that will stay square where asked for."""
-    from matplotlib.figure import Figure
-
-    # A Figure made directly has no manager: it is drawn when asked for and freed when nobody holds it.
+    """Return an empty Axes on a new figure in the house style."""
     layout: Literal["constrained", "compressed"] = "compressed" if square else "constrained"
-    ax = Figure(figsize=(width, height), layout=layout, facecolor="white").add_subplot()
+    figure = _new_figure(figsize=(width, height), facecolor="white")
+    figure.set_layout_engine(layout, w_pad=PADDING, h_pad=PADDING)
+    ax = figure.add_subplot()
     ax.set_facecolor("none")
     for part in (ax.xaxis, ax.yaxis):
         part.label.set(color=INK, fontsize=FONT)
@@ -82,8 +82,40 @@ def canvas(width: float = WIDTH, height: float = 3.4, *, square: bool = False) -
     return ax
 
 
+def _new_figure(**options: Any) -> Figure:
+    """Make a figure with pyplot in a notebook, which then displays it; elsewhere outside of pyplot.
+
+    A figure outside of pyplot opens no window, and is freed when nobody refers to it.
+    """
+    if _in_notebook():
+        from matplotlib import pyplot
+
+        return pyplot.figure(**options)
+    from matplotlib.figure import Figure
+
+    return Figure(**options)
+
+
+def _in_notebook() -> bool:
+    """Whether IPython displays pyplot's figures below the cell that made them."""
+    ipython = sys.modules.get("IPython")
+    if ipython is None or ipython.get_ipython() is None:
+        return False
+    import matplotlib
+
+    backend = matplotlib.get_backend().lower()
+    return any(name in backend for name in ("inline", "nbagg", "ipympl", "widget", "notebook"))
+
+
+def close(figure: Figure) -> None:
+    """Keep a notebook from displaying a figure; it can still be saved."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None:
+        pyplot.close(figure)
+
+
 def text_colour(ax: Axes) -> str:
-    """Colour of text on these axes: a caller's own style, dark or light, is kept."""
+    """Colour of text on these axes: a caller's own style, dark or light, is respected."""
     from matplotlib.colors import to_hex
 
     return to_hex(ax.xaxis.label.get_color())
@@ -92,7 +124,7 @@ def text_colour(ax: Axes) -> str:
 def style_axes(
     ax: Axes, *, grid: Literal["x", "y", "both"] | None = "x", xlabel: str | None = None, ylabel: str | None = None
 ) -> None:
-    """Label the axes, and leave only the lines that are read: the bottom axis, and a faint grid behind the data."""
+    """Label the axes, and leave only the bottom axis and a faint grid behind the data."""
     for side, spine in ax.spines.items():
         spine.set_visible(side == "bottom")
         spine.set_alpha(0.5)
@@ -100,10 +132,12 @@ def style_axes(
     if grid is not None:
         ax.grid(axis=grid, color=text_colour(ax), alpha=FAINT, linewidth=0.8)
     ax.set_axisbelow(True)
-    # Labels are the user's words: a dollar sign in them is no formula.
-    for label, text in ((ax.xaxis.label, xlabel), (ax.yaxis.label, ylabel)):
+    across, up = ax.figure.figure.get_size_inches() * ax.get_position(original=True).size
+    for label, text, inches in ((ax.xaxis.label, xlabel, across), (ax.yaxis.label, ylabel, up)):
         if text is not None:
-            label.set(text=text, parse_math=False)
+            lines = [fill(line, max(int(LETTERS * inches), 1)) for line in text.splitlines()]
+            # Labels are the user's words: a dollar sign in them is no formula.
+            label.set(text="\n".join(lines), parse_math=False)
 
 
 def annotate(ax: Axes, text: str, point: tuple[float, float], offset: tuple[float, float], **options: Any) -> None:
@@ -119,11 +153,8 @@ def annotate(ax: Axes, text: str, point: tuple[float, float], offset: tuple[floa
     )
 
 
-def name_rows(ax: Axes, names: Sequence[str], best: str | None, *, length: int = NAME_LENGTH) -> None:
-    """Put names, shortened to a length, on the y axis from top to bottom, and set off the best."""
-    if best is not None and best not in names:
-        raise InvalidInput(f"The 'best' parameter must be one of the names. Got {best!r}; names are {list(names)}.")
-    # Names are the user's words: a dollar sign in them is no formula.
+def name_rows(ax: Axes, names: Sequence[str], best: str | None = None, *, length: int = NAME_LENGTH) -> None:
+    """Put names, shortened to a length, on the y axis from top to bottom, the best in bold."""
     ax.set_yticks(range(len(names)), shortened(names, length), parse_math=False)
     for name, label in zip(names, ax.get_yticklabels(), strict=True):
         label.set_fontweight("bold" if name == best else "normal")
@@ -138,9 +169,7 @@ def number_at_right(ax: Axes, row: int, text: str, *, bold: bool) -> None:
 
 
 def shortened(names: Sequence[str], length: int = NAME_LENGTH) -> list[str]:
-    """Names that fit beside a picture: the middle of a long one is left out.
-
-    Those that would look alike then are cut before the place where they part, or are told apart by number.
+    """Shorten long names in the middle; names that would look alike are cut before they differ, or numbered.
 
     Examples
     --------
@@ -171,11 +200,11 @@ def _repeated(texts: Sequence[str]) -> set[str]:
 
 
 def _cut_before(name: str, parting: int, length: int) -> str:
-    """Leave out what stands between the first letters and a few before the parting, and what is too much at the end."""
+    """Drop the letters between the first few and a few before the parting, and the rest that is too long."""
     quarter = length // 4
-    kept = name[max(parting - quarter, quarter) :]
+    end = name[max(parting - quarter, quarter) :]
     rest = length - quarter - 1
-    return f"{name[:quarter]}…{kept if len(kept) <= rest else kept[: rest - 1] + '…'}"
+    return f"{name[:quarter]}…{end if len(end) <= rest else end[: rest - 1] + '…'}"
 
 
 def legend(
@@ -187,19 +216,8 @@ def legend(
     inside: str = "best",
     above: bool = False,
 ) -> Legend:
-    """Name the handles.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-    handles, labels : sequences of one length
-    title : str
-    inside : str, default="best"
-        Where it stands when it must stand inside, as matplotlib names the places.
-    above : bool, default=False
-        Stand in one line above the picture instead.
-    """
-    # Inside it may lie on data: what is below shines through, but does not disturb.
+    """Name the handles: in one line above the picture, at its right, or inside of axes whose layout is not ours."""
+    # Inside it may lie on data, which stays visible below it.
     place: dict[str, Any] = {"loc": inside, "frameon": True, "framealpha": 0.8, "edgecolor": "none"}
     if above:
         place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2, "frameon": False}
@@ -221,61 +239,80 @@ def legend(
     )
     box.get_title().set(color=text_colour(ax), fontsize=FONT)
     for text in box.get_texts():
-        # Names are the user's words: a dollar sign in them is no formula.
         text.set_parse_math(False)
     return box
 
 
 MISSING = "–"
 
-
-def decimals(values: Sequence[float], widths: Sequence[float] = ()) -> int:
-    """Decimal places that all of a column's numbers are shown with.
-
-    Half a typical interval gets two significant digits; without intervals the largest number gets three.
-
-    Examples
-    --------
-    >>> decimals([0.0421, 0.1873], widths=[0.026, 0.031])
-    3
-    >>> decimals([1234.5, 1300.2], widths=[210.0, 190.0])
-    0
-    >>> decimals([10.44, 9.31])
-    1
-    """
-    known = sorted(w for w in widths if math.isfinite(w) and w > 0)
-    if known:
-        scale, digits = known[len(known) // 2] / 2, 2
-    else:
-        scale, digits = max((abs(v) for v in values if math.isfinite(v)), default=0.0), 3
-    if scale == 0:
-        return digits
-    return min(max(digits - 1 - math.floor(math.log10(scale)), 0), 8)
+#: Numbers as they are, shares in percent, or differences of shares in percentage points.
+Unit: TypeAlias = Literal["", "%", "points"]
 
 
-def numeral(value: float, places: int) -> str:
-    """Return one number as text.
+@dataclass(frozen=True)
+class NumberFormat:
+    """Format of a column of numbers, all with the same number of decimals."""
 
-    Examples
-    --------
-    >>> numeral(0.04213, 3), numeral(-1234.5, 0), numeral(float("nan"), 2)
-    ('0.042', '−1,234', '–')
-    """
-    if math.isnan(value):
-        return MISSING
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    return f"{value:,.{places}f}".replace("-", "−")
+    places: int
+    unit: Unit = ""
+
+    @classmethod
+    def of(cls, values: npt.ArrayLike, widths: npt.ArrayLike = (), unit: Unit = "") -> NumberFormat:
+        """Choose the decimals: two digits of half the median interval; without intervals three of the largest number.
+
+        Examples
+        --------
+        >>> NumberFormat.of([0.0421, 0.1873], widths=[0.026, 0.031]).places
+        3
+        >>> NumberFormat.of([1234.5, 1300.2], widths=[210.0, 190.0]).places, NumberFormat.of([10.44, 9.31]).places
+        (0, 1)
+        """
+        factor = 100 if unit else 1
+        known = np.sort([width for width in np.ravel(widths) if np.isfinite(width) and width > 0])
+        if known.size:
+            scale, digits = factor * known[known.size // 2] / 2, 2
+        else:
+            numbers = np.abs(np.ravel(values).astype(np.float64))
+            scale, digits = factor * np.max(numbers[np.isfinite(numbers)], initial=0.0), 3
+        return cls(digits if scale == 0 else min(max(digits - 1 - math.floor(math.log10(scale)), 0), 8), unit)
+
+    def __call__(self, value: float) -> str:
+        """Return one number as text.
+
+        Examples
+        --------
+        >>> NumberFormat(3)(0.04213), NumberFormat(0)(-1234.5), NumberFormat(2)(float("nan"))
+        ('0.042', '−1,234', '–')
+        >>> NumberFormat(1, "%")(0.0421), NumberFormat(1, "points")(-0.021)
+        ('4.2%', '−2.1')
+        """
+        if math.isnan(value):
+            return MISSING
+        if math.isinf(value):
+            return "∞" if value > 0 else "−∞"
+        shown = f"{value * (100 if self.unit else 1):,.{self.places}f}".replace("-", "−")
+        return f"{shown}%" if self.unit == "%" else shown
+
+    def with_interval(self, value: float, low: float, high: float) -> str:
+        """Return a number and its interval; the number alone where there is no interval.
+
+        Examples
+        --------
+        >>> NumberFormat(3).with_interval(0.0421, 0.031, 0.0574)
+        '0.042 (0.031 to 0.057)'
+        """
+        if math.isnan(low) or math.isnan(high):
+            return self(value)
+        return f"{self(value)} ({self(low)} to {self(high)})"
 
 
-def with_interval(value: float, low: float, high: float, places: int) -> str:
-    """Return a number and its interval as text; the number alone where there is no interval.
+def format_ticks(axis: Axis, unit: Unit) -> None:
+    """Write the numbers of an axis in a unit; the data stay as they are."""
+    if unit:
+        from matplotlib.ticker import FuncFormatter
 
-    Examples
-    --------
-    >>> with_interval(0.0421, 0.031, 0.0574, 3)
-    '0.042 (0.031 to 0.057)'
-    """
-    if math.isnan(low) or math.isnan(high):
-        return numeral(value, places)
-    return f"{numeral(value, places)} ({numeral(low, places)} to {numeral(high, places)})"
+        sign = "%" if unit == "%" else ""
+        # Adding 0 makes a 0 of -0.
+        axis.set_major_formatter(
+            FuncFormatter(lambda value, _: f"{round(100 * value, 6) + 0.0:g}".replace("-", "−") + sign)
+        )

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from truefit._core.errors import InvalidInput
 from truefit._core.typing import Floats
 from truefit._plots.canvas import DATA, FAINT, FONT, MISSING, WIDTH, canvas, shortened, text_colour
 
@@ -16,11 +15,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-#: Past so many classes the cells are too small for numbers.
+#: With more classes the cells are too small for numbers.
 NUMBERED = 16
-#: Past so many classes not every one is named, and no lines are drawn between the cells.
+#: With more classes not every one is named, and no lines are drawn between the cells.
 NAMED = 32
-#: The strongest shade that letters in the ink of a light or a dark page still stand out from.
+#: The strongest shade on which text is legible, on a light and on a dark page.
 SHADE = 0.55
 #: Inches of a letter, of a cell at least, and beside the cells and the names of classes.
 LETTER, CELL, MARGIN = 0.086, 0.5, 0.5
@@ -28,45 +27,19 @@ LETTER, CELL, MARGIN = 0.086, 0.5, 0.5
 LABEL_LENGTH = 16
 
 
-def confusion(matrix: npt.ArrayLike, labels: Sequence[str], *, normalise: bool = False, ax: Axes | None = None) -> Axes:
-    """Draw a confusion matrix: true classes down, predicted across, shaded by the share of the true class.
+def confusion(matrix: npt.ArrayLike, labels: Sequence[str], *, ax: Axes | None = None) -> Axes:
+    """Draw counts or summed weights: true classes down, predicted across, shaded by the share of the true class.
 
-    Parameters
-    ----------
-    matrix : array-like of shape (len(labels), len(labels))
-        Counts, or summed weights; rows are true classes.
-    labels : sequence of str
-    normalise : bool, default=False
-        Whether the numbers in the cells are shares of the true class too, which add up to 1 across.
-    ax : matplotlib Axes, optional
-        Where to draw. A new figure by default.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Notes
-    -----
     Cells of more than 16 classes have no numbers. Their shade then goes with the square root of the share, so that
-    rare errors are seen.
-
-    Examples
-    --------
-    >>> ax = confusion([[48, 2], [5, 45]], ["no", "yes"])
-    >>> [text.get_text() for text in ax.texts]
-    ['48', '2', '5', '45']
-    >>> [text.get_text() for text in confusion([[48, 2], [5, 45]], ["no", "yes"], normalise=True).texts]
-    ['0.96', '0.04', '0.10', '0.90']
+    rare errors are visible.
     """
     counts = np.asarray(matrix, dtype=np.float64)
     k = len(labels)
-    if counts.shape != (k, k) or not k:
-        raise InvalidInput(f"The 'matrix' parameter must be one row and column per label, {k}. Got {counts.shape}.")
     rows = np.nansum(counts, axis=1, keepdims=True)
     shares = np.divide(counts, rows, out=np.full_like(counts, np.nan), where=rows > 0)
-    texts = [[_share(v) if normalise else _count(v) for v in row] for row in (shares if normalise else counts)]
+    texts = [[_count(value) for value in row] for row in counts]
     longest = max(len(text) for row in texts for text in row)
-    short = shortened([str(label) for label in labels], LABEL_LENGTH)
+    short = shortened(labels, LABEL_LENGTH)
     beside = MARGIN + LETTER * max(map(len, short))
     cell = min(max(CELL, LETTER * (longest + 2)), (WIDTH - beside) / k)
     ax = canvas(width=beside + cell * k, height=min(1.0 + 0.38 * k, 6.0)) if ax is None else ax
@@ -83,11 +56,6 @@ def _count(value: float) -> str:
     if np.isnan(value):
         return MISSING
     return f"{value:,.4g}" if value < 1e4 else f"{value:,.0f}"
-
-
-def _share(value: float) -> str:
-    # What never happened is told from what is rare.
-    return MISSING if np.isnan(value) else f"{value:.2f}" if value else "0"
 
 
 def _shade(ax: Axes, opacities: Floats) -> None:
@@ -134,8 +102,6 @@ def _frame(ax: Axes, short: Sequence[str]) -> None:
     crowded = max(map(len, short)) * k > 44
     ax.set_xticks(named, [short[i] for i in named], rotation=90 if crowded else 0, parse_math=False)
     ax.set_yticks(named, [short[i] for i in named], parse_math=False)
-    ax.set(xlim=(-0.5, k - 0.5), ylim=(k - 0.5, -0.5))
+    ax.set(xlim=(-0.5, k - 0.5), ylim=(k - 0.5, -0.5), xlabel="predicted", ylabel="true")
     ax.tick_params(axis="both", length=0, pad=5)
     ax.spines[:].set_visible(False)
-    ax.set_xlabel("predicted")
-    ax.set_ylabel("true")

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from truefit._core.errors import InvalidInput
 from truefit._core.typing import Floats
-from truefit._plots.canvas import FONT, annotate, shortened, text_colour
+from truefit._plots.canvas import FONT, annotate, format_ticks, shortened, text_colour
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +21,7 @@ LEADING = 1.3
 
 
 class End(NamedTuple):
-    """Where a line ends, and what it is called. NaN for a line without a single point."""
+    """End and name of a line; NaN for a line without a single point."""
 
     label: str
     x: float
@@ -33,12 +32,8 @@ class End(NamedTuple):
 def label_ends(ax: Axes, ends: Sequence[End]) -> bool:
     """Write each label at the right of the axes, as near to its line's end as its neighbours allow.
 
-    To be called when the limits, labels and ticks of both axes are final.
-
-    Returns
-    -------
-    bool
-        False where the labels find no room: none is written then.
+    Call it when the limits, labels and ticks of both axes are final. Returns False, and writes nothing, where the
+    labels find no room.
     """
     from matplotlib.transforms import ScaledTranslation
 
@@ -53,10 +48,12 @@ def label_ends(ax: Axes, ends: Sequence[End]) -> bool:
     if gap * (len(ends) - 1) > 1:
         return False
     beside = ax.transAxes + ScaledTranslation(16 / 72, 0, figure.dpi_scale_trans)
-    # A line that was never drawn is named at the bottom.
+    # A line without points is named at the bottom.
     wanted = np.nan_to_num((ax.transData - ax.transAxes).transform([(end.x, end.y) for end in ends])[:, 1])
     for end, height in zip(ends, spread(wanted, gap), strict=True):
         drawn = bool(np.isfinite(end.y))
+        # The leader is too thin to look like a continuation of the curve.
+        leader = {"arrowstyle": "-", "linewidth": 0.9, "shrinkA": 2, "shrinkB": 3, "relpos": (0, 0.5)}
         ax.annotate(
             end.label if drawn else f"{end.label}: no values",
             (end.x, end.y) if drawn else (1, height),
@@ -68,14 +65,9 @@ def label_ends(ax: Axes, ends: Sequence[End]) -> bool:
             color=text_colour(ax),
             parse_math=False,
             annotation_clip=False,
-            arrowprops=_leader(end.colour) if drawn else None,
+            arrowprops=leader | {"color": end.colour} if drawn else None,
         )
     return True
-
-
-def _leader(colour: str) -> dict[str, object]:
-    """A line to the label, too thin to be taken for the curve going on."""
-    return {"arrowstyle": "-", "color": colour, "linewidth": 0.9, "shrinkA": 2, "shrinkB": 3, "relpos": (0, 0.5)}
 
 
 def spread(heights: npt.NDArray[np.float64], gap: float) -> npt.NDArray[np.float64]:
@@ -102,30 +94,17 @@ def spread(heights: npt.NDArray[np.float64], gap: float) -> npt.NDArray[np.float
 #: Numbers, or anything else as names.
 Values: TypeAlias = Sequence[object] | npt.NDArray[np.generic]
 
-#: Letters of names that find room beside each other along the axis.
+#: Letters of names that fit beside each other along the axis.
 LETTERS = 48
-#: Names that find room when they are turned upright, in letters of the usual size and in the smallest.
+#: Vertical names that fit, in letters of the usual size and in the smallest.
 UPRIGHT, SMALL = 24, 40
-#: Inches that a letter of a name takes when it is turned upright.
+#: Inches that a letter of a vertical name takes.
 LETTER = 0.085
 
 
 @dataclass(frozen=True)
 class Places:
-    """Where things stand, from left to right.
-
-    Attributes
-    ----------
-    numbers : array of shape (n,)
-        Coordinates, ascending.
-    labels : list of str
-    order : array of shape (n,)
-        Which of the values given stands at each place.
-    names : bool
-        Whether the values are names and not numbers.
-    log : bool
-        Whether equal ratios are equally wide.
-    """
+    """Coordinates along the x axis, ascending: ``order`` is the index of the value at each place."""
 
     numbers: Floats
     labels: list[str]
@@ -135,7 +114,7 @@ class Places:
 
     @classmethod
     def of(cls, x: Values, *, log: bool) -> Places:
-        """Place values: by size if all are numbers, else in the order given.
+        """Place values: by size if all are finite numbers, else as names in the order given.
 
         Examples
         --------
@@ -144,37 +123,33 @@ class Places:
         >>> Places.of([None, 8, 4], log=False).labels
         ['None', '8', '4']
         """
-        values = list(x)
-        names = not all(isinstance(v, Real) and not isinstance(v, bool | np.bool_) for v in values)
+        values: list[Any] = list(x)
+        flags = (bool, np.bool_)
+        names = any(isinstance(v, flags) or not isinstance(v, Real) or not np.isfinite(float(v)) for v in values)
         numbers = np.arange(len(values), dtype=np.float64) if names else np.asarray(values, dtype=np.float64)
-        if not values or not np.isfinite(numbers).all():
-            raise InvalidInput(
-                f"Every x must be a finite number, or a name. Got {values}; leave out what has no place."
-            )
-        if log and not names and numbers.min() <= 0:
-            raise InvalidInput(f"With 'log_x' every x must be above 0. Got {numbers.min():g}; leave 'log_x' out.")
         order = np.argsort(numbers, kind="stable")
         labels = [str(values[i]) if names else f"{numbers[i]:,.6g}" for i in order]
         return cls(numbers[order], labels, order, names, log and not names)
 
+    def sorted(self, columns: Sequence[npt.ArrayLike | None]) -> list[Floats]:
+        """Return columns of numbers in the order of the places; NaN for a column that is None."""
+        missing = np.full(self.order.size, np.nan)
+        return [missing if column is None else np.asarray(column, dtype=np.float64)[self.order] for column in columns]
+
     def beside(self, number: int, count: int) -> Floats:
-        """Coordinates for one of several series: at a name they stand beside each other."""
+        """Coordinates for one of several series: at a name they are side by side."""
         return self.numbers + ((number - (count - 1) / 2) * min(0.14, 0.7 / count) if self.names else 0.0)
 
-    def find(self, value: object) -> int | None:
-        """Return which place a value has, None if it has none."""
-        if self.names:
-            return self.labels.index(str(value)) if str(value) in self.labels else None
-        wanted = float(value) if isinstance(value, Real) else np.nan
-        hits = np.flatnonzero(np.isclose(self.numbers, wanted, rtol=1e-9, atol=0))
-        return int(hits[0]) if hits.size else None
+    def find(self, value: Any) -> int:
+        """Return the place of one of the values."""
+        return self.labels.index(str(value)) if self.names else int(np.abs(self.numbers - float(value)).argmin())
 
     @property
     def height(self) -> float:
-        """Inches below the axis that names take which are too long to stand side by side."""
+        """Inches below the axis that vertical names take."""
         return LETTER * max(map(len, self._short)) if self._upright else 0.0
 
-    def scale(self, ax: Axes) -> None:
+    def scale(self, ax: Axes, *, percent: bool = False) -> None:
         """Scale the x axis, and put readable numbers or names on it."""
         if self.names:
             n = self.numbers.size
@@ -196,6 +171,7 @@ class Places:
         else:
             whole = bool((self.numbers == self.numbers.round()).all())
             ax.locator_params(axis="x", nbins=8, integer=whole, min_n_ticks=1 if whole else 2)
+            format_ticks(ax.xaxis, "%" if percent else "")
 
     @property
     def _short(self) -> list[str]:
@@ -207,10 +183,7 @@ class Places:
 
 
 def mark_point(ax: Axes, x: float, y: float, text: str, *, colour: str) -> None:
-    """Mark a point by a diamond, and write above it, outside the axes, what it is.
-
-    To be called when the scale of the x axis is final.
-    """
+    """Mark a point by a diamond, with a label above it, outside the axes. The scale of the x axis must be final."""
     ax.axvline(x, color=text_colour(ax), alpha=0.45, linewidth=1.0, dashes=(2, 2), zorder=1)
     ax.plot(x, y, marker="D", markersize=8.5, color=colour, markeredgecolor=text_colour(ax), markeredgewidth=1.2)
     ax.autoscale_view()

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from truefit._core.errors import InvalidInput
-from truefit._plots.canvas import BAND, DATA, MARK, annotate, canvas, series_style, style_axes, text_colour
+from truefit._plots import canvas as style
 from truefit._plots.labels import Places
 
 if TYPE_CHECKING:
@@ -19,81 +18,6 @@ if TYPE_CHECKING:
 BAR = 2.0
 
 
-def extrapolation(
-    sizes: npt.ArrayLike,
-    errors: npt.ArrayLike,
-    stderr: npt.ArrayLike | None = None,
-    *,
-    curve: tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike, npt.ArrayLike] | None = None,
-    target: float | None = None,
-    xlabel: str = "rows",
-    ylabel: str,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw what was measured, and where it goes.
-
-    Parameters
-    ----------
-    sizes, errors : array-like of shape (n,)
-    stderr : array-like of shape (n,), optional
-        Drawn as bars of two standard errors.
-    curve : (sizes, values, low, high), optional
-        The fitted curve with its band, each array-like of shape (m,). None where there is none.
-    target : float, optional
-        An error to be reached.
-    xlabel, ylabel : str
-    ax : matplotlib Axes, optional
-        Where to draw. A new figure by default.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Examples
-    --------
-    >>> curve = [100, 200, 400, 800], [0.3, 0.25, 0.22, 0.2], [0.28, 0.23, 0.19, 0.15], [0.32, 0.27, 0.25, 0.25]
-    >>> ax = extrapolation([100, 200, 400], [0.3, 0.25, 0.22], curve=curve, target=0.18, ylabel="error")
-    >>> [text.get_text() for text in ax.texts]
-    ['measured up to 400', 'target 0.18']
-    """
-    n, y = np.asarray(sizes, dtype=np.float64), np.asarray(errors, dtype=np.float64)
-    if n.ndim != 1 or n.shape != y.shape or not n.size:
-        raise InvalidInput(f"There must be one error per size, and at least one. Got shapes {n.shape} and {y.shape}.")
-    ax = canvas() if ax is None else ax
-    style_axes(ax, grid="both", xlabel=xlabel, ylabel=ylabel)
-    beyond = n if curve is None else np.append(n, np.asarray(curve[0], dtype=np.float64))
-    Places.of(beyond.tolist(), log=True).scale(ax)
-    if curve is not None:
-        at, value, low, high = (np.asarray(column, dtype=np.float64) for column in curve)
-        # Up to the last point it is the points that count, not what a curve says about them.
-        ahead = at >= n.max()
-        ax.fill_between(at[ahead], low[ahead], high[ahead], color=DATA, alpha=BAND, linewidth=0)
-        ax.plot(at[~ahead], value[~ahead], color=DATA, linewidth=1.2, alpha=0.6)
-        ax.plot(at[ahead], value[ahead], color=DATA, linewidth=1.9)
-        _mark_the_end(ax, float(n.max()))
-    if stderr is not None:
-        reach = BAR * np.asarray(stderr, dtype=np.float64)
-        ax.vlines(n, y - reach, y + reach, color=text_colour(ax), linewidth=1.2)
-    ax.plot(n, y, color=text_colour(ax), linestyle="none", marker="o", markersize=4.2)
-    ax.locator_params(axis="y", nbins=7)
-    if target is not None:
-        _draw_target(ax, target)
-    return ax
-
-
-def _mark_the_end(ax: Axes, last: float) -> None:
-    """Set off what was measured from what is expected."""
-    ax.axvline(last, color=text_colour(ax), alpha=0.45, linewidth=1.0, dashes=(2, 2), zorder=1)
-    above = ax.get_xaxis_transform()
-    annotate(ax, f"measured up to {last:,.6g}", (last, 1), (0, 4), xycoords=above, horizontalalignment="right")
-
-
-def _draw_target(ax: Axes, target: float) -> None:
-    ax.axhline(target, color=MARK, linewidth=1.4, dashes=(5, 2), zorder=1)
-    beside = ax.get_yaxis_transform()
-    annotate(ax, f"target {target:.4g}", (1, target), (6, 0), xycoords=beside, verticalalignment="center")
-
-
 def learning_curve(
     sizes: npt.ArrayLike,
     errors: npt.ArrayLike,
@@ -102,36 +26,52 @@ def learning_curve(
     curve: tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike, npt.ArrayLike] | None = None,
     train: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
     target: float | None = None,
-    xlabel: str = "rows",
     ylabel: str,
+    percent: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw what was measured on test rows and on training rows, and where the former goes.
+    """Draw errors on test rows with bars of two standard errors, and their extrapolation.
 
-    Parameters
-    ----------
-    sizes, errors, stderr, curve, target, xlabel, ylabel, ax
-        As for :func:`truefit._plots.learning_curve`.
-    train : (mean, sd), optional
-        Errors on the training rows and their spread over the folds, each array-like of shape (n,).
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Examples
-    --------
-    >>> train = [0.02, 0.05, 0.08], [0.01, 0.01, 0.01]
-    >>> ax = learning_curve([100, 200, 400], [0.3, 0.25, 0.22], train=train, ylabel="error")
-    >>> [text.get_text() for text in ax.texts]
-    ['train']
+    ``curve`` is the sizes, values, low and high ends of the fitted curve; ``train`` the errors on the training rows and
+    their standard deviation; ``target`` an error to be reached.
     """
-    ax = extrapolation(sizes, errors, stderr, curve=curve, target=target, xlabel=xlabel, ylabel=ylabel, ax=ax)
+    n, y = np.asarray(sizes, dtype=np.float64), np.asarray(errors, dtype=np.float64)
+    ends = (0.0, 1.0) if percent else (-np.inf, np.inf)
+    ax = style.canvas() if ax is None else ax
+    ink = style.text_colour(ax)
+    style.style_axes(ax, grid="both", xlabel="rows", ylabel=ylabel)
+    Places.of(n if curve is None else np.append(n, curve[0]), log=True).scale(ax)
+    if curve is not None:
+        at, value, low, high = (np.asarray(column, dtype=np.float64) for column in curve)
+        # The band of the curve begins where the measured points end.
+        ahead = at >= n.max()
+        ax.fill_between(at[ahead], low[ahead], high[ahead], color=style.DATA, alpha=style.BAND, linewidth=0)
+        ax.plot(at[~ahead], value[~ahead], color=style.DATA, linewidth=1.2, alpha=0.6)
+        ax.plot(at[ahead], value[ahead], color=style.DATA, linewidth=1.9)
+        last, above = float(n.max()), ax.get_xaxis_transform()
+        ax.axvline(last, color=ink, alpha=0.45, linewidth=1.0, dashes=(2, 2), zorder=1)
+        words = f"measured up to {last:,.6g}"
+        style.annotate(ax, words, (last, 1), (0, 4), xycoords=above, horizontalalignment="right")
+    if stderr is not None:
+        reach = BAR * np.asarray(stderr, dtype=np.float64)
+        low, high = np.clip([y - reach, y + reach], *ends)
+        ax.vlines(n, low, high, color=ink, linewidth=1.2)
+    ax.plot(n, y, color=ink, linestyle="none", marker="o", markersize=4.2)
+    ax.locator_params(axis="y", nbins=7)
+    style.format_ticks(ax.yaxis, "%" if percent else "")
+    if target is not None:
+        words = f"target {100 * target:.4g}%" if percent else f"target {target:.4g}"
+        ax.axhline(target, color=style.MARK, linewidth=1.4, dashes=(5, 2), zorder=1)
+        beside = ax.get_yaxis_transform()
+        style.annotate(ax, words, (1, target), (6, 0), xycoords=beside, verticalalignment="center")
     if train is not None:
-        n = np.asarray(sizes, dtype=np.float64)
-        mean, sd = (np.asarray(column, dtype=np.float64) for column in train)
-        colour, stroke = series_style(2)  # the second is too near to that of targets
-        ax.fill_between(n, mean - sd, mean + sd, color=colour, alpha=BAND, linewidth=0)
-        ax.plot(n, mean, color=colour, linestyle=stroke, linewidth=1.9, marker="o", markersize=3.2)
-        annotate(ax, "train", (n[-1], mean[-1]), (6, 0), verticalalignment="center")
+        _draw_train(ax, n, *train)
     return ax
+
+
+def _draw_train(ax: Axes, n: npt.NDArray[np.float64], mean: npt.ArrayLike, sd: npt.ArrayLike) -> None:
+    centre, reach = np.asarray(mean, dtype=np.float64), np.asarray(sd, dtype=np.float64)
+    colour, stroke = style.series_style(2)  # the second is too near to that of targets
+    ax.fill_between(n, centre - reach, centre + reach, color=colour, alpha=style.BAND, linewidth=0)
+    ax.plot(n, centre, color=colour, linestyle=stroke, linewidth=1.9, marker="o", markersize=3.2)
+    style.annotate(ax, "train", (n[-1], centre[-1]), (6, 0), verticalalignment="center")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from truefit._core.errors import InvalidInput
 from truefit._core.typing import Floats
 from truefit._plots.canvas import DATA, MARK, canvas, legend, style_axes, text_colour
 from truefit._plots.forest import axis_limits
@@ -25,20 +24,10 @@ DOTS = 5000
 HEXAGONS = 45
 
 
-def true_and_predicted(true: npt.ArrayLike, predicted: npt.ArrayLike) -> tuple[Floats, Floats]:
-    """Return both as numbers of one length."""
-    x, y = np.asarray(true, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
-    if x.ndim != 1 or x.shape != y.shape or not x.size:
-        raise InvalidInput(
-            f"'true' and 'predicted' must be two rows of numbers of one length. Got shapes {x.shape} and {y.shape}."
-        )
-    return x, y
-
-
-def draw_cloud(ax: Axes, x: Floats, y: Floats, limits: tuple[float, float, float, float]) -> None:
+def _draw_cloud(ax: Axes, x: Floats, y: Floats, limits: tuple[float, float, float, float]) -> None:
     """Draw finite points within the limits: left, right, bottom, top of a field that is about square."""
     if x.size <= DOTS:
-        # Where points are many the densest places should still be told apart.
+        # Of many points the densest places should still be visible.
         alpha = float(np.clip(60 / max(x.size, 1) ** 0.75, 0.18, 0.7))
         ax.scatter(x, y, s=16, color=DATA, alpha=alpha, linewidth=0, rasterized=x.size > SHAPES)
         return
@@ -50,78 +39,46 @@ def draw_cloud(ax: Axes, x: Floats, y: Floats, limits: tuple[float, float, float
     ax.hexbin(x, y, gridsize=grid, extent=limits, bins="log", mincnt=1, cmap=shades, linewidths=0, rasterized=True)
 
 
-def left_out(count: int) -> str:
-    r"""Return what is said below the axis of rows that have no place in the picture.
-
-    Examples
-    --------
-    >>> left_out(0), left_out(1), left_out(1200)
-    ('', '\n1 row without a finite value left out', '\n1,200 rows without a finite value left out')
-    """
-    return f"\n{count:,} {'row' if count == 1 else 'rows'} without a finite value left out" if count else ""
+def _finite_rows(true: npt.ArrayLike, predicted: npt.ArrayLike) -> tuple[Floats, Floats, str]:
+    """Return the rows in which both are finite, and a line about the others."""
+    x, y = np.asarray(true, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
+    known = np.isfinite(x) & np.isfinite(y)
+    count = int((~known).sum())
+    note = f"\n{count:,} {'row' if count == 1 else 'rows'} without a finite value left out" if count else ""
+    return x[known], y[known], note
 
 
-#: Rows that a median along the predictions is taken over, at least: of fewer it would follow single rows.
+#: Rows per median along the predictions, at least: with fewer it would follow single rows.
 NEIGHBOURS = 20
 #: Medians along the predictions, at most.
 MEDIANS = 25
-#: Rows that a histogram is drawn of, at least, and its bars, at most: far outliers would ask for thousands.
+#: Rows of a histogram, at least, and its bars, at most: far outliers would need thousands.
 COUNTED, BARS = 20, 150
 #: Width of the histogram, and of the gap before it, in widths of the cloud.
 SIDE, GAP = 0.26, 0.05
 
 
-def residuals(
-    true: npt.ArrayLike,
-    predicted: npt.ArrayLike,
-    *,
-    xlabel: str = "predicted",
-    ylabel: str = "true − predicted",
-    ax: Axes | None = None,
-) -> Axes:
+def residuals(true: npt.ArrayLike, predicted: npt.ArrayLike, *, ax: Axes | None = None) -> Axes:
     """Draw residuals over predictions with their running median, and their histogram at the right.
 
-    Parameters
-    ----------
-    true, predicted : array-like of shape (n,)
-        Rows in which either is not finite are left out, and the picture says how many.
-    xlabel, ylabel : str
-    ax : matplotlib Axes, optional
-        Where to draw. A new figure by default.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Notes
-    -----
-    The median is over groups of rows with neighbouring predictions, of one size, 20 rows at least. The histogram
-    stands beside the normal density with the same mean and standard deviation, on the same scale.
-
-    Examples
-    --------
-    >>> ax = residuals([1.0, 2.0, 3.0], [1.5, 2.0, 2.0])
-    >>> ax.collections[0].get_offsets().tolist()
-    [[1.5, -0.5], [2.0, 0.0], [2.0, 1.0]]
+    The median is over groups of at least 20 rows with neighbouring predictions. The histogram is drawn with the normal
+    density of the same mean and standard deviation, on the same scale.
     """
     from matplotlib.ticker import MaxNLocator
 
-    y, x = true_and_predicted(true, predicted)
-    known = np.isfinite(x) & np.isfinite(y)
-    x, rest = x[known], y[known] - x[known]
+    y, x, note = _finite_rows(true, predicted)
+    rest = y - x
     ax = canvas(height=3.6) if ax is None else ax
     left, right = axis_limits(x)
     bottom, top = axis_limits(np.append(rest, 0.0))
     ax.plot([left, right], [0, 0], color=text_colour(ax), alpha=0.6, linewidth=1.2, zorder=1)
-    draw_cloud(ax, x, rest, (left, right, bottom, top))
-    style_axes(ax, grid="both")
+    _draw_cloud(ax, x, rest, (left, right, bottom, top))
+    style_axes(ax, grid="both", xlabel=f"predicted{note}", ylabel="true − predicted")
     named = _medians(ax, x, rest) | _histogram(ax, rest, right + GAP * (right - left), SIDE * (right - left))
     ax.set(xlim=(left, right + (GAP + SIDE) * (right - left)), ylim=(bottom, top))
     # Below the histogram there are no predictions.
     ax.set_xticks([tick for tick in MaxNLocator(6).tick_values(left, right) if left <= tick <= right])
     ax.locator_params(axis="y", nbins=7)
-    ax.set_xlabel(xlabel + left_out(int((~known).sum())), parse_math=False)
-    ax.set_ylabel(ylabel, parse_math=False)
     if named:
         legend(ax, list(named.values()), list(named), above=True)
     return ax
@@ -153,43 +110,14 @@ def _histogram(ax: Axes, rest: Floats, start: float, width: float) -> dict[str, 
     return {"normal, same mean and sd": line}
 
 
-def predicted_vs_true(
-    true: npt.ArrayLike,
-    predicted: npt.ArrayLike,
-    *,
-    xlabel: str = "true",
-    ylabel: str = "predicted",
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw predictions over true values, with the line on which they agree.
-
-    Parameters
-    ----------
-    true, predicted : array-like of shape (n,)
-        Rows in which either is not finite are left out, and the picture says how many.
-    xlabel, ylabel : str
-    ax : matplotlib Axes, optional
-        Where to draw. A new figure by default.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Examples
-    --------
-    >>> ax = predicted_vs_true([1.0, 2.0, 3.0], [1.2, 1.9, 2.5])
-    >>> ax.get_xlim() == ax.get_ylim()
-    True
-    """
-    x, y = true_and_predicted(true, predicted)
-    known = np.isfinite(x) & np.isfinite(y)
+def predicted_vs_true(true: npt.ArrayLike, predicted: npt.ArrayLike, *, ax: Axes | None = None) -> Axes:
+    """Draw predictions over true values, with the line on which they agree."""
+    x, y, note = _finite_rows(true, predicted)
     ax = canvas(width=3.9, height=3.7, square=True) if ax is None else ax
-    limits = axis_limits(np.concatenate([x[known], y[known]]))
+    limits = axis_limits(np.concatenate([x, y]))
     ax.plot(limits, limits, color=text_colour(ax), alpha=0.55, linewidth=1.2, dashes=(4, 3))
-    draw_cloud(ax, x[known], y[known], limits + limits)
-    style_axes(ax, grid="both")
+    _draw_cloud(ax, x, y, limits + limits)
+    style_axes(ax, grid="both", xlabel=f"true{note}", ylabel="predicted")
     ax.set(xlim=limits, ylim=limits, aspect="equal")
-    ax.set_xlabel(xlabel + left_out(int((~known).sum())), parse_math=False)
-    ax.set_ylabel(ylabel, parse_math=False)
     ax.locator_params(nbins=6, min_n_ticks=4)
     return ax

@@ -9,12 +9,10 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from truefit._core.errors import InvalidInput
-from truefit._plots.canvas import INK
+from truefit._plots.canvas import INK, close
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
 
 Element = ElementTree.Element
 
@@ -26,37 +24,15 @@ _LONG = re.compile(r"-?\d+\.\d{3,}")
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 
 
-def to_svg(axes_or_figure: Axes | Figure | SubFigure, *, title: str, description: str, transparent: bool = True) -> str:
-    """Return the figure as inline SVG.
+def to_svg(ax: Axes, *, title: str, description: str) -> str:
+    """Return the figure of these axes as inline SVG: an ``svg`` element without prolog or namespaces.
 
     Text stays text, in the font of the page; everything in the ink of the palette, or in black, becomes
     ``currentColor``, so that one picture serves light and dark pages. The same figure gives the same
-    string, and identifiers are not shared between figures of one page.
-
-    Parameters
-    ----------
-    axes_or_figure : matplotlib Axes or Figure
-    title : str
-        Read out first by a screen reader, and shown as a tooltip.
-    description : str
-        What is to be seen, in words.
-    transparent : bool, default=True
-        Leave out the figure's own background.
-
-    Returns
-    -------
-    str
-        An ``svg`` element without prolog or namespaces, as HTML takes it.
-
-    Examples
-    --------
-    >>> from truefit._plots.forest import forest
-    >>> ax = forest(["ridge"], [0.12], [0.09], [0.16], xlabel="error")
-    >>> svg = to_svg(ax, title="Errors", description="Ridge has an error of 0.12.")
-    >>> svg[:4], "<title" in svg, "currentColor" in svg
-    ('<svg', True, True)
+    string, and identifiers are not shared between figures of one page. A screen reader reads the title and the
+    description. A notebook does not display the figure a second time.
     """
-    root = ElementTree.fromstring(_drawn(axes_or_figure, transparent))
+    root = ElementTree.fromstring(_rendered(ax))
     _strip(root)
     salt = blake2b(ElementTree.tostring(root), key=title.encode()[:64], digest_size=5).hexdigest()
     _rename(root, f"tf{salt}")
@@ -64,17 +40,16 @@ def to_svg(axes_or_figure: Axes | Figure | SubFigure, *, title: str, description
     return ElementTree.tostring(root, encoding="unicode")
 
 
-def _drawn(source: Axes | Figure | SubFigure, transparent: bool) -> str:
+def _rendered(ax: Axes) -> str:
     import matplotlib
 
-    owner = source.figure
-    if owner is None:
-        raise InvalidInput("The axes must be on a figure. Got axes that were removed from theirs.")
     target = io.StringIO()
-    # Both are read while drawing: letters as letters, and the same identifiers on every run.
+    # A subfigure cannot be saved alone: its own figure is the whole.
+    figure = ax.figure.figure
+    # Both settings are read while drawing: text as text, and the same identifiers on every run.
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "truefit"}):
-        # A subfigure cannot be saved alone: its own figure is the whole.
-        owner.figure.savefig(target, format="svg", transparent=transparent, metadata={"Date": None})
+        figure.savefig(target, format="svg", transparent=True, metadata={"Date": None})
+    close(figure)
     return target.getvalue()
 
 
@@ -98,7 +73,7 @@ def _strip(root: Element) -> None:
 
 
 def _hoist(group: Element) -> None:
-    """Say once what a thousand points have in common."""
+    """Move a style that all children share to the group."""
     styles = {child.attrib.get("style") for child in group}
     style = styles.pop() if len(styles) == 1 and len(group) > 1 else None
     # Opacity is of the group as one picture: overlapping points would no longer add up.
@@ -151,8 +126,7 @@ def _frame(root: Element, salt: str, title: str, description: str) -> None:
     root.attrib |= {
         "role": "img",
         "aria-labelledby": f"{salt}-title {salt}-desc",
-        # Points become CSS pixels. A narrow column shrinks the picture, but not so far that it cannot be read:
-        # from there on it scrolls.
+        # Points become CSS pixels. A narrow column shrinks the picture as long as it is legible, and then scrolls.
         "width": f"{width * 4 / 3:.0f}",
         "height": f"{height * 4 / 3:.0f}",
         "fill": "currentColor",

@@ -1,7 +1,7 @@
-"""HTML: templates in which everything is escaped unless marked safe, a result in a notebook, and safe SVG.
+"""HTML: templates that escape everything not marked safe, results in a notebook, and safe SVG.
 
-A picture may come from a store that somebody else wrote, and it stands in the page as markup. So it is parsed, and only
-elements, attributes and styles from the lists below are written again.
+A picture may come from a store that somebody else wrote, and it is markup in the page. So it is parsed, and only the
+elements, attributes and styles listed below are kept.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 Element = ElementTree.Element
 
-#: More than this is no picture of ours, and takes a browser long to draw.
+#: Limits: pictures of truefit are far smaller, and larger ones slow a browser down.
 MOST_ELEMENTS: Final = 200_000
 MOST_LEVELS: Final = 64
 
 _SVG: Final = "{http://www.w3.org/2000/svg}"
 _XLINK: Final = "{http://www.w3.org/1999/xlink}"
-#: HTML parses what is inside these two as HTML: they hold text only.
+#: HTML parses the content of these two as HTML, so they may hold text only.
 _TEXT_ONLY: Final = frozenset({"title", "desc"})
 _ELEMENTS: Final = _TEXT_ONLY | frozenset(
     {"svg", "g", "defs", "path", "rect", "circle", "ellipse", "line", "polyline", "polygon", "text", "tspan", "use"}
     | {"image", "clipPath", "pattern", "linearGradient", "radialGradient", "stop"}
 )
-#: What others refer to. Inside them nothing refers on, or a short file could draw without an end.
+#: Targets of references. No references inside them: a short file could otherwise draw without end.
 _REFERRED: Final = frozenset({"defs", "clipPath", "pattern", "linearGradient", "radialGradient"})
 _STYLES: Final = frozenset(
     {"fill", "fill-opacity", "fill-rule", "stroke", "stroke-opacity", "stroke-width", "stroke-linecap", "opacity"}
@@ -42,7 +42,8 @@ _STYLES: Final = frozenset(
     | {"font-size", "font-style", "font-weight", "font-variant", "font-stretch", "text-anchor", "dominant-baseline"}
     | {"image-rendering", "stop-color", "stop-opacity"}
 )
-_ROOT_STYLES: Final = frozenset({"max-width", "min-width", "height"})
+#: Overflow is visible up to the edge of the box around the picture, which clips it.
+_ROOT_STYLES: Final = frozenset({"max-width", "min-width", "height", "overflow"})
 _ATTRIBUTES: Final = _STYLES | frozenset(
     {"d", "x", "y", "x1", "y1", "x2", "y2", "cx", "cy", "r", "rx", "ry", "dx", "dy", "fx", "fy", "width", "height"}
     | {"points", "transform", "viewBox", "preserveAspectRatio", "patternUnits", "patternContentUnits", "offset"}
@@ -56,19 +57,9 @@ _PIXELS: Final = re.compile(r"data:image/png;base64,[A-Za-z0-9+/=\s]*")
 
 
 def safe_svg(markup: str) -> str:
-    """Return a picture with nothing in it but what draws: no scripts, no styles that load, no links to elsewhere.
+    """Return an ``svg`` element without scripts, styles that load anything, or links to other files.
 
-    Pictures that truefit has drawn come back as they are.
-
-    Parameters
-    ----------
-    markup : str
-        An ``svg`` element.
-
-    Raises
-    ------
-    InvalidInput
-        If it is no SVG.
+    Pictures drawn by truefit are returned unchanged; what is not SVG is refused.
 
     Examples
     --------
@@ -77,7 +68,7 @@ def safe_svg(markup: str) -> str:
     """
     if not markup.lstrip().startswith("<svg"):
         raise InvalidInput(f"A figure must be SVG markup that begins with '<svg'. Got {markup[:20]!r} instead.")
-    # Entities, external ones too, need a declaration; the pictures of truefit have none, nor instructions.
+    # Entities need a declaration; pictures of truefit have neither declarations nor instructions.
     if "<!" in markup or "<?" in markup:
         raise InvalidInput("A figure must be one svg element. Got declarations, comments or instructions in it.")
     try:
@@ -85,14 +76,14 @@ def safe_svg(markup: str) -> str:
         parser.feed(markup)
         root = parser.close()
     except ElementTree.ParseError as error:
-        raise InvalidInput(f"A figure must be well-formed SVG. The parser says: {error}.") from error
+        raise InvalidInput(f"A figure must be well-formed SVG. The parser reports: {error}.") from error
     _clean(root, inside=False, root=True)
     _cut_chains(root)
     return ElementTree.tostring(root, encoding="unicode")
 
 
 class _Builder(ElementTree.TreeBuilder):
-    """Builds the tree of a picture, up to a size."""
+    """Builds the tree of a picture, up to a maximum size."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -113,20 +104,20 @@ class _Builder(ElementTree.TreeBuilder):
 
 
 def _clean(element: Element, *, inside: bool, root: bool = False) -> None:
-    """Keep what is on the lists, in an element and all below it; ``inside`` of what others refer to."""
+    """Keep what is listed, in an element and all below it; ``inside`` is true below a target of references."""
     inside = inside or element.tag in _REFERRED
-    kept = dict(_kept(element, inside=inside, root=root))
+    allowed = dict(_allowed_attributes(element, inside=inside, root=root))
     element.attrib.clear()
-    element.attrib.update(kept)
+    element.attrib.update(allowed)
     for child in list(element):
-        allowed = child.tag in _ELEMENTS and child.tag != "svg" and element.tag not in _TEXT_ONLY
-        if not allowed or (inside and child.tag == "use") or (child.tag in ("use", "image") and not _target(child)):
+        known = child.tag in _ELEMENTS and child.tag != "svg" and element.tag not in _TEXT_ONLY
+        if not known or (inside and child.tag == "use") or (child.tag in ("use", "image") and not _target(child)):
             element.remove(child)
         else:
             _clean(child, inside=inside)
 
 
-def _kept(element: Element, *, inside: bool, root: bool) -> Iterator[tuple[str, str]]:
+def _allowed_attributes(element: Element, *, inside: bool, root: bool) -> Iterator[tuple[str, str]]:
     for name, value in element.attrib.items():
         if name in ("href", f"{_XLINK}href"):
             if element.tag in ("use", "image"):
@@ -135,14 +126,14 @@ def _kept(element: Element, *, inside: bool, root: bool) -> Iterator[tuple[str, 
             if _ID.fullmatch(value):
                 yield name, value
         elif name == "style":
-            style = "; ".join(_kept_styles(value, inside=inside, root=root))
+            style = "; ".join(_allowed_styles(value, inside=inside, root=root))
             if style:
                 yield name, style
         elif name in _ATTRIBUTES and _fits(value, _GEOMETRY, inside=inside):
             yield name, value
 
 
-def _kept_styles(style: str, *, inside: bool, root: bool) -> Iterator[str]:
+def _allowed_styles(style: str, *, inside: bool, root: bool) -> Iterator[str]:
     for declaration in style.split(";"):
         name, _, value = (part.strip() for part in declaration.partition(":"))
         known = name in _STYLES or (root and name in _ROOT_STYLES)
@@ -151,14 +142,14 @@ def _kept_styles(style: str, *, inside: bool, root: bool) -> Iterator[str]:
 
 
 def _fits(value: str, form: re.Pattern[str], *, inside: bool) -> bool:
-    """Whether a value has this form, or refers to a part of the same picture where that is allowed."""
+    """Whether a value matches, or refers to a part of the same picture where that is allowed."""
     if "url" in value.lower():
         return not inside and _INSIDE.fullmatch(value) is not None
     return form.fullmatch(value) is not None
 
 
 def _target(element: Element) -> bool:
-    """Whether an element shows something of the picture itself: a part of it, or pixels that it brings along."""
+    """Whether an element shows a part of the same picture, or embedded pixels."""
     href = element.attrib.get("href") or element.attrib.get(f"{_XLINK}href") or ""
     if element.tag == "image":
         return _PIXELS.fullmatch(href) is not None
@@ -166,7 +157,7 @@ def _target(element: Element) -> bool:
 
 
 def _cut_chains(root: Element) -> None:
-    """Take out what repeats a part that itself repeats parts: each step would multiply what is drawn."""
+    """Remove references to parts that contain references: each step would multiply what is drawn."""
     repeating = {element.attrib.get("id") for element in root.iter() if next(element.iter("use"), None) is not None}
     for parent in list(root.iter()):
         for child in list(parent):
@@ -176,7 +167,7 @@ def _cut_chains(root: Element) -> None:
 
 @cache
 def environment() -> Environment:
-    """Return the templates of this package, with escaping on and unknown names an error."""
+    """Return the templates of this package, with escaping, and errors for unknown names."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     return Environment(
@@ -195,7 +186,7 @@ def render(template: str, /, **values: Any) -> str:
 
 @cache
 def asset(name: str) -> Markup:
-    """Return a file of the templates' folder as it is: our own style or script, put into the page."""
+    """Return the style or script of the page, a file of the templates' folder."""
     from markupsafe import Markup
 
     loader = environment().loader
@@ -204,7 +195,7 @@ def asset(name: str) -> Markup:
 
 
 def figure(svg: str | None) -> Markup | None:
-    """Return a drawing as markup, with nothing in it but what draws: it may come from the store of somebody else."""
+    """Return a picture as safe markup: it may come from a store that somebody else wrote."""
     from markupsafe import Markup
 
     return None if svg is None else Markup(safe_svg(svg))
@@ -212,37 +203,29 @@ def figure(svg: str | None) -> Markup | None:
 
 def render_fragment(
     title: str,
+    headline: str,
+    *,
+    terms: Sequence[tuple[str, str]] = (),
     lines: Sequence[str] = (),
     table: Mapping[str, Any] | None = None,
     figure_svg: str | None = None,
 ) -> str:
     """Render a result to a small piece of HTML, for ``_repr_html_``.
 
-    Its style holds for itself only, takes the colours of the notebook, and needs no script.
-
-    Parameters
-    ----------
-    title : str
-    lines : sequence of str
-        A few sentences.
-    table : mapping, optional
-        As in :func:`truefit._report.render_page`.
-    figure_svg : str, optional
-        As ``plots.to_svg`` makes it; only what draws is kept.
-
-    Returns
-    -------
-    str
+    Its style holds for itself only, takes the colours of the notebook, and needs no script. ``terms`` are questions
+    with their answers, ``lines`` are in small print below the table, which is as in ``TableCells.of``.
 
     Examples
     --------
-    >>> html = render_fragment("Ridge & co", ["Error 0.12."])
+    >>> html = render_fragment("Ridge & co", "Error 0.12.")
     >>> "Ridge &amp; co" in html, "Error 0.12." in html
     (True, True)
     """
     return render(
         "fragment.html.j2",
         title=title,
+        headline=headline,
+        terms=terms,
         lines=[str(line) for line in lines],
         table=None if table is None else TableCells.of(table),
         figure=figure(figure_svg),

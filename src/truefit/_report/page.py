@@ -6,144 +6,162 @@ import base64
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 from truefit._core.errors import InvalidInput
+from truefit._core.output_file import replaced_file
 from truefit._report.html import asset, figure, render
 from truefit._report.tables import TableCells, column
 
-#: Room beyond the larger end, as a share of the line.
-ROOM = 1.06
+#: What the name of a page's file ends in.
+SUFFIXES: Final = (".html", ".htm")
+#: Room beyond the larger end of a scale, as a share of the line.
+_ROOM: Final = 1.06
+#: From this many sections on the page has a list of them.
+_LISTED_FROM: Final = 3
+
+
+def check_page_name(path: Path) -> None:
+    """Refuse a file name that is not that of an HTML page."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise InvalidInput(f"The name of a report must end in {' or '.join(SUFFIXES)}. Got {path.name!r} instead.")
+
+
+def check_page_path(path: Path) -> None:
+    """Refuse a path to which no page can be written, before the work of rendering it."""
+    if path.is_dir():
+        raise InvalidInput(f"The output must be a file. {path} is a folder. Name a file in it.")
+    check_page_name(path)
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise InvalidInput(f"The folder of {path.name} must exist. There is no {folder}. Create it first.")
+
+
+def write_page(path: Path, page: str) -> None:
+    """Write a page; a file that is already there is replaced once the new one is complete."""
+    with replaced_file(path) as new:
+        new.write_text(page, encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleBar:
-    """Places on a line, in percent, and the words at its ends."""
+    """Places on a line, in percent of its length, and the texts at its ends."""
 
     low: float
     high: float
     value: float
-    guess: float | None
+    baseline: float | None
     start_text: str
-    guess_text: str
+    end_text: str
 
 
-def scale_of(found: Mapping[str, Any]) -> ScaleBar | None:
-    """Place an estimate, its interval and what guessing gives on one line; None where there is no room for them.
+def scale_of(scale: Mapping[str, Any]) -> ScaleBar | None:
+    """Place an estimate, its interval and the baseline on one line; None where all of them are equal.
 
     Examples
     --------
-    >>> scale = scale_of({"value": 0.1, "interval": [0.05, 0.2], "guess": 0.5})
-    >>> round(scale.value), round(scale.guess), scale.guess_text
-    (19, 94, 'guessing 0.5000')
-    >>> scale_of({"value": 0.1, "interval": [0.05, 0.2], "guess": 0.5, "percent": True}).guess_text
-    'guessing 50.0%'
+    >>> bar = scale_of({"value": 0.1, "interval": [0.05, 0.2], "baseline": 0.5, "end": "baseline 50.0%"})
+    >>> round(bar.value), round(bar.baseline), bar.end_text
+    (19, 94, 'baseline 50.0%')
     """
-    low, high = map(float, found["interval"])
-    value, guess = float(found["value"]), found.get("guess")
-    numbers = [low, high, value, *([] if guess is None else [float(guess)])]
+    low, high = map(float, scale["interval"])
+    value, baseline = float(scale["value"]), scale.get("baseline")
+    numbers = [low, high, value, *([] if baseline is None else [float(baseline)])]
     start, end = min(0.0, *numbers), max(numbers)
-    end = start + (end - start) * ROOM
+    end = start + (end - start) * _ROOM
     if not end > start:
         return None
 
     def place(number: float) -> float:
         return 100 * (number - start) / (end - start)
 
-    def text_of(number: float) -> str:
-        return f"{number:.1%}" if found.get("percent") else str(column([number])[0].text)
-
     return ScaleBar(
         place(low),
         place(high),
         place(value),
-        None if guess is None else place(float(guess)),
-        text_of(start) if start else "0",
-        "" if guess is None else f"guessing {text_of(float(guess))}",
+        None if baseline is None else place(float(baseline)),
+        column([start])[0].text if start else "0",
+        str(scale.get("end") or ""),
     )
-
-
-#: The layout of ``content`` that this release renders.
-VERSION = 2
-
-#: So many sections make a list of them worth having.
-LISTED_FROM = 3
 
 
 def render_page(content: Mapping[str, Any]) -> str:
     """Render a report to one self-contained HTML page.
 
     The page loads nothing: style and script are in it, and its security policy allows no others. It follows the
-    light or dark preference of the reader, prints, and its tables can be sorted.
+    light or dark preference of the reader, prints, and its tables can be sorted. All text is escaped. ``content`` has
+    plain types::
 
-    Parameters
-    ----------
-    content : mapping
-        Plain types, version 2::
-
-            {"version": 2,
-             "title": str,
-             "facts": [str, ...],                       # optional, like all below: one line under the title
-             "verdict": [str, ...],                     # the answer first, in sentences
-             "answers": [{"question": str,              # or as cards, each leading to its section
-                          "headline": str,
-                          "sentences": [str, ...],
-                          "section": str,
-                          "scale": {"value": float, "interval": [low, high], "guess": float, "percent": bool}}],
-             "alert": {"title": str, "items": [str, ...]},
-             "sections": [{"id": str,
-                           "title": str,
-                           "headline": str,
-                           "sentences": [str, ...],
-                           "lead": str,
-                           "figures": [{"svg": str,     # as plots.to_svg makes it; only what draws is kept
-                                        "narrow": str,  # the same for a phone
-                                        "caption": str}],
-                           "tables": [{"columns": [str, ...],
-                                       "rows": [[value, ...], ...],
-                                       "caption": str,
-                                       "highlight": [row number, ...],
-                                       "drawn": {"value": column, "interval": column, "ends": [from, to]},
-                                       "meanings": {column: str},
-                                       "places": {column: int}}],
-                           "items": [str, ...],
-                           "notes": [str, ...]}],
-             "made": {label: value}}                    # command, versions, data, fits
-
-        Values of tables are text, numbers, pairs of numbers (intervals), booleans, or None. Values of ``made``
-        are text, numbers, lists, or mappings. All text is escaped, whatever is in it.
-
-    Returns
-    -------
-    str
-        The page, from its doctype on.
+        {"title": str,
+         "facts": [[str, ...], ...],                # optional, like all below: lines under the title
+         "key": [[label, value, note], ...],        # the result in a few numbers
+         "verdict": [str, ...],                     # or in sentences
+         "findings": {"title": str,                 # what undermines the numbers
+                      "items": [{"code", "title", "severity", "text", "advice"}, ...]},
+         "answers": [{"question": str,              # cards, each leading to its section
+                      "headline": str,
+                      "sentences": [str, ...],
+                      "section": str,
+                      "scale": {"value": float, "interval": [low, high], "baseline": float, "end": str}}],
+         "sections": [{"id": str,
+                       "title": str,
+                       "headline": str,
+                       "sentences": [str, ...],
+                       "lead": str,
+                       "findings": [...],           # as above
+                       "terms": [[what, text], ...],
+                       "figures": [{"svg": str,     # as plots.to_svg makes it; only what draws is kept
+                                    "narrow": str,  # the same for a phone
+                                    "caption": str}],
+                       "tables": [...],             # see TableCells.of
+                       "items": [str, ...],
+                       "notes": [str, ...]}],
+         "made": {label: value}}                    # command, versions, data, fits: text, numbers, lists, mappings
 
     Examples
     --------
-    >>> page = render_page({"version": 2, "title": "Wine <2024>", "verdict": ["Ridge is best."]})
+    >>> page = render_page({"title": "Wine <2024>", "verdict": ["Ridge is best."]})
     >>> page[:15], "Wine &lt;2024&gt;" in page
     ('<!doctype html>', True)
     """
-    version = content.get("version")
-    if version != VERSION:
-        raise InvalidInput(f"The 'version' of a page's content must be {VERSION}. Got {version!r} instead.")
     sections = [_section(section, number) for number, section in enumerate(content.get("sections") or (), start=1)]
-    alert = content.get("alert") or {}
+    findings = content.get("findings") or {}
     script = asset("sort.js")
     return render(
         "page.html.j2",
         title=_title(content, "a page"),
-        facts=_sentences(content, "facts"),
+        facts=content.get("facts") or [],
+        key=content.get("key") or [],
         verdict=_sentences(content, "verdict"),
+        findings={"title": findings.get("title"), "items": _findings(findings, "items")},
         answers=[_answer(answer, sections) for answer in content.get("answers") or ()],
-        alert={"title": str(alert.get("title") or ""), "items": _sentences(alert, "items")},
         sections=sections,
-        listed=len(sections) >= LISTED_FROM,
+        listed=len(sections) >= _LISTED_FROM,
         made=_made(content.get("made") or {}),
         style=asset("page.css"),
         script=script,
         # Only this script may run: should markup ever slip in with a figure, a script in it would not.
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+    )
+
+
+def render_result(report: Mapping[str, Any], made: Mapping[str, Any]) -> str:
+    """Render a method's result: ``title``, ``headline``, ``table``, optionally ``lines`` and a ``picture`` as SVG.
+
+    ``made`` is what it takes to compute it again: ``date``, ``command``, ``data``, ``fits``, ``versions``.
+    """
+    svg = report.get("picture")
+    section = {
+        "title": "Details",
+        "figures": [] if svg is None else [{"svg": svg}],
+        "tables": [report["table"]],
+        "notes": [str(line).strip().removeprefix("Note: ") for line in report.get("lines") or ()],
+    }
+    run = [str(made["date"])] if made.get("date") else []
+    facts = [[*run, f"truefit {made.get('versions', {}).get('truefit', '')}"]]
+    return render_page(
+        {"title": report["title"], "facts": facts, "verdict": [report["headline"]], "sections": [section], "made": made}
     )
 
 
@@ -166,6 +184,8 @@ def _section(section: Mapping[str, Any], number: int) -> dict[str, Any]:
         "headline": section.get("headline"),
         "sentences": _sentences(section, "sentences"),
         "lead": section.get("lead"),
+        "findings": _findings(section, "findings"),
+        "terms": section.get("terms") or [],
         "figures": [
             {"svg": figure(each["svg"]), "narrow": figure(each.get("narrow")), "caption": each.get("caption")}
             for each in section.get("figures") or ()
@@ -174,6 +194,11 @@ def _section(section: Mapping[str, Any], number: int) -> dict[str, Any]:
         "items": _sentences(section, "items"),
         "notes": _sentences(section, "notes"),
     }
+
+
+def _findings(part: Mapping[str, Any], key: str) -> list[dict[str, str]]:
+    names = ("code", "title", "severity", "text", "advice")
+    return [{name: str(finding[name]) for name in names} for finding in part.get(key) or ()]
 
 
 def _title(part: Mapping[str, Any], what: str) -> str:
@@ -191,19 +216,15 @@ def _sentences(part: Mapping[str, Any], key: str) -> list[str]:
 
 
 def _made(made: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
-    """Label, value in words, and whether the value is to be read by a machine."""
-    return [(str(label), _words(value), str(label).lower() == "command") for label, value in made.items()]
+    """Label, value as text, and whether the value is code."""
+    return [(str(label), _text(value), str(label).lower() == "command") for label, value in made.items()]
 
 
-def _words(value: Any) -> str:
+def _text(value: Any) -> str:
     if isinstance(value, Mapping):
-        return " · ".join(
-            f"{_words(part)} {name}" if _counted(part) else f"{name} {_words(part)}" for name, part in value.items()
-        )
+        counts = {name: isinstance(part, int) and not isinstance(part, bool) for name, part in value.items()}
+        texts = {name: _text(part) for name, part in value.items()}
+        return " · ".join(f"{texts[name]} {name}" if counts[name] else f"{name} {texts[name]}" for name in texts)
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return ", ".join(_words(part) for part in value)
+        return ", ".join(_text(part) for part in value)
     return column([value])[0].text
-
-
-def _counted(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)

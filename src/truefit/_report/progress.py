@@ -1,4 +1,4 @@
-"""Progress as a person sees it: one line with a bar, on a terminal or in a notebook, and silence elsewhere."""
+"""Progress: one line with a bar on a terminal or in a notebook, nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -7,32 +7,24 @@ import sys
 import weakref
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from truefit._core.protocols import Progress
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-#: Seconds that work must have lasted before a bar is worth showing.
+#: Seconds of work before a bar is shown.
 DELAY = 0.5
-#: Seconds between two drawings of the line.
+#: Seconds between two updates of the line.
 PACE = 0.1
 
 
 class TerminalProgress:
-    """Shows how far a run is: a listener for progress events.
+    """Shows the progress of a run: a listener for progress events.
 
-    One line on standard error, ``fits done/total · shared · restored · time left``, once the work has lasted a
-    moment; it is cleared at the end. In a notebook the line is part of the cell's output. Where neither is at
-    hand (a log, a pipe) nothing is written.
-
-    Parameters
-    ----------
-    delay : float, default=0.5
-        Seconds of work before anything is shown.
-    console : rich Console, optional
-        Where to draw. Standard error by default.
+    One line on standard error, ``fits done/total · shared · restored · time left``, after a short delay; it is cleared
+    at the end. In a notebook the line is part of the cell's output. In a log or a pipe nothing is written.
 
     Examples
     --------
@@ -43,13 +35,13 @@ class TerminalProgress:
     def __init__(self, *, delay: float = DELAY, console: Console | None = None) -> None:
         self.delay = delay
         self._console = console
-        self._bar: _Bar | None = None
+        self._bar: _TerminalBar | _NotebookBar | None = None
         self._clear: Callable[[], object] | None = None
         self._silent = False
         self._drawn = float("-inf")
 
     def __call__(self, event: Progress) -> None:
-        """Take note of an event, and draw it if it is time to."""
+        """Draw an event, unless the last one was drawn a moment ago."""
         if self._silent or event.elapsed < self.delay:
             return
         if self._bar is None:
@@ -65,7 +57,7 @@ class TerminalProgress:
         self._silent = bar is None
         if bar is not None:
             self._bar = bar
-            # A terminal whose cursor stays hidden is worse than no bar: closed at exit if nobody did.
+            # Closed at exit at the latest: the cursor of the terminal must not stay hidden.
             self._clear = weakref.finalize(self, bar.close)
 
     def close(self) -> None:
@@ -83,7 +75,7 @@ class TerminalProgress:
 
 
 def line(event: Progress) -> str:
-    """Return an event in words.
+    """Return an event as text.
 
     Examples
     --------
@@ -100,7 +92,7 @@ def line(event: Progress) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return seconds in words, with two units at most.
+    """Return seconds as text, with at most two units.
 
     Examples
     --------
@@ -116,14 +108,8 @@ def duration(seconds: float) -> str:
     return f"{large} {names[0]}" + (f" {small} {names[1]}" if small else "")
 
 
-class _Bar(Protocol):
-    def draw(self, event: Progress) -> None: ...
-
-    def close(self) -> None: ...
-
-
-def _bar(console: Console | None) -> _Bar | None:
-    """Return what fits the place: a line on a terminal, a line in a notebook, or nothing."""
+def _bar(console: Console | None) -> _TerminalBar | _NotebookBar | None:
+    """Return the bar of a terminal or of a notebook, or None where there is neither."""
     if console is None:
         if _in_notebook():
             return _NotebookBar()
@@ -138,7 +124,7 @@ def _bar(console: Console | None) -> _Bar | None:
 def _in_notebook() -> bool:
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
-    # Only a shell with a kernel behind it has a front end that shows HTML.
+    # Only a shell with a kernel has a front end that shows HTML.
     return getattr(shell, "kernel", None) is not None
 
 
@@ -149,9 +135,9 @@ class _TerminalBar:
         self._live = Live(
             console=console,
             transient=True,
-            # No thread that draws: the engine forks workers, and a lock held by a thread stays locked in them.
+            # No drawing thread: the engine forks workers, in which a lock held by a thread would stay locked.
             auto_refresh=False,
-            # Output that goes to a file must not come out on the terminal instead.
+            # Output redirected to a file must not appear on the terminal instead.
             redirect_stdout=sys.stdout.isatty(),
         )
         self._live.start()
@@ -173,10 +159,10 @@ class _TerminalBar:
 
 
 class _NotebookBar:
-    """A line that is part of the cell's output. rich would need ipywidgets for it."""
+    """A line in the output of the cell; rich would need ipywidgets for it."""
 
     def __init__(self) -> None:
-        # By name: IPython is there in a notebook, and nowhere else needed.
+        # Imported by name: IPython is needed in notebooks only.
         shown: Any = import_module("IPython.display")
         self._html = shown.HTML
         self._handle = shown.display(shown.HTML(""), display_id=True)

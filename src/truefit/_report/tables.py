@@ -1,4 +1,4 @@
-"""Tables: values as text with the digits that a reader needs, and intervals drawn to one scale."""
+"""Tables: values as text with as many digits as a reader needs, and intervals drawn to one scale."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from truefit._core.errors import InvalidInput
 
 #: Room at both ends of the scale, in percent.
 MARGIN = 4.0
-#: An interval that begins so many widths of all others beyond them is only pointed at.
+#: An interval that starts this many widths of all others beyond them is shown as an arrow.
 FAR = 2.0
 
 
@@ -27,14 +27,7 @@ class Bar:
 
 
 def bars(values: Sequence[Any], intervals: Sequence[Any], ends: Sequence[float] | None = None) -> list[Bar]:
-    """Place intervals on one scale; one that is far from all others is only pointed at.
-
-    Parameters
-    ----------
-    values : sequence of float or None
-    intervals : sequence of pairs of float, or None
-    ends : pair of float, optional
-        Of the scale; by default it is as wide as the intervals need.
+    """Place intervals on one scale, which fits them all by default; one far above all others is shown as an arrow.
 
     Examples
     --------
@@ -44,7 +37,7 @@ def bars(values: Sequence[Any], intervals: Sequence[Any], ends: Sequence[float] 
     """
     known = [_known(value, interval) for value, interval in zip(values, intervals, strict=True)]
     scale = (ends[0], ends[1]) if ends is not None else _scale([each for each in known if each is not None])
-    # One that is missing takes the same room, so that the numbers beside it line up.
+    # A missing interval takes the same room, so that the numbers beside it line up.
     return [Bar() if each is None or scale is None else _bar(each, *scale) for each in known]
 
 
@@ -56,7 +49,7 @@ def _known(value: Any, interval: Any) -> tuple[float, float, float] | None:
 
 
 def _scale(known: Sequence[tuple[float, float, float]]) -> tuple[float, float] | None:
-    """Ends of the scale: all intervals, less those at the upper end whose distance would squeeze the others."""
+    """Ends of the scale: all intervals, except those so far above that the others would become too short."""
     ordered = sorted(known)
     while len(ordered) > 2:
         near = max(high for _, _, high in ordered[:-1])
@@ -89,7 +82,7 @@ SMALLEST, LARGEST = 1e-5, 1e15
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One value: its text, the number that it is sorted by if it is one, whether it is missing, and its drawing."""
+    """One value: its text, the number to sort by if it has one, whether it is missing, and its interval's bar."""
 
     text: str
     sort: float | None = None
@@ -99,7 +92,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class TableCells:
-    """A table ready to be laid out: names of columns, which of them are numbers, rows of cells, and what they mean."""
+    """A table ready for the template: column names, which are numeric, rows of cells, and meanings of columns."""
 
     columns: tuple[str, ...]
     numeric: tuple[bool, ...]
@@ -112,8 +105,10 @@ class TableCells:
     def of(cls, table: Mapping[str, Any]) -> TableCells:
         """Lay out ``{"columns": [...], "rows": [[...]], "caption": ..., "highlight": [row numbers]}``.
 
-        With ``"drawn": {"value": column, "interval": column, "ends": [from, to]}`` the intervals are drawn beside
-        their numbers, the ends of the scale as they need; ``"meanings": {column: words}`` explains the columns, and
+        Values are text, numbers, pairs of numbers (intervals), booleans, or None. Optional keys:
+        ``"texts": {column: [text, ...]}`` replaces the texts of numbers, in the unit of a metric for example;
+        ``"drawn": {"value": column, "interval": column, "ends": [from, to]}`` draws intervals beside their numbers, on
+        a scale that fits them all where it is not given; ``"meanings": {column: text}`` explains columns;
         ``"places": {column: count}`` limits the decimal places.
 
         Examples
@@ -132,6 +127,9 @@ class TableCells:
                 )
         most = table.get("places") or {}
         columns = [column([row[i] for row in rows], most.get(name)) for i, name in enumerate(names)]
+        for name, texts in (table.get("texts") or {}).items():
+            cells = zip(columns[names.index(name)], texts, strict=True)
+            columns[names.index(name)] = [cell if cell.missing else replace(cell, text=text) for cell, text in cells]
         drawn = table.get("drawn")
         if drawn is not None:
             place, of = names.index(str(drawn["interval"])), names.index(str(drawn["value"]))
@@ -150,8 +148,8 @@ class TableCells:
 def column(values: Sequence[Any], most: int | None = None) -> list[Cell]:
     """Return the cells of one column: its numbers share their decimal places.
 
-    Whole numbers stay whole, a pair of numbers is an interval, None and NaN are missing. No more decimal places than
-    ``most``, if it is given: what is smaller is said to be.
+    Integers stay integers, a pair of numbers is an interval, None and NaN are missing. At most ``most`` decimal
+    places, if given; a smaller number is written as a bound, such as "< 0.0001".
 
     Examples
     --------
@@ -198,14 +196,14 @@ def _numbers(value: Any) -> list[Number]:
 
 
 def _number(value: Any) -> Number | None:
-    """Return a number of Python's own for any kind of real number; None for anything else."""
+    """Return a Python number for any real number; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, Real) or math.isnan(value):
         return None
     return int(value) if isinstance(value, Integral) else float(value)
 
 
 def _places(numbers: Sequence[Number]) -> int | None:
-    """Decimal places for a column; 0 where all are whole, None where a power of ten is needed."""
+    """Decimal places for a column; 0 where all are integers, None where a power of ten is needed."""
     if all(isinstance(number, int) for number in numbers):
         return 0
     largest = max((abs(number) for number in numbers if math.isfinite(number)), default=0.0)
@@ -226,6 +224,6 @@ def _numeral(number: Number, places: int | None) -> str:
     if places is None:
         return f"{number:.{DIGITS}g}".replace("-", "−")
     if number != 0 and abs(number) < 0.5 * 10**-places:
-        # Rounded to nothing but not nothing: a p-value is never 0.
+        # A p-value is never 0.
         return f"{'< ' if number > 0 else '> −'}{10**-places:.{places}f}"
     return f"{number:,.{places}f}".replace("-", "−")

@@ -1,1 +1,1 @@
-"""Solvers: who computes fits, one by one or in groups."""
+"""Solvers: they compute fits, one by one or in groups."""

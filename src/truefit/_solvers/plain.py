@@ -16,12 +16,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from truefit._core.data import Data
-from truefit._core.metadata import fit_metadata
-from truefit._core.outcome import Failure, Outcome, Predictions
-from truefit._core.parameters import seeded
-from truefit._core.protocols import Job
-from truefit._core.side_effects import forks_end_here
-from truefit._core.task import Ask, Fit, Response
+from truefit._core.errors import Failure
+from truefit._core.hidden_inputs import forks_end_here
+from truefit._core.outcome import Outcome, Predictions
+from truefit._core.parameters import fit_metadata, seeded
+from truefit._core.protocols import Ask, Fit, Job, Response
+from truefit._core.typing import Array, Positions
 from truefit._core.validation import LARGEST_FLOAT32, find_infinities, infinities_text
 from truefit._sklearn import predicts_largest_probability
 
@@ -39,11 +39,11 @@ def failure_of(error: BaseException, estimator: Any, data: Data) -> Failure:
     X has missing values in column 1, and Ridge does not take them: put an imputer before it, as in
     make_pipeline(SimpleImputer(), Ridge()). ValueError: Input X contains NaN.
     """
-    failure, said = Failure.of(error), str(error)
+    failure, message = Failure.of(error), str(error)
     hint = None
-    if re.search("infinity|too large|overflow", said, re.IGNORECASE):
-        hint = _infinities(data.X, LARGEST_FLOAT32 if re.search("float32|overflow", said) else np.inf)
-    elif re.search("nan|missing", said, re.IGNORECASE):
+    if re.search("infinity|too large|overflow", message, re.IGNORECASE):
+        hint = _infinities(data.X, LARGEST_FLOAT32 if re.search("float32|overflow", message) else np.inf)
+    elif re.search("nan|missing", message, re.IGNORECASE):
         # Where none is missing, a NaN comes of numbers whose squares are infinite.
         hint = _missing_values(estimator, data.X) or _infinities(data.X, _LARGEST_SQUARED)
     if hint is None:
@@ -143,18 +143,29 @@ def or_plain(answer: Callable[[Job, Data], list[Outcome]], job: Job, data: Data)
     return [fit_plain(fit, data) for fit in job.fits]
 
 
-def train(fit: Fit, data: Data) -> tuple[Any, float]:
-    """Fit a clone on the training rows in ascending order; the model and the seconds it took."""
+def train(fit: Fit, data: Data, estimator: Any = None) -> tuple[Any, float]:
+    """Fit a clone, or the one given, on the training rows in ascending order; the model and the seconds it took."""
     index = fit.train.index
-    estimator = seeded(fit.estimator, fit.seeds)
-    X, y = data.take(index), (data.y if fit.y is None else fit.y)[index]
+    estimator = seeded(fit.estimator, fit.seeds) if estimator is None else estimator
+    X, y = training_data(fit, data)
     metadata = fit_metadata(estimator, data, index)
     start = time.perf_counter()
     model = estimator.fit(X, y, **metadata)
     return model, time.perf_counter() - start
 
 
-def model_classes(model: Any, data: Data) -> npt.NDArray[Any] | None:
+def labels_of(fit: Fit, data: Data) -> Array:
+    """Return the labels that a fit has, of the whole table."""
+    return data.y if fit.y is None else fit.y
+
+
+def training_data(fit: Fit, data: Data) -> tuple[Any, Array]:
+    """Return the training rows and their labels."""
+    index = fit.train.index
+    return data.take(index), labels_of(fit, data)[index]
+
+
+def model_classes(model: Any, data: Data) -> Array | None:
     """Return the classes that a classifier has seen, as an array that needs no pickle."""
     if data.task != "classification":
         return None
@@ -165,7 +176,7 @@ def model_classes(model: Any, data: Data) -> npt.NDArray[Any] | None:
     return classes.astype(str) if classes.dtype.kind == "O" else classes
 
 
-def respond(model: Any, asks: Sequence[Ask], data: Data, classes: npt.NDArray[Any] | None) -> tuple[Predictions, ...]:
+def respond(model: Any, asks: Sequence[Ask], data: Data, classes: Array | None) -> tuple[Predictions, ...]:
     """Answer the asks, the rows gathered once for all responses on them."""
     by_rows: dict[int, list[Ask]] = {}
     for ask in asks:
@@ -193,8 +204,8 @@ def respond(model: Any, asks: Sequence[Ask], data: Data, classes: npt.NDArray[An
     return tuple(answers)
 
 
-def responses(model: Any, wanted: Sequence[Response], X: Any, n: int) -> list[npt.NDArray[Any]]:
-    """Return what a model says of n rows, by response; where one follows from another, rows are looked at once."""
+def responses(model: Any, wanted: Sequence[Response], X: Any, n: int) -> list[Array]:
+    """Return the responses of a model on n rows; where one follows from another, it is computed once."""
     if "predict_proba" in wanted and "predict" in wanted and predicts_largest_probability(model):
         shares = checked(model.predict_proba(X), n, "predict_proba")
         known = {"predict_proba": shares, "predict": model.classes_.take(shares.argmax(axis=1), axis=0)}
@@ -203,10 +214,7 @@ def responses(model: Any, wanted: Sequence[Response], X: Any, n: int) -> list[np
 
 
 def last_step(model: Any, X: Any) -> tuple[Any, Any]:
-    """Return who answers for a model, and on what: of a pipeline the last step, on rows that went through the others.
-
-    Every response of a pipeline takes the rows through its first steps anew; here they go once for all of them.
-    """
+    """Return the last step of a pipeline and the rows transformed by the others, once for all responses."""
     while type(model) is Pipeline and not get_config()["enable_metadata_routing"]:
         for _, step in model.steps[:-1]:
             if step is not None and not isinstance(step, str):
@@ -215,19 +223,14 @@ def last_step(model: Any, X: Any) -> tuple[Any, Any]:
     return model, X
 
 
-def row_blocks(index: npt.NDArray[np.intp], data: Data) -> Iterator[npt.NDArray[np.intp]]:
+def row_blocks(index: Positions, data: Data) -> Iterator[Positions]:
     """Stretches of rows that are predicted on together."""
     step = max(1, BLOCK_BYTES // max(data.row_bytes, 1))
     for start in range(0, len(index), step):
         yield index[start : start + step]
 
 
-def as_answer(
-    response: Response,
-    tokens: npt.NDArray[np.uint64],
-    values: npt.NDArray[Any],
-    classes: npt.NDArray[Any] | None,
-) -> Predictions:
+def as_answer(response: Response, tokens: npt.NDArray[np.uint64], values: Array, classes: Array | None) -> Predictions:
     """Pack values into an answer: labels as codes in the smallest integer type."""
     if response == "predict_proba" and classes is not None and values.shape[1] != len(classes):
         raise WrongAnswer(
@@ -245,8 +248,8 @@ def as_answer(
     return Predictions(response, tokens, values)
 
 
-def checked(values: Any, n: int, response: Response) -> npt.NDArray[Any]:
-    """Return a model's values as an array, or say what is wrong with them."""
+def checked(values: Any, n: int, response: Response) -> Array:
+    """Return a model's values as an array; WrongAnswer where they cannot be an answer."""
     if hasattr(values, "to_numpy"):
         values = values.to_numpy()
     array = np.asarray(values)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from truefit._core.typing import Floats
+from truefit._core.typing import Floats, Mask, Positions
 
 #: The falling part: logs of the sizes in units of a reference size, log of that size, and one array per shape.
 Basis = Callable[[Floats, Floats, tuple[Floats, ...]], Floats]
@@ -16,17 +16,7 @@ Basis = Callable[[Floats, Floats, tuple[Floats, ...]], Floats]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A parameter that bends the curve: where it is looked for, on a scale on which equal steps matter equally.
-
-    Attributes
-    ----------
-    name : str
-        What it is called in the family's formula.
-    low, high : float
-        Ends of the search, on the scale of the search.
-    steps : int
-        Places to look at first.
-    """
+    """A parameter of a family's shape: its name in the formula, and the grid that it is first searched on."""
 
     name: str
     low: float
@@ -43,17 +33,8 @@ class Shape:
 class Family:
     r"""Curves :math:`a + b\,\varphi_\theta(n)` with :math:`a, b \ge 0` and :math:`\varphi` falling in n.
 
-    Sizes are counted in units of the last size that was measured, so that one search suits curves of any length.
-
-    Attributes
-    ----------
-    name, formula : str
-    basis : callable
-        The falling part.
-    shapes : tuple of Shape
-        The parameters θ.
-    floor : bool
-        Whether there is an end value a, or the curve falls to 0.
+    Sizes are in units of the largest measured size, so that one search grid suits curves of any length. ``basis`` is φ,
+    ``shapes`` are the parameters θ; without ``floor`` the curve falls to 0.
     """
 
     name: str
@@ -64,14 +45,12 @@ class Family:
 
 
 def _power(u: Floats, _: Floats, shapes: tuple[Floats, ...]) -> Floats:
-    falling: Floats = np.exp(-shapes[0] * u)
-    return falling
+    return np.asarray(np.exp(-shapes[0] * u))
 
 
 def _shifted_power(u: Floats, _: Floats, shapes: tuple[Floats, ...]) -> Floats:
     c, log_d = shapes
-    falling: Floats = np.exp(-c * (np.logaddexp(u, log_d) - np.logaddexp(0.0, log_d)))
-    return falling
+    return np.asarray(np.exp(-c * (np.logaddexp(u, log_d) - np.logaddexp(0.0, log_d))))
 
 
 def _sigmoid(u: Floats, _: Floats, shapes: tuple[Floats, ...]) -> Floats:
@@ -80,8 +59,7 @@ def _sigmoid(u: Floats, _: Floats, shapes: tuple[Floats, ...]) -> Floats:
 
 
 def _exponential(u: Floats, _: Floats, shapes: tuple[Floats, ...]) -> Floats:
-    falling: Floats = np.exp(-np.exp(shapes[0]) * np.exp(u))
-    return falling
+    return np.asarray(np.exp(-np.exp(shapes[0]) * np.exp(u)))
 
 
 def _inverse_log(u: Floats, log_unit: Floats, _: tuple[Floats, ...]) -> Floats:
@@ -94,13 +72,7 @@ def _none(u: Floats, _: Floats, __: tuple[Floats, ...]) -> Floats:
 
 
 def power_law(low: float = 0.01, high: float = 0.98, *, floor: bool = True) -> Family:
-    r"""Return the family :math:`a + b\,n^{-c}` with c between two ends; without a if it has no floor.
-
-    Examples
-    --------
-    >>> power_law(high=0.5).shapes[0].grid[-1]
-    np.float64(0.5)
-    """
+    r"""Return the family :math:`a + b\,n^{-c}` with c between two ends; without a if it has no floor."""
     name, formula = ("pow3", "a + b·n^−c") if floor else ("pow2", "b·n^−c")
     return Family(name, formula, _power, (Shape("c", low, high, 25),), floor)
 
@@ -119,29 +91,20 @@ FAMILIES = {
     )
 }
 
-#: How often a place is improved at most, and the step below which it is good enough.
+#: Largest number of Gauss-Newton steps, and the step below which the search stops.
 _STEPS, _SMALL = 30, 1e-9
-#: Damping of the steps at first, and at most.
+#: Initial and largest damping.
 _DAMPING, _STUCK = 1e-3, 1e6
-#: Numbers that one step of the search may hold at a time: what fits in a processor's cache is searched fastest.
+#: Numbers that one step of the search holds at a time, so that they fit in the processor's cache.
 _AT_A_TIME = 400_000
 
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """Fitted curves of one family.
+    """Fitted curves of one family, one per row.
 
-    Attributes
-    ----------
-    family : Family
-    a, b : array of shape (curves,)
-        End value, and what the falling part is multiplied by.
-    shapes : array of shape (curves, shapes of the family)
-        On the scale of the family's search.
-    unit : array of shape (curves,)
-        The size that sizes are counted in.
-    loss : array of shape (curves,)
-        Weighted sum of squared residuals.
+    ``shapes`` are on the scale of the search, ``unit`` is the size that sizes are measured in, ``loss`` the weighted
+    sum of squared residuals.
     """
 
     family: Family
@@ -162,28 +125,9 @@ class Fitted:
 def fit(family: Family, sizes: npt.ArrayLike, errors: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> Fitted:
     r"""Fit a family to each of many curves by weighted least squares with :math:`a, b \ge 0`.
 
-    For given shapes θ the best a and b are known in closed form; so only θ is searched, on a grid and then by
-    damped Gauss-Newton steps from its best place (variable projection). Nothing is drawn at random, and no start is
-    needed.
-
-    Parameters
-    ----------
-    family : Family
-    sizes, errors, weights : array-like of shape (curves, points)
-        Where all curves have the same sizes or weights one row is enough. A point of weight 0 is no point: its size
-        and error may be anything, NaN too. A curve without points is fitted by 0.
-
-    Returns
-    -------
-    Fitted
-
-    Examples
-    --------
-    >>> from truefit._stats.curve_fit import FAMILIES
-    >>> n = np.array([[10, 20, 50, 100, 200, 500]])
-    >>> found = fit(FAMILIES["pow3"], n, 0.1 + 0.8 * n**-0.6)
-    >>> found.a.round(4).tolist(), found.predict([10_000]).round(4).tolist()
-    ([0.1], [[0.1032]])
+    For given θ the best a and b have a closed form, so only θ is searched: on a grid, then by damped Gauss-Newton steps
+    (variable projection). Deterministic, without starting values. Arrays are of shape (curves, points); where all
+    curves share sizes or weights one row is enough. A point of weight 0 is ignored and may be NaN.
     """
     problem = Problem.of(family, sizes, errors, weights)
     parts = [_searched(part) for part in problem.parts(int(np.prod([shape.steps for shape in family.shapes])))]
@@ -193,7 +137,7 @@ def fit(family: Family, sizes: npt.ArrayLike, errors: npt.ArrayLike, weights: np
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Curves to be fitted, as weighted points around their means: what the best a and b follow from at any shapes."""
+    """Curves to be fitted, as weighted points around their means, from which the best a and b follow for any shapes."""
 
     family: Family
     u: Floats
@@ -221,13 +165,13 @@ class Problem:
         return cls(family, u, unit, w, np.where(used, y - mean[:, None], 0.0), mean)
 
     def parts(self, places: int) -> Iterator[Problem]:
-        """Split into parts of so many curves as can be looked at in so many places at a time."""
+        """Split into parts small enough to be evaluated at so many places at once."""
         step = max(1, _AT_A_TIME // (self.u.shape[1] * places))
         for start in range(0, max(len(self.u), 1), step):
             part = slice(start, start + step)
             yield self.chosen(part)
 
-    def chosen(self, which: slice | npt.NDArray[np.intp]) -> Problem:
+    def chosen(self, which: slice | Positions) -> Problem:
         """Return some of the curves."""
         return Problem(
             self.family, self.u[which], self.unit[which], self.w[which], self.centred[which], self.mean[which]
@@ -260,14 +204,14 @@ class Problem:
         return np.where(to_zero, 0.0, a), np.where(to_zero, through, b), np.maximum(loss, 0.0)
 
     def residuals(self, place: Floats) -> Residuals:
-        """Return what one place per curve, of shape (curves, shapes), leaves unexplained."""
+        """Return the residuals at one place per curve, of shape (curves, shapes)."""
         a, b, _ = self.solve(place[:, :, None])
         basis = self._basis(place)
         left = self.centred + self.mean[:, None] - a - b * basis
         return Residuals(basis, a[:, 0], b[:, 0], left, (self.w * left**2).sum(axis=1))
 
     def slopes(self, place: Floats, here: Residuals) -> tuple[Floats, Floats]:
-        """Return the curvature of the loss at a place, with a and b following, and the way down."""
+        """Return curvature and descent direction of the loss at a place, with a and b optimal there."""
         columns = []
         for i in range(place.shape[1]):
             nudge = np.zeros(place.shape[1])
@@ -298,7 +242,7 @@ def _along(vectors: Floats, direction: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Residuals:
-    """What a place leaves unexplained: the basis there with the best a and b, residuals and loss."""
+    """Residuals at a place: the basis there with the best a and b, residuals and loss."""
 
     basis: Floats
     a: Floats
@@ -306,11 +250,11 @@ class Residuals:
     left: Floats
     loss: Floats
 
-    def chosen(self, which: npt.NDArray[np.bool_]) -> Residuals:
+    def chosen(self, which: Mask) -> Residuals:
         """Return those of some of the curves."""
         return Residuals(self.basis[which], self.a[which], self.b[which], self.left[which], self.loss[which])
 
-    def replaced(self, other: Residuals, where: npt.NDArray[np.bool_]) -> Residuals:
+    def replaced(self, other: Residuals, where: Mask) -> Residuals:
         """Take over another place's for some of the curves."""
         return Residuals(
             np.where(where[:, None], other.basis, self.basis),

@@ -17,23 +17,16 @@ from truefit._core.typing import Floats, Mask
 from truefit._stats.curve_fit import Problem, power_law
 from truefit._stats.curve_points import SLOWEST, Points, noise, recency, usual_noise
 
-#: Exponents that are averaged over, and where they lie beforehand: centre and standard deviation.
+#: Exponents that are averaged over, and their prior: centre and standard deviation.
 EXPONENTS = np.linspace(0.01, 1.2, 41)
 _CENTRE, _SPREAD = 0.45, 0.4
-#: How sharply the points tell exponents apart: losses count in units of so many variances.
+#: Losses are measured in units of this many variances.
 _SHARPNESS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Averaged:
-    """Curves a + b·n^−c, one per exponent c, and what each of them counts; all of shape (curves, exponents).
-
-    Attributes
-    ----------
-    weights, a, b : array of shape (curves, exponents)
-    unit : array of shape (curves,)
-        The size that sizes are counted in.
-    """
+    """Curves a + b·n^−c, one per exponent c, with weights of shape (curves, exponents); sizes are in ``unit``."""
 
     weights: Floats
     a: Floats
@@ -42,7 +35,7 @@ class Averaged:
 
     @property
     def end(self) -> Floats:
-        """What the curves fall to in the end."""
+        """Asymptotic errors."""
         return np.asarray((self.weights * self.a).sum(axis=1))
 
     @property
@@ -58,20 +51,11 @@ class Averaged:
 
 
 def averages(points: Points, weights: Sequence[Floats], sigma: Floats) -> list[Averaged]:
-    """Fit a power law for each exponent, and weigh them by how well they fit and by what exponents usually are.
+    """Fit a power law for each exponent, and weight them by how well they fit and by a prior on exponents.
 
-    Parameters
-    ----------
-    points : Points
-    weights : sequence of array of shape (curves, points)
-        What each point counts, 0 leaves it out; the curves are averaged once for each of these.
-    sigma : array of shape (curves,)
-        How much points scatter.
-
-    Notes
-    -----
-    Of exponents that fit about equally well the best is a matter of chance, and what follows from it far out is
-    decided by it. On the reference curves the average is closer than the best one, the more so the noisier the points.
+    The points are fitted once for each of ``weights``, arrays of shape (curves, points); ``sigma`` is the noise of the
+    points. Which of several well-fitting exponents is best is random and decides the forecast: on the reference curves
+    the average is closer than the best, the more so the noisier the points.
     """
     times = len(weights)
     # In one go, since most of the time for a single curve is spent on the way into numpy and out again.
@@ -92,51 +76,9 @@ def averages(points: Points, weights: Sequence[Floats], sigma: Floats) -> list[A
     return [Averaged(*part) for part in zip(*parts, strict=True)]
 
 
-#: What tells how far an extrapolation may be off, in the order in which it is kept.
+#: Features of the interval width, in the order of the stored weights: requested over last size, how far the value moves
+#: when older points count more, back-test error, error level, its distance to 1, share learned, noise, rows.
 FEATURES = ("one", "ahead", "memory", "backtest", "level", "left", "learned", "noise", "rows")
-
-
-def features(
-    *,
-    ahead: Floats,
-    memory: Floats,
-    backtest: Floats,
-    level: Floats,
-    highest: Floats,
-    noise: Floats,
-    rows: Floats,
-) -> Floats:
-    """Return the features as an array with one more axis, the last.
-
-    Parameters
-    ----------
-    ahead : array
-        The size asked for over the last size measured.
-    memory : array
-        How far the value at the size asked for moves when older points count more.
-    backtest : array
-        How far off the last points were when predicted from earlier ones.
-    level : array
-        The error at the end of what was measured.
-    highest : array
-        The largest error that was measured.
-    noise : array
-        How much points scatter.
-    rows : array
-        The last size measured.
-    """
-    columns = (
-        np.ones_like(ahead),
-        np.log(np.maximum(ahead, 1.0)),
-        _log(memory),
-        _log(backtest),
-        _log(level),
-        _log(1 - level),
-        np.log(np.maximum(1 - level / np.maximum(highest, 1e-12), 0.0) + 0.01),
-        _log(noise),
-        np.log(rows),
-    )
-    return np.stack(np.broadcast_arrays(*columns), axis=-1)
 
 
 def _log(x: Floats) -> Floats:
@@ -145,59 +87,51 @@ def _log(x: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """How far the truth may lie to one side of an extrapolation: a scale, and its multiples by probability.
-
-    Attributes
-    ----------
-    weights : array of shape (features,)
-        The logarithm of the scale is the features times these.
-    quantiles : array of shape (tails,)
-        Which multiple of the scale is exceeded with each of the probabilities.
-    """
+    """One side of an interval: the log of its scale is linear in the features; ``quantiles`` are multiples of it."""
 
     weights: Floats
     quantiles: Floats
 
     def reach(self, features: Floats, tails: Floats, tail: float) -> Floats:
-        """Return how far the truth may lie off, beyond which it is with a probability of ``tail``."""
+        """Return the distance that is exceeded with probability ``tail``."""
         return np.exp(features @ self.weights) * np.interp(np.log(tail), np.log(tails[::-1]), self.quantiles[::-1])
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The two sides, and the probabilities for which they are known, descending."""
+    """The two sides, and the tail probabilities that they were calibrated for, descending."""
 
     tails: Floats
     below: Side
     above: Side
 
     def interval(self, features: Floats, level: float) -> tuple[Floats, Floats]:
-        """Return how far the interval of a level reaches down and up."""
+        """Return how far the interval of a level extends down and up."""
         self.check(level)
         tail = (1 - level) / 2
         return self.below.reach(features, self.tails, tail), self.above.reach(features, self.tails, tail)
 
     @property
     def levels(self) -> tuple[float, float]:
-        """The lowest and the highest level of an interval that the reference curves tell."""
+        """The lowest and the highest level that the reference curves support."""
         return float(1 - 2 * self.tails[0]), float(1 - 2 * self.tails[-1])
 
     def check(self, level: float) -> None:
-        """Refuse a level that the reference curves do not tell."""
+        """Refuse a level that the reference curves do not support."""
         narrowest, widest = self.levels
         if not isinstance(level, float) or not narrowest - 1e-9 <= level <= widest + 1e-9:
             raise InvalidInput(
-                f"The 'level' of an extrapolated interval must lie between {narrowest:g} and {widest:g}, where the "
-                f"reference curves tell it. Got {level!r} instead."
+                f"The 'level' of an extrapolated interval must lie between {narrowest:g} and {widest:g}, the range it "
+                f"is calibrated for. Got {level!r} instead."
             )
 
     @classmethod
-    def from_dict(cls, kept: Mapping[str, Mapping[str, list[float]]]) -> Calibration:
+    def from_dict(cls, stored: Mapping[str, Mapping[str, list[float]]]) -> Calibration:
         """Read what ``benchmarks.curve_constants`` writes."""
         sides = [
-            Side(np.array(kept[side]["weights"]), np.array(kept[side]["quantiles"])) for side in ("below", "above")
+            Side(np.array(stored[side]["weights"]), np.array(stored[side]["quantiles"])) for side in ("below", "above")
         ]
-        return cls(np.array(kept["tails"]), *sides)
+        return cls(np.array(stored["tails"]), *sides)
 
 
 @cache
@@ -206,38 +140,29 @@ def shipped() -> Calibration:
     return Calibration.from_dict(json.loads(files("truefit._stats").joinpath("curve_interval.json").read_text()))
 
 
-#: Points without which nothing is fitted, and the least ratio of the last to the first size.
+#: Smallest number of points, and smallest ratio of the last to the first size.
 LEAST_POINTS, LEAST_SPAN = 5, 2.0
-#: A back-test fits what was measured up to the last size over each of these, from so many points or more.
+#: A back-test uses the points up to the last size over each of these, if there are at least so many.
 _BACK, _BACK_POINTS = (2, 4, 8), 3
-#: What is assumed of a curve too short for a back-test.
+#: The back-test error assumed for a curve too short for one.
 _UNTESTED = 0.05
-#: Nothing learned yet: fell by less than this share of its level, above this level, on fewer than so many rows.
+#: Nothing learned yet: a fall below this share of the level, above this level, on fewer than so many rows.
 _FLAT, _HIGH, _FEW = 0.05, 0.25, 3000
-#: Scatter, in standard deviations: of the range of all points, and of a mean of three.
+#: Scatter in standard deviations: of the range of all points, and of a mean of three.
 _RANGE_SCATTER, _RISE_SCATTER = 3.0, 3.0
-#: A rise by less than this may be anything.
+#: Smaller rises are ignored.
 _RISE = 0.02
-#: A back-test that is off by more than this is warned of.
+#: Back-test errors above this give a warning.
 _OFF = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What is known of curves beyond their last point. Errors are shares of 1, or of the largest error.
+    """Curves beyond their last point. Errors are shares of 1, or of the largest error.
 
-    Attributes
-    ----------
-    points : Points
-    curve : Averaged
-        The curve that is extrapolated.
-    slow : Averaged
-        The curve if older points counted more, to see how much hangs on that.
-    sigma, gamma : array of shape (curves,)
-        How much points scatter; how fast they lose weight with their age.
-    backtests : array of shape (curves, 3)
-        How far off the last two points were when predicted from a half, a quarter and an eighth of the last size;
-        NaN where there were too few points.
+    ``curve`` is extrapolated; ``slow`` is the curve if older points counted more. ``sigma`` is the noise of the points,
+    ``gamma`` how fast they lose weight with age. ``backtests`` of shape (curves, 3) is how far off the last two points
+    were when predicted from a half, a quarter and an eighth of the last size; NaN where there were too few points.
     """
 
     points: Points
@@ -280,17 +205,14 @@ class Outlook:
 
     @property
     def nothing_learned(self) -> Mask:
-        """Whether a curve has not begun to fall: what it will do when it does cannot be seen."""
+        """Whether a curve has not begun to fall, so that its course cannot be predicted."""
         errors = self.points.errors
         fell = np.nanmax(errors, axis=1) - np.nanmin(errors, axis=1) - _RANGE_SCATTER * self.sigma
         return np.asarray((fell < _FLAT * self.level) & (self.level > _HIGH) & (self.points.last < _FEW))
 
     @property
     def rising(self) -> Mask:
-        """Whether a curve ends clearly above an earlier part.
-
-        The fewer the rows, the more points scatter: a low point among the first is more easily chance.
-        """
+        """Whether a curve ends clearly above an earlier part; low points among few rows are more easily chance."""
         middle = np.where(self.points.used, self.points.share, np.nan)[:, 1:-1]
         chance = np.maximum(_RISE_SCATTER * usual_noise(self.points)[:, None] * middle**-0.25, _RISE)
         return np.asarray((self.level[:, None] - self.points.smoothed() > chance).any(axis=1))
@@ -307,66 +229,64 @@ class Outlook:
         """Whether a back-test was far off."""
         return self.worst_backtest > _OFF
 
-    def features(self, sizes: npt.ArrayLike) -> Floats:
-        """Return what tells how far off the curves may be at sizes of shape (curves, m)."""
-        at = np.asarray(sizes, dtype=np.float64)
-        return features(
-            ahead=at / self.points.last[:, None],
-            memory=np.abs(self.curve.predict(at) - self.slow.predict(at)),
-            backtest=self.worst_backtest[:, None],
-            level=self.level[:, None],
-            highest=np.nanmax(self.points.errors, axis=1)[:, None],
-            noise=self.sigma[:, None],
-            rows=self.points.last[:, None],
+    def features(self, sizes: npt.ArrayLike, start: Floats | None = None) -> Floats:
+        """Return :data:`FEATURES` of sizes of shape (curves, m), from the last measured sizes or another ``start``."""
+        at, rows = np.asarray(sizes, dtype=np.float64), self.points.last[:, None] if start is None else start
+        ahead, level = at / rows, self.level[:, None]
+        highest = np.nanmax(self.points.errors, axis=1)[:, None]
+        columns = (
+            np.ones_like(ahead),
+            np.log(np.maximum(ahead, 1.0)),
+            _log(np.abs(self.curve.predict(at) - self.slow.predict(at))),
+            _log(self.worst_backtest[:, None]),
+            _log(level),
+            _log(1 - level),
+            np.log(np.maximum(1 - level / np.maximum(highest, 1e-12), 0.0) + 0.01),
+            _log(self.sigma[:, None]),
+            np.log(rows),
         )
+        return np.stack(np.broadcast_arrays(*columns), axis=-1)
 
     def predict(
         self, sizes: npt.ArrayLike, level: float, *, largest: float = 1.0, calibration: Calibration | None = None
     ) -> tuple[Floats, Floats, Floats]:
-        """Return value, low and high end at sizes of shape (curves, m), within 0 and the largest error there can be."""
+        """Return value, low and high end at sizes of shape (curves, m), between 0 and the largest possible error."""
         value = self.curve.predict(sizes)
         below, above = (calibration or shipped()).interval(self.features(sizes), level)
         return np.minimum(value, largest), np.maximum(value - below, 0.0), np.minimum(value + above, largest)
 
 
-#: What tells how large a gain may be, besides what tells how far off an extrapolation may be.
+#: Further features of the bound of a gain.
 GAIN_FEATURES = ("gain", "gain and noise", "long slope and noise", "short slope and noise")
-#: Slopes are looked at over these last parts of the rows.
+#: Slopes are taken over the sizes above the largest divided by these.
 _LONG, _SHORT = 16.0, 4.5
-#: A curve is looked at again and again, and ends at the first bound that is small enough. With a bound that each look
-#: exceeds with so many times the probability, that is wrong as often as is meant (docs/reproduction/lcdb.md).
+#: A curve is tested repeatedly and stops at the first small bound. Bounds with this multiple of the tail probability
+#: give the intended rate of false stops (docs/reproduction/lcdb.md).
 _LOOKS = 1.5
 
 
 @dataclass(frozen=True)
 class GainBound:
-    """Upper ends of gains, learnt from how much the error of reference curves still fell.
-
-    Attributes
-    ----------
-    tails : array of shape (tails,)
-        Probabilities of a larger gain, descending.
-    above : Side
-    """
+    """Upper bounds of gains, calibrated on how much the error of reference curves still fell; ``tails`` descend."""
 
     tails: Floats
     above: Side
 
     @classmethod
-    def from_dict(cls, kept: Mapping[str, Any]) -> GainBound:
-        """Read what is kept in ``curve_gain.json``."""
-        return cls(np.array(kept["tails"]), Side(np.array(kept["weights"]), np.array(kept["quantiles"])))
+    def from_dict(cls, stored: Mapping[str, Any]) -> GainBound:
+        """Read the content of ``curve_gain.json``."""
+        return cls(np.array(stored["tails"]), Side(np.array(stored["weights"]), np.array(stored["quantiles"])))
 
     def most(self, outlook: Outlook, start: npt.ArrayLike, end: npt.ArrayLike, level: float) -> Floats:
-        """Return what the error falls by at most between two sizes, each of shape (curves, m)."""
+        """Return the upper bound of the fall of the error between two sizes, each of shape (curves, m)."""
         tail = float(np.clip(_LOOKS * (1 - level), self.tails[-1], self.tails[0]))
         return self.above.reach(gain_features(outlook, start, end), self.tails, tail)
 
 
 def gain_features(outlook: Outlook, start: npt.ArrayLike, end: npt.ArrayLike) -> Floats:
-    """Return what tells how large gains between two sizes may be, each of shape (curves, m); the features come last.
+    """Return the features of gains between two sizes, each of shape (curves, m); the features come last.
 
-    A start beyond the last size that was measured stands for a curve that goes on as expected and is measured there.
+    A start beyond the last measured size means a curve that continues as expected and is measured there.
     """
     points = outlook.points
     begin, finish = (np.asarray(sizes, dtype=np.float64) for sizes in (start, end))
@@ -376,26 +296,17 @@ def gain_features(outlook: Outlook, start: npt.ArrayLike, end: npt.ArrayLike) ->
     expected = outlook.curve.predict(begin) - outlook.curve.predict(finish)
     slopes = [[each[:, None] * decades for each in _slope(points, outlook.sigma, part)] for part in (_LONG, _SHORT)]
     (long, long_noise), (short, short_noise) = slopes
-    usual = features(
-        ahead=finish / begin,
-        memory=np.abs(outlook.curve.predict(finish) - outlook.slow.predict(finish)),
-        backtest=outlook.worst_backtest[:, None],
-        level=outlook.level[:, None],
-        highest=np.nanmax(points.errors, axis=1)[:, None],
-        noise=outlook.sigma[:, None],
-        rows=begin,
-    )
     own = (
         _log(expected),
         _log(_both(expected, long_noise * less_noise)),
         _log(_both(long, long_noise * less_noise)),
         _log(_both(short, short_noise * less_noise)),
     )
-    return np.concatenate([usual, np.stack(own, axis=-1)], axis=-1)
+    return np.concatenate([outlook.features(finish, begin), np.stack(own, axis=-1)], axis=-1)
 
 
 def _slope(points: Points, sigma: Floats, part: float) -> tuple[Floats, Floats]:
-    """How much curves fall per unit of ln n over the last part of their sizes, and the noise of that."""
+    """Fall per unit of ln n over the last part of the sizes, and its standard error."""
     used = points.used
     weight = np.where(points.share >= 1 / part, points.share, 0.0)
     x = np.log(np.where(used, points.sizes, 1.0))

@@ -13,14 +13,14 @@ from truefit._stats.curve_fit import Fitted, fit, power_law
 
 #: Probability, two-sided, of the paper's confidence intervals.
 P = 0.001
-#: The size at which the paper looks for the final error.
+#: The size of the paper's final error.
 LARGE = 500_000
 #: Points that a fit, a standard deviation and the conditions of good behaviour are made of.
 LEAST_POINTS = 3
 #: The exponent of a + b·l^c lies between these.
 _SLOWEST, _FASTEST = 0.01, 0.5
 
-#: Quantiles of Student's t at p = 0.001 for 2 to 24 degrees of freedom, as the paper's table must have had them: some
+#: Quantiles of Student's t at p = 0.001 for 2 to 24 degrees of freedom, as reconstructed from the paper's table: some
 #: are rounded or misprinted.
 PRINTED_T = (
     *(31.598, 12.941, 8.610, 6.859, 5.959, 5.405, 5.041, 4.781, 4.587, 4.437, 4.318, 4.221),
@@ -32,34 +32,19 @@ def r_sigma(errors: npt.ArrayLike, *, printed: bool = False) -> Floats:
     r"""Half widths of the paper's intervals: :math:`t_{0.001,\,i-1} \cdot sd(e_{i-2}, e_{i-1}, e_i)`.
 
     NaN for the first two points. With ``printed`` the quantiles are those of :data:`PRINTED_T`.
-
-    Examples
-    --------
-    >>> r_sigma([26.64, 26.85, 27.6, 24.0], printed=True).round(3).tolist()
-    [nan, nan, 15.947, 24.579]
     """
     e = np.asarray(errors, dtype=np.float64)
     found = np.full(e.shape, np.nan)
     if e.size >= LEAST_POINTS:
         deviation = np.lib.stride_tricks.sliding_window_view(e, 3).std(axis=1, ddof=1)
         degrees = np.arange(2, e.size)
-        found[2:] = deviation * (_printed_t(degrees) if printed else stdtrit(degrees, 1 - P / 2))
+        known = np.array([*PRINTED_T, np.nan])[np.minimum(degrees - 2, len(PRINTED_T))]
+        found[2:] = deviation * (known if printed else stdtrit(degrees, 1 - P / 2))
     return found
 
 
-def _printed_t(degrees: npt.NDArray[np.int_]) -> Floats:
-    known = np.array([*PRINTED_T, np.nan])
-    return known[np.minimum(degrees - 2, len(PRINTED_T))]
-
-
 def well_behaved(sizes: npt.ArrayLike, errors: npt.ArrayLike) -> Mask:
-    """Whether the last three points up to each one fall (Eq. 38) ever more slowly (Eq. 39).
-
-    Examples
-    --------
-    >>> well_behaved([100, 200, 300, 400], [0.4, 0.3, 0.25, 0.26]).tolist()
-    [False, False, True, False]
-    """
+    """Whether the last three points up to each one fall (Eq. 38) ever more slowly (Eq. 39)."""
     e = np.asarray(errors, dtype=np.float64)
     slope = np.diff(e) / np.diff(np.asarray(sizes, dtype=np.float64))
     found = np.zeros(e.shape, dtype=bool)
@@ -81,8 +66,6 @@ def fit_paper(sizes: npt.ArrayLike, errors: npt.ArrayLike, weights: npt.ArrayLik
 def next_size(size: float) -> int:
     """Return the size after this one in the paper's schedule: 80, 90, 100, 200, ..., 1000, 2000, ...
 
-    Examples
-    --------
     >>> [next_size(size) for size in (80, 90, 100, 900, 1000, 40_000, 48_842)]
     [90, 100, 200, 1000, 2000, 50000, 50000]
     """
@@ -94,16 +77,8 @@ def next_size(size: float) -> int:
 class Procedure:
     """The columns of the paper's Table 1; NaN where there are too few points.
 
-    Attributes
-    ----------
-    following, large : array of shape (points,)
-        The error that is expected at the next size and at :data:`LARGE`, from the points so far.
-    low, high : array of shape (points,)
-        What was expected here one point before, plus and minus that point's rσ.
-    r_sigma : array of shape (points,)
-    well_behaved : array of bool of shape (points,)
-    disagreement : array of shape (points,)
-        Left side of Eq. 40.
+    ``following`` and ``large`` are the errors expected at the next size and at :data:`LARGE`; ``low`` and ``high`` what
+    was expected here one point before, ± that point's rσ; ``disagreement`` is the left side of Eq. 40.
     """
 
     following: Floats
@@ -140,8 +115,8 @@ class Procedure:
         reach = r_sigma(errors, printed=printed)
         before, within = np.append(np.nan, expected[:-1]), np.append(np.nan, reach[:-1])
         behaved = well_behaved(sizes, errors)
-        apart = disagreement(errors, expected, final)
-        return cls(expected, final, before - within, before + within, reach, behaved, apart)
+        differences = disagreement(errors, expected, final)
+        return cls(expected, final, before - within, before + within, reach, behaved, differences)
 
     def stops_at(self, tolerance: float) -> int | None:
         """Return the first point at which the curve is well-behaved and Eq. 40 holds, None if there is none."""

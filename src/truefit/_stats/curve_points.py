@@ -8,20 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from truefit._core.typing import Floats
+from truefit._core.typing import Floats, Mask, Positions
 
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Curves in rows, sizes ascending; shorter ones are filled up with NaN on the left, so that all end together.
+    """Curves in rows, sizes ascending; shorter ones are padded with NaN on the left, so that all end together.
 
-    Attributes
-    ----------
-    sizes, errors : array of shape (curves, points)
-    stderr : array of shape (curves, points) or None
-        Standard errors of the errors, None where they are not known.
-    covariance : array of shape (curves, points, points) or None
-        Of the errors, where samples share rows; 0 where there is no point. None where that is not known.
+    All arrays are of shape (curves, points). ``stderr`` and ``covariance`` (one more axis, 0 where there is no point)
+    are those of the errors, None where unknown.
     """
 
     sizes: Floats
@@ -36,18 +31,11 @@ class Points:
         errors: Sequence[npt.ArrayLike],
         stderr: Sequence[npt.ArrayLike] | None = None,
     ) -> Points:
-        """Put curves of different lengths side by side.
-
-        Examples
-        --------
-        >>> Points.of([[10, 20], [10, 20, 40]], [[0.3, 0.2], [0.4, 0.3, 0.2]]).sizes.tolist()
-        [[nan, 10.0, 20.0], [10.0, 20.0, 40.0]]
-        """
-        filled = [_filled(column) for column in (sizes, errors, stderr) if column is not None]
-        return cls(*filled)
+        """Put curves of different lengths side by side."""
+        return cls(*(_filled(column) for column in (sizes, errors, stderr) if column is not None))
 
     @property
-    def used(self) -> npt.NDArray[np.bool_]:
+    def used(self) -> Mask:
         """Where there is a point."""
         return np.isfinite(self.sizes)
 
@@ -66,14 +54,14 @@ class Points:
         return np.asarray(np.nanmean(self.errors[:, -count:], axis=1))
 
     def around(self, share: float, count: int = 3) -> Floats:
-        """Mean of the errors at the sizes that are nearest, as a ratio, to a share of the largest."""
+        """Mean of the ``count`` errors at the sizes nearest, as a ratio, to a share of the largest."""
         with np.errstate(divide="ignore"):
             distance = np.abs(np.log(self.share / share))
         nearest = np.argsort(distance, axis=1, kind="stable")[:, :count]
         return np.asarray(np.nanmean(np.take_along_axis(self.errors, nearest, axis=1), axis=1))
 
     def smoothed(self) -> Floats:
-        """Means of three neighbours; NaN where there are not three. At least three points are needed."""
+        """Moving means of three points; NaN where there are not three."""
         return (self.errors[:, 2:] + self.errors[:, 1:-1] + self.errors[:, :-2]) / 3
 
 
@@ -85,46 +73,36 @@ def _filled(rows: Sequence[npt.ArrayLike]) -> Floats:
     return filled
 
 
-#: Points, from the end, whose scatter is looked at; and whose standard errors are.
+#: How many of the last points give the scatter, and the mean standard error.
 _SCATTER, _STDERR = 10, 5
-#: Errors are rarely known better than this.
+#: Smallest noise.
 FLOOR = 5e-4
-#: How slowly and how fast points may lose weight.
+#: Smallest and largest exponent of the weights.
 SLOWEST, FASTEST = 1.5, 5.0
 
 
 def noise(points: Points) -> Floats:
     r"""Standard deviation of the last points around their curve.
 
-    Each point is compared with the line, in :math:`\ln n`, between its neighbours; the standard errors, where known,
-    are a second opinion, and the smaller one counts: a bend of the curve looks like scatter, and a standard error also
-    has in it what all points have in common.
-
-    Examples
-    --------
-    >>> zigzag = Points.of([[10, 20, 40, 80, 160]], [[0.30, 0.26, 0.30, 0.26, 0.30]])
-    >>> noise(zigzag).round(4).tolist()
-    [0.0327]
+    Each point is compared with the line, in :math:`\ln n`, between its neighbours. The mean standard error counts where
+    it is smaller: a bend of the curve looks like scatter, and a standard error includes what all points have in common.
     """
-    found: Floats = np.sqrt(np.nanmean(_off_the_line(points) ** 2, axis=1))
-    return _second_opinion(points, found)
+    return _capped(points, np.sqrt(np.nanmean(_off_the_line(points) ** 2, axis=1)))
 
 
 def usual_noise(points: Points) -> Floats:
-    """Return the same by the median point: a bend or a peak of the curve does not count as scatter.
+    """Return the noise by the median point: a bend or a peak of the curve does not count as scatter.
 
-    Examples
-    --------
     >>> step = Points.of([10 * 2 ** np.arange(8)], [[0.34, 0.32, 0.30, 0.28, 0.26, 0.50, 0.48, 0.46]])
     >>> noise(step).round(4).tolist(), usual_noise(step).round(4).tolist()
     ([0.0613], [0.0005])
     """
     found: Floats = 1.4826 * np.nanmedian(np.abs(_off_the_line(points)), axis=1)
-    return _second_opinion(points, np.minimum(found, noise(points)))
+    return _capped(points, np.minimum(found, noise(points)))
 
 
 def _off_the_line(points: Points) -> Floats:
-    """How far the last points lie off the lines between their neighbours, in standard deviations of a single point."""
+    """Distances of the last points from the lines between their neighbours, in standard deviations of one point."""
     u, y = np.log(points.sizes), points.errors
     left = (u[:, 2:] - u[:, 1:-1]) / (u[:, 2:] - u[:, :-2])
     right = 1 - left
@@ -132,21 +110,20 @@ def _off_the_line(points: Points) -> Floats:
     return off[:, -_SCATTER:]
 
 
-def _second_opinion(points: Points, scatter: Floats) -> Floats:
+def _capped(points: Points, scatter: Floats) -> Floats:
     if points.stderr is not None:
         scatter = np.fmin(scatter, np.nanmean(points.stderr[:, -_STDERR:], axis=1))
     return np.asarray(np.maximum(scatter, FLOOR))
 
 
 def recency(points: Points, sigma: Floats) -> Floats:
-    r"""How fast points lose weight with their distance from the last: the exponent γ of :math:`(n/n_\text{last})^γ`.
+    r"""Exponent γ of the weights :math:`(n/n_\text{last})^γ`: how fast points lose weight with age.
 
-    Old points say less about what comes than new ones, because no family of curves is true. Where points scatter little
-    compared with what the curve falls in two doublings, few of them are enough.
+    No family of curves is exact, so recent points count more. Where points scatter little compared with the fall in two
+    doublings, few of them are enough.
     """
     fall = np.abs(points.around(1 / 4) - points.end(2)) / sigma
-    weight: Floats = np.clip(2 + 2 * np.log10(np.maximum(fall, 1e-9) / 4), SLOWEST, FASTEST)
-    return weight
+    return np.asarray(np.clip(2 + 2 * np.log10(np.maximum(fall, 1e-9) / 4), SLOWEST, FASTEST))
 
 
 def lemma_4_size(
@@ -154,23 +131,11 @@ def lemma_4_size(
 ) -> float:
     r"""Return the smallest m with :math:`f(l) - ν(l) \ge f(m) + ν(m)`, between two multiples of l (the paper's Eq. 25).
 
-    Parameters
-    ----------
-    last : float
-        The size l that was measured last.
-    value : callable
-        The curve f at sizes.
-    noise : float
-        Standard error ν(l) of the last point; that of another size is taken to fall with the square root of the size.
-    shortest, longest : float
-        Least and largest ratio of the two sizes. Where no size is large enough it is the largest.
+    ``value`` is the curve f, ``noise`` the standard error ν(l) of the last point, taken to fall with the square root of
+    the size. Where no size is large enough the longest step is returned.
 
-    Examples
-    --------
-    >>> def falling(n):
-    ...     return 10 * n**-0.5
     >>> steps = {"shortest": 1.1, "longest": 2.0}
-    >>> [round(lemma_4_size(100, falling, noise, **steps)) for noise in (0.01, 0.1, 0.3)]
+    >>> [round(lemma_4_size(100, lambda n: 10 * n**-0.5, noise, **steps)) for noise in (0.01, 0.1, 0.3)]
     [110, 150, 200]
     """
     sizes = np.geomspace(shortest, longest, 61) * last
@@ -179,27 +144,12 @@ def lemma_4_size(
     return float(sizes[enough[0]] if enough.size else sizes[-1])
 
 
-def nested_covariance(shares: Sequence[Floats], clusters: npt.NDArray[np.intp] | None = None) -> Floats:
+def nested_covariance(shares: Sequence[Floats], clusters: Positions | None = None) -> Floats:
     """Covariance of the points of a curve, from what each row adds to each of them.
 
-    A bootstrap that replays the nested sampling draws rows, and a row takes with it what it adds at every size: points
-    that share rows move together. What such a bootstrap comes to with ever more draws is the sum of products below, so
-    nothing has to be drawn.
-
-    Parameters
-    ----------
-    shares : sequence of array
-        For each point, what each row of its sample adds to the distance of the error from its mean: for a mean of
-        losses (loss − mean)/size. Samples are nested: the first rows of a longer one are those of a shorter one.
-    clusters : array of int, optional
-        Of each row of the longest sample; rows of one cluster are drawn together.
-
-    Examples
-    --------
-    >>> small = np.array([1.0, 0.0, 0.0, 1.0])
-    >>> large = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0])
-    >>> nested_covariance([(small - 0.5) / 4, (large - 0.25) / 8]).tolist()
-    [[0.0625, 0.015625], [0.015625, 0.0234375]]
+    Samples are nested: the first rows of a longer one are those of a shorter one, so points that share rows move
+    together. ``shares`` hold, per point, what each row adds to the error minus its mean: (loss − mean)/size for a mean
+    loss. Rows of one of the ``clusters`` are drawn together. The limit of a bootstrap over rows, in closed form.
     """
     if clusters is not None:
         shares = [np.bincount(clusters[: len(each)], each).astype(np.float64) for each in shares]

@@ -1,13 +1,9 @@
 """Intervals for a mean loss: Wilson, pooled over one partition, averaged over repeats, corrected resampled t.
 
-Every function takes plain numbers and returns ``(low, high)``. None of them clips to what the loss can be:
-that a squared error is not negative is the caller's knowledge. Wilson's interval stays within 0 and 1 by
-itself.
-
-The standard deviation of one run's losses says too little about the error of the model that is trained on all
-rows: the folds' models share most of their training rows and are not that model. A factor on it makes up for
-this on average, and was calibrated by simulation over many learners. No interval from one partition can see
-that a learner is unstable.
+None of them is clipped to the range of the loss. The models of the folds share most of their training rows and are not
+the model trained on all rows, so the standard deviation of one run's losses is too small for that model's error. It is
+multiplied by a factor that was calibrated by simulation over many learners; one partition cannot show that a learner
+has high variance.
 """
 
 from __future__ import annotations
@@ -23,26 +19,19 @@ from scipy.special import ndtri, stdtrit
 from truefit._core.errors import InvalidInput
 from truefit._core.typing import Floats
 
+#: Factor on the variance of single losses, since models share training rows: 1.1 squared.
+SHARED_ROWS = 1.21
+#: Factor on the standard deviation where all losses are equal.
+NO_SPREAD = 1.2
+
 
 def normal_quantile(level: float) -> float:
-    """Return z, with the share ``level`` of a standard normal between -z and z.
-
-    Examples
-    --------
-    >>> print(f"{normal_quantile(0.95):.4f}")
-    1.9600
-    """
+    """Return z, with the share ``level`` of a standard normal between -z and z."""
     return float(ndtri(_tail(level)))
 
 
 def t_quantile(level: float, degrees: int) -> float:
-    """Return t, with the share ``level`` of Student's distribution between -t and t.
-
-    Examples
-    --------
-    >>> print(f"{t_quantile(0.95, 4):.4f}")
-    2.7764
-    """
+    """Return t, with the share ``level`` of Student's distribution between -t and t."""
     return float(stdtrit(degrees, _tail(level)))
 
 
@@ -53,18 +42,7 @@ def _tail(level: float) -> float:
 
 
 def sample(values: npt.ArrayLike, parameter: str, function: str, *, least: int = 2, zero_one: bool = False) -> Floats:
-    """Return ``values`` as an array of floats in one row, or say what is wrong with them.
-
-    Parameters
-    ----------
-    values : array-like of shape (n,)
-    parameter, function : str
-        What the message calls them, and whose they are.
-    least : int, default=2
-        How many there must be.
-    zero_one : bool, default=False
-        Whether each must be 0 or 1.
-    """
+    """Return ``values`` as a one-dimensional array of at least ``least`` finite floats, or raise InvalidInput."""
     x = np.asarray(values, dtype=np.float64)
     what = f"The {parameter!r} parameter of {function}"
     if x.ndim != 1 or x.size < least:
@@ -81,7 +59,7 @@ Interval = tuple[float, float]
 
 
 class IntervalEstimate(NamedTuple):
-    """An estimate, its interval, and its standard error; ``tau2`` is how much of the variance is the learner's."""
+    """An estimate, its interval, and its standard error; ``tau2`` is the part of the variance due to the learner."""
 
     estimate: float
     low: float
@@ -90,51 +68,18 @@ class IntervalEstimate(NamedTuple):
     tau2: float = 0.0
 
 
-def wilson(successes_share: float, n: float, level: float = 0.95) -> Interval:
-    r"""Wilson's score interval for a share.
-
-    With :math:`z` the normal quantile at ``(1 + level) / 2``,
+def wilson(successes_share: float, n: float, level: float = 0.95, *, df: int | None = None) -> Interval:
+    r"""Wilson's score interval for a share p of n, which need not be a whole number (an effective size).
 
     .. math:: \frac{p + z^2/2n \pm z\sqrt{p(1-p)/n + z^2/4n^2}}{1 + z^2/n}
 
-    Unlike the Wald interval it has width at 0 and 1, where a test set without a single error is.
+    With ``df`` the quantile z is that of Student's distribution with so many degrees of freedom.
 
-    Parameters
-    ----------
-    successes_share : float
-        The share observed, between 0 and 1. For a misclassification rate, the share of errors.
-    n : float
-        How many observations it is a share of. Need not be a whole number: an inflated standard deviation
-        is the same as a smaller, effective size.
-    level : float, default=0.95
-
-    Returns
-    -------
-    tuple of float
-        Low and high end, within 0 and 1.
-
-    References
-    ----------
-    E. B. Wilson (1927), Probable inference, the law of succession, and statistical inference, JASA
-    22:209-212.
-
-    Examples
-    --------
-    >>> low, high = wilson(0.1, 100)
-    >>> print(f"{low:.4f} {high:.4f}")
-    0.0552 0.1744
-    >>> low, high = wilson(0.0, 100)
-    >>> print(f"{low:.4f} {high:.4f}")
-    0.0000 0.0370
+    E. B. Wilson (1927), Probable inference, the law of succession, and statistical inference, JASA 22:209-212.
     """
     p, size = float(successes_share), float(n)
-    if not 0.0 <= p <= 1.0:
-        raise InvalidInput(
-            f"The 'successes_share' parameter of wilson must be a share within 0 and 1. Got {p!r} instead."
-        )
-    if not (math.isfinite(size) and size > 0):
-        raise InvalidInput(f"The 'n' parameter of wilson must be a positive, finite size. Got {size!r} instead.")
-    z = normal_quantile(level)
+
+    z = normal_quantile(level) if df is None else t_quantile(level, df)
     spread = z * z / size
     centre = (p + spread / 2) / (1 + spread)
     half = z * math.sqrt(p * (1 - p) / size + spread / (4 * size)) / (1 + spread)
@@ -145,71 +90,19 @@ def wilson(successes_share: float, n: float, level: float = 0.95) -> Interval:
 
 
 def t_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
-    r"""Student's interval for a mean: :math:`\bar x \pm t_{n-1}\, s/\sqrt n`.
-
-    Right for independent values, such as the losses of a hold-out set that was never trained on. The scores
-    of cross-validation folds are not independent: see :func:`corrected_t` and :func:`pooled`.
-
-    Parameters
-    ----------
-    values : array-like of shape (n,)
-        At least two.
-    level : float, default=0.95
-
-    Examples
-    --------
-    >>> low, high = t_interval([1.0, 2.0, 3.0, 4.0])
-    >>> print(f"{low:.4f} {high:.4f}")
-    0.4457 4.5543
-    """
+    r"""Student's interval for a mean of independent values: :math:`\bar x \pm t_{n-1}\, s/\sqrt n`."""
     x = sample(values, "values", "t_interval")
     return _around(x.mean(), t_quantile(level, x.size - 1) * x.std(ddof=1) / math.sqrt(x.size))
 
 
 def pooled(losses: npt.ArrayLike, *, factor: float = 1.2, zero_one: bool, level: float = 0.95) -> Interval:
-    r"""Interval for the mean of the out-of-fold losses of one partition.
+    r"""Interval for the mean out-of-fold loss of one partition: :math:`\bar\ell \pm z \cdot factor \cdot s/\sqrt n`.
 
-    The losses of all rows are pooled, as if they came from one test set, and their standard deviation is
-    multiplied by ``factor``:
-
-    .. math:: \bar\ell \pm z \cdot \text{factor} \cdot s/\sqrt n
-
-    For 0-1 loss it is Wilson's interval at the effective size :math:`n/\text{factor}^2`. For other losses
-    ``factor=1`` gives the interval of Bayle et al. (their all-pairs variance, here with n - 1), which covers
-    less than it says at ordinary sizes.
-
-    Parameters
-    ----------
-    losses : array-like of shape (n,)
-        One loss per row, each from the model that did not see the row.
-    factor : float, default=1.2
-        What the standard deviation is multiplied by.
-    zero_one : bool
-        Whether the losses are 0 or 1.
-    level : float, default=0.95
-
-    Notes
-    -----
-    The factor is a fit to stable learners. One partition cannot show that a learner moves a lot with its
-    training rows, and for such a learner the interval is too short. Losses that are all equal, other than
-    0-1 losses, give an interval without width.
-
-    References
-    ----------
-    P. Bayle, A. Bayle, L. Janson, L. Mackey (2020), Cross-validation confidence intervals for test error,
-    NeurIPS 33.
-
-    Examples
-    --------
-    >>> low, high = pooled([0] * 90 + [1] * 10, zero_one=True)
-    >>> print(f"{low:.4f} {high:.4f}")
-    0.0492 0.1928
-    >>> low, high = pooled([1.0, 2.0, 3.0, 4.0], zero_one=False)
-    >>> print(f"{low:.4f} {high:.4f}")
-    0.9818 4.0182
+    For 0-1 loss it is Wilson's interval at the effective size :math:`n/\text{factor}^2`. For other losses ``factor=1``
+    gives the interval of P. Bayle, A. Bayle, L. Janson, L. Mackey (2020), Cross-validation confidence intervals for
+    test error, NeurIPS 33 (all-pairs variance, here with n - 1), which covers too little at ordinary sizes.
     """
-    x = sample(losses, "losses", "pooled", zero_one=zero_one)
-    return inflated(x.mean(), x.std(ddof=1), x.size, factor=factor, zero_one=zero_one, level=level)
+    return averaged_repeats([losses], factor=factor, zero_one=zero_one, level=level)
 
 
 def averaged_repeats(
@@ -217,30 +110,12 @@ def averaged_repeats(
 ) -> Interval:
     r"""Interval for the mean loss over several partitions of the same rows.
 
-    The centre is the mean over repeats and rows. The spread is that of a single run, the mean over repeats
-    of the standard deviation :math:`s_r` of one run's losses, times ``factor``:
+    The centre is the mean over repeats and rows. The spread is that of a single run, the mean over repeats of the
+    standard deviation :math:`s_r` of its losses, times ``factor``: repeating does not add rows.
 
     .. math:: \bar\ell \pm z \cdot \text{factor} \cdot \frac{1}{R}\sum_r s_r \Big/ \sqrt n
 
     For 0-1 loss it is Wilson's interval at the effective size :math:`n/\text{factor}^2`.
-
-    Repeating settles the centre, not the sample: there are still only ``n`` rows. The standard deviation of
-    losses that were averaged over repeats first would shrink as if there were more, so it is never used.
-
-    Parameters
-    ----------
-    losses_by_repeat : iterable of array-likes of shape (n,)
-        The losses of each repeat; gone through once, so that a generator need not hold them all.
-    factor : float, default=1.1
-    zero_one : bool
-        Whether the losses are 0 or 1.
-    level : float, default=0.95
-
-    Examples
-    --------
-    >>> low, high = averaged_repeats([[1.0, 2.0, 3.0, 4.0], [4.0, 3.0, 2.0, 1.0]], zero_one=False)
-    >>> print(f"{low:.4f} {high:.4f}")
-    1.1083 3.8917
     """
     found = []
     for losses in losses_by_repeat:
@@ -257,45 +132,17 @@ def averaged_repeats(
 
 
 def corrected_t(scores: npt.ArrayLike, test_over_train: float, level: float = 0.95) -> Interval:
-    r"""Corrected resampled t interval of Nadeau and Bengio.
-
-    From :math:`J` scores, each the mean over one test set,
+    r"""Corrected resampled t interval from the scores of J splits; ``test_over_train`` is 1/(k − 1) for k folds.
 
     .. math:: \bar x \pm t_{J-1} \sqrt{\left(\frac{1}{J} + \frac{n_\text{test}}{n_\text{train}}\right) s^2}
 
-    The second term stands for the training rows that the splits have in common: it takes the correlation of
-    two scores to be :math:`n_\text{test}/(n_\text{test}+n_\text{train})`. Derived for random splits; for
-    cross-validation and its repeats it is an approximation, and on average a cautious one.
+    Derived for random splits; for (repeated) cross-validation an approximation, and on average a conservative one.
 
-    Parameters
-    ----------
-    scores : array-like of shape (J,)
-        One score per split, over all repeats; at least two.
-    test_over_train : float
-        Rows tested on divided by rows trained on, in one split: ``1 / (k - 1)`` for k folds.
-    level : float, default=0.95
-
-    References
-    ----------
-    C. Nadeau and Y. Bengio (2003), Inference for the generalization error, Machine Learning 52:239-281.
-
-    R. R. Bouckaert and E. Frank (2004), Evaluating the replicability of significance tests for comparing
-    learning algorithms, PAKDD: the same correction for repeated cross-validation.
-
-    Examples
-    --------
-    >>> low, high = corrected_t([0.10, 0.12, 0.08, 0.14, 0.11], test_over_train=1 / 4)
-    >>> print(f"{low:.4f} {high:.4f}")
-    0.0684 0.1516
+    C. Nadeau and Y. Bengio (2003), Inference for the generalization error, Machine Learning 52:239-281. R. R. Bouckaert
+    and E. Frank (2004), Evaluating the replicability of significance tests for comparing learning algorithms, PAKDD.
     """
     x = sample(scores, "scores", "corrected_t")
-    ratio = float(test_over_train)
-    if not (math.isfinite(ratio) and ratio > 0):
-        raise InvalidInput(
-            "The 'test_over_train' parameter of corrected_t must be a positive ratio, such as 1 / (k - 1) "
-            f"for k folds. Got {ratio!r} instead."
-        )
-    variance = (1 / x.size + ratio) * x.var(ddof=1)
+    variance = (1 / x.size + test_over_train) * x.var(ddof=1)
     return _around(x.mean(), t_quantile(level, x.size - 1) * math.sqrt(variance))
 
 
@@ -304,15 +151,7 @@ def inflated(mean: float, sd: float, n: float, *, factor: float, zero_one: bool,
 
     :math:`\text{mean} \pm z \cdot \text{factor} \cdot \text{sd}/\sqrt n`; for 0-1 loss Wilson's interval at the
     effective size :math:`n/\text{factor}^2`, which needs no ``sd``.
-
-    Examples
-    --------
-    >>> low, high = inflated(0.1, 0.3, 100, factor=1.2, zero_one=False)
-    >>> print(f"{low:.4f} {high:.4f}")
-    0.0294 0.1706
     """
-    if not (math.isfinite(factor) and factor > 0):
-        raise InvalidInput(f"The 'factor' parameter of an interval must be a positive number. Got {factor!r} instead.")
     if zero_one:
         return wilson(float(mean), n / factor**2, level)
     return _around(mean, normal_quantile(level) * factor * sd / math.sqrt(n))
@@ -325,44 +164,18 @@ def _around(centre: float, half: float) -> Interval:
 def conservative_z(outer: npt.ArrayLike, halves: npt.ArrayLike, *, level: float = 0.95) -> IntervalEstimate:
     r"""Conservative z interval, from random splits of all rows and of disjoint halves of them.
 
-    The estimate is the mean :math:`\hat\mu` over J random splits into training and test rows. Its variance cannot be
-    had without bias from those splits. But two disjoint halves of the rows give two independent values of the same
-    kind, :math:`\hat\mu_m` and :math:`\hat\mu_m^c`, each the mean over J splits of that half; with M halvings,
+    The estimate is the mean over the J scores in ``outer``. Each of M halvings gives two independent means over J
+    splits, :math:`\hat\mu_m` and :math:`\hat\mu_m^c` (a row of ``halves``);
 
     .. math:: \hat\sigma^2 = \frac{1}{2M} \sum_{m=1}^{M} (\hat\mu_m - \hat\mu_m^c)^2
 
-    is unbiased for the variance at half the rows, which is at least that at all of them: hence conservative. The
-    test sets of the halves are as large as the outer ones; what is halved is the rows, so that the training sets
-    have n/2 - n_test of them. J(2M + 1) fits: 225 with J = 15 and M = 7.
+    is unbiased for the variance at half the rows, which is at least that at all of them: hence conservative. Takes
+    J(2M + 1) fits.
 
-    Parameters
-    ----------
-    outer : array-like of shape (J,)
-        Mean loss on the test rows of each split of all rows.
-    halves : array-like of shape (M, 2)
-        For each halving, the mean over its J splits of the mean loss, in one half and in the other.
-    level : float, default=0.95
-
-    References
-    ----------
-    C. Nadeau and Y. Bengio (2003), Inference for the generalization error, Machine Learning 52:239-281: the
-    conservative Z, from an overestimate of the variance. (NIPS 12, 1999, in short.)
-
-    Examples
-    --------
-    Squared differences .04 and .01: a variance of .05 / 4.
-
-    >>> found = conservative_z([0.2, 0.4], [[0.3, 0.5], [0.4, 0.3]])
-    >>> print(f"{found.estimate:.3f} {found.se:.4f}")
-    0.300 0.1118
+    C. Nadeau and Y. Bengio (2003), Inference for the generalization error, Machine Learning 52:239-281.
     """
     scores = sample(outer, "outer", "conservative_z", least=1)
     pairs = np.asarray(halves, dtype=np.float64)
-    if pairs.ndim != 2 or pairs.shape[1] != 2 or not pairs.size:
-        raise InvalidInput(
-            "The 'halves' parameter of conservative_z must have one line per halving and a column for each half. "
-            f"Got shape {pairs.shape} instead."
-        )
     if not np.isfinite(pairs).all():
         raise InvalidInput("The 'halves' parameter of conservative_z must be finite. Got NaN or infinite values.")
     se = math.sqrt(np.square(pairs[:, 0] - pairs[:, 1]).sum() / (2 * len(pairs)))

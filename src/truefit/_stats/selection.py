@@ -20,63 +20,30 @@ def bbc(
     losses: npt.ArrayLike, *, seed: int, zero_one: bool, draws: int = 1000, greater_is_better: bool = False,
     factor: float = 1.1, level: float = 0.95,
 ) -> IntervalEstimate:  # fmt: skip
-    r"""Error of the candidate that is selected by its out-of-fold losses, without the optimism of being the best.
+    r"""Error of the candidate selected by its out-of-fold losses, without selection bias (BBC-CV); no model is fitted.
 
-    Bootstrap bias corrected cross-validation: rows of the loss matrix are drawn with replacement, the candidate with
-    the best mean on the drawn rows is selected, and judged on the rows that were not drawn. The mean over the draws is
-    the estimate. No model is fitted.
-
-    The interval is around that estimate, with the standard deviation of the losses of the candidate that is selected
-    on all rows times ``factor``; for 0-1 loss it is Wilson's at the effective size :math:`n/\text{factor}^2`.
-
-    Parameters
-    ----------
-    losses : array-like of shape (n, N) or (R, n, N)
-        Loss of each row by each of N candidates, from models that did not see the row; with R repeats, of each
-        repeat. A row is drawn with all its repeats, and the candidates are selected by the mean over them.
-    seed : int
-        Of the draws: equal seeds give equal numbers.
-    zero_one : bool
-        Whether the losses are 0 or 1.
-    draws : int, default=1000
-    greater_is_better : bool, default=False
-        Whether the highest mean wins: for values such as 0-1 hits instead of errors.
-    factor : float, default=1.1
-    level : float, default=0.95
-
-    Notes
-    -----
-    Ties go to the first candidate. A draw that leaves no row out, which happens with a handful of rows, is not used.
+    Rows of the loss matrix are drawn with replacement, the candidate with the best mean on the drawn rows is selected
+    (the first of equal ones) and tested on the rows that were not drawn; the estimate is the mean over the draws. A row
+    is drawn with all its repeats. The interval has the standard deviation of the losses of the candidate selected on
+    all rows times ``factor``; for 0-1 loss it is Wilson's at the effective size :math:`n/\text{factor}^2`. ``losses``
+    have shape (n, N) or (R, n, N): of each row by each of N candidates, for each of R repeats.
 
     References
     ----------
     I. Tsamardinos, E. Greasidou, G. Borboudakis (2018), Bootstrapping the out-of-sample predictions for efficient and
-    accurate cross-validation, Machine Learning 107:1895-1922 (BBC-CV, and its form with repeats).
-
-    Examples
-    --------
-    Twenty candidates that guess: the best of them looks better than one half.
-
-    >>> guesses = np.random.default_rng(0).integers(0, 2, size=(100, 20))
-    >>> print(f"{guesses.mean(axis=0).min():.2f}, honestly {bbc(guesses, seed=0, zero_one=True).estimate:.2f}")
-    0.43, honestly 0.52
+    accurate cross-validation, Machine Learning 107:1895-1922.
     """
     runs = _matrix(losses, zero_one)
     repeats, n, _ = runs.shape
-    if draws < 1:
-        raise InvalidInput(f"The 'draws' parameter of bbc must be at least 1. Got {draws} instead.")
     # Sums over repeats, not means: of 0-1 losses they are whole numbers, and ties stay ties.
     total = runs.sum(axis=0)
     signed = -total if greater_is_better else total
-    found = [_judged(counts, signed, total) for counts in _drawn(n, draws, seed)]
-    judged = np.concatenate(found) / repeats
-    if not judged.size:
-        raise InvalidInput(
-            f"The draws of bbc must leave a row out. Got {n} rows, all in each of {draws} draws; add rows."
-        )
+    errors = np.concatenate([_out_of_bag(counts, signed, total) for counts in _drawn(n, draws, seed)]) / repeats
+    if not errors.size:
+        raise InvalidInput(f"The bootstrap needs more rows. Each of {draws} draws has all {n} of them; add rows.")
     winner = int(signed.sum(axis=0).argmin())
     sd = float(runs[:, :, winner].std(axis=1, ddof=1).mean())
-    estimate = float(judged.mean())
+    estimate = float(errors.mean())
     if zero_one:
         # A mean of shares may be off by a rounding.
         estimate = min(1.0, max(0.0, estimate))
@@ -111,7 +78,7 @@ def _drawn(n: int, draws: int, seed: int) -> Iterator[Floats]:
         yield np.bincount(places.ravel(), minlength=size * n).reshape(size, n).astype(np.float64)
 
 
-def _judged(counts: Floats, signed: Floats, total: Floats) -> Floats:
+def _out_of_bag(counts: Floats, signed: Floats, total: Floats) -> Floats:
     """Mean loss, on the rows not drawn, of the candidate that is best on those drawn; one for each draw."""
     out = (counts == 0).astype(np.float64)
     sizes = out.sum(axis=1)
@@ -121,5 +88,4 @@ def _judged(counts: Floats, signed: Floats, total: Floats) -> Floats:
         chosen = winners == winner
         sums[chosen] = out[chosen] @ total[:, winner]
     usable = sizes > 0
-    judged: Floats = sums[usable] / sizes[usable]
-    return judged
+    return np.asarray(sums[usable] / sizes[usable])

@@ -1,10 +1,8 @@
 """Intervals from the fits without one fold and without two: triangle + tau, and nested cross-validation.
 
-Holds the change of a score from the models of the folds to the model of all rows, too.
-
-One partition shows how losses vary from row to row. It cannot show how the error varies from one training set to the
-next. The fits without two folds can: fold a is predicted by K - 1 fits that differ only in which other fold they
-did not see. What varies between those fits' errors on the same rows, beyond the noise of the rows, is the learner.
+One partition shows how losses vary from row to row, not how the error varies with the training set. The fits without
+two folds do: fold a is predicted by K - 1 fits that differ only in which other fold they did not see. Variance between
+their errors on the same rows, beyond the noise of the rows, is the learner's.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ import numpy.typing as npt
 
 from truefit._core.errors import InvalidInput
 from truefit._core.typing import Floats
-from truefit._stats.intervals import IntervalEstimate, inflated, normal_quantile, sample
+from truefit._stats.intervals import NO_SPREAD, SHARED_ROWS, IntervalEstimate, inflated, normal_quantile, sample
 
 Singles = Sequence[npt.ArrayLike]
 Pairs = Sequence[Sequence[npt.ArrayLike | None]]
@@ -28,12 +26,8 @@ Pairs = Sequence[Sequence[npt.ArrayLike | None]]
 class TriangleLosses:
     """The losses of one triangle, fold by fold.
 
-    Attributes
-    ----------
-    singles : tuple of arrays of shape (m_a,)
-        Losses of fold a's rows by the fit without fold a.
-    pairs : tuple of arrays of shape (K - 1, m_a)
-        Losses of fold a's rows by the fits without folds a and b; one line for each b, in order, a left out.
+    ``singles[a]`` are the losses of fold a's m rows by the fit without fold a; ``pairs[a]``, of shape (K - 1, m), those
+    by the fits without folds a and b, for each b other than a.
     """
 
     singles: tuple[Floats, ...]
@@ -41,28 +35,20 @@ class TriangleLosses:
 
     @classmethod
     def of(cls, singles: Singles, pairs: Pairs, *, function: str, zero_one: bool = False) -> TriangleLosses:
-        """Check the losses as a plan has them: ``pairs[a][b]`` for all b other than a, anything at b = a."""
-        folds = len(singles)
-        if folds < 3 or len(pairs) != folds or any(len(line) != folds for line in pairs):
-            raise InvalidInput(
-                f"The triangle of {function} must have at least 3 folds, and for each fold the losses without each "
-                f"other fold. Got {folds} folds and pair losses of {[len(line) for line in pairs]}."
-            )
-        single = tuple(sample(each, "singles", function, least=1, zero_one=zero_one) for each in singles)
-        pair = []
-        for a, line in enumerate(pairs):
-            found = [
-                sample(() if each is None else each, "pairs", function, least=1, zero_one=zero_one)
-                for b, each in enumerate(line)
-                if b != a
-            ]
-            if {each.size for each in found} != {single[a].size}:
-                raise InvalidInput(
-                    f"The pair losses of fold {a} in {function} must have one loss per row of the fold, "
-                    f"{single[a].size}. Got {[each.size for each in found]}."
+        """Check the losses of a plan: ``pairs[a][b]`` for all b other than a, anything at b = a."""
+        return cls(
+            tuple(sample(each, "singles", function, least=1, zero_one=zero_one) for each in singles),
+            tuple(
+                np.stack(
+                    [
+                        sample(each, "pairs", function, least=1, zero_one=zero_one)
+                        for b, each in enumerate(line)
+                        if b != a and each is not None
+                    ]
                 )
-            pair.append(np.stack(found))
-        return cls(single, tuple(pair))
+                for a, line in enumerate(pairs)
+            ),
+        )
 
     @property
     def folds(self) -> int:
@@ -75,13 +61,6 @@ class TriangleLosses:
         return sum(each.size for each in self.singles)
 
 
-#: On the variance of the pooled losses: the rows are tested by models that share training rows. 1.1 squared.
-_SHARED_ROWS = 1.21
-
-#: On the standard deviation, where the pair losses do not vary at all and so say nothing.
-_NO_SPREAD = 1.2
-
-
 def triangle_tau(repeats: Iterable[tuple[Singles, Pairs]], *, zero_one: bool, level: float = 0.95) -> IntervalEstimate:
     r"""Interval for the error of the model trained on all rows, from the fits without one fold and without two.
 
@@ -91,47 +70,14 @@ def triangle_tau(repeats: Iterable[tuple[Singles, Pairs]], *, zero_one: bool, le
         \tau^2 = \max\Big(0, \frac1K \sum_a \Big[\operatorname{Var}_b(e_{ab}) - \frac{r_a}{m_a}\Big]\Big)
 
     :math:`h` is the standard deviation of all n(K-1) pair losses, :math:`e_{ab}` the mean loss on fold a of the fit
-    without folds a and b, and :math:`r_a` the residual variance of the losses of fold a's :math:`m_a` rows by its
-    K - 1 fits, with row and fit as the two ways of an analysis of variance (divisor :math:`(m_a-1)(K-2)`). The
-    interval is estimate ± z·SE; for 0-1 loss it is Wilson's at the effective size :math:`h^2/SE^2`.
+    without folds a and b, and :math:`r_a` the residual variance of the losses of fold a's :math:`m_a` rows in a two-way
+    analysis of variance by row and fit (divisor :math:`(m_a-1)(K-2)`). The interval is estimate ± z·SE, for 0-1 loss
+    Wilson's at the effective size :math:`h^2/SE^2`. The estimate is weighted by :func:`single_fit_weight`. Over several
+    partitions of the same rows estimate, :math:`h^2` and :math:`\tau^2` are averaged; there are still only n rows.
+    Where all pair losses are equal the single fits' losses are used, with their standard deviation times 1.2.
 
-    The estimate is a weighted mean of the mean pair loss and the k-fold mean: see :func:`single_fit_weight`.
-
-    Over several partitions of the same rows estimate, :math:`h^2` and :math:`\tau^2` are averaged (:math:`\tau^2`
-    before it is cut off at 0) and put together as for one. Repeating settles the estimate and :math:`\tau^2`; there
-    are still only n rows, so the interval does not shrink as 1/R.
-
-    Parameters
-    ----------
-    repeats : iterable of (singles, pairs)
-        One for each partition of the same rows; gone through once. ``singles[a]`` are the losses of fold a's rows by
-        the fit without fold a; folds may differ in size. ``pairs[a][b]`` are those by the fit without folds a and b;
-        ``pairs[a][a]`` is not used.
-    zero_one : bool
-        Whether the losses are 0 or 1.
-    level : float, default=0.95
-
-    Returns
-    -------
-    IntervalEstimate
-
-    Notes
-    -----
-    A fold of a single row has no residual variance and is left out of :math:`\tau^2`; at least one fold must have
-    two rows. Where all pair losses are equal (:math:`h = 0`) the interval is that of the single fits' losses with
-    their standard deviation times 1.2, Wilson's for 0-1 loss.
-
-    With few folds :math:`\tau^2` is uncertain. For a depth-4 tree on XOR with 100 rows, nominal 95% covered 78, 84, 87,
-    92 and 93% with 3, 4, 5, 10 and 20 folds (100 repetitions); three repeats made it 89% with 5 folds and 94% with
-    10. For stable learners all of them covered 92 to 96%.
-
-    Examples
-    --------
-    >>> singles = [[0, 1], [0, 0], [1, 0]]
-    >>> pairs = [[None, [0, 1], [1, 1]], [[0, 0], None, [0, 1]], [[1, 0], [1, 0], None]]
-    >>> found = triangle_tau([(singles, pairs)], zero_one=True)
-    >>> print(f"{found.estimate:.4f} {found.low:.4f} {found.high:.4f}")
-    0.3333 0.0862 0.7259
+    With few folds :math:`\tau^2` is uncertain: for a depth-4 tree on XOR with 100 rows, nominal 95% covered 78, 84, 87,
+    92 and 93% with 3, 4, 5, 10 and 20 folds (100 repetitions); for stable learners 92 to 96%.
     """
     sizes, found = set(), []
     for singles, pairs in repeats:
@@ -150,9 +96,9 @@ def triangle_tau(repeats: Iterable[tuple[Singles, Pairs]], *, zero_one: bool, le
         # The weighted mean of two shares may be off by a rounding.
         estimate = min(1.0, max(0.0, estimate))
     if variance == 0.0:
-        sd, factor = math.sqrt(single_variance), _NO_SPREAD
+        sd, factor = math.sqrt(single_variance), NO_SPREAD
     else:
-        sd, factor = math.sqrt(variance), math.sqrt(_SHARED_ROWS + tau2 * n / variance)
+        sd, factor = math.sqrt(variance), math.sqrt(SHARED_ROWS + tau2 * n / variance)
     low, high = inflated(estimate, sd, n, factor=factor, zero_one=zero_one, level=level)
     return IntervalEstimate(estimate, low, high, factor * sd / math.sqrt(n), tau2)
 
@@ -160,13 +106,9 @@ def triangle_tau(repeats: Iterable[tuple[Singles, Pairs]], *, zero_one: bool, le
 def single_fit_weight(folds: int) -> float:
     """Weight of the k-fold mean in the estimate; the mean over the pair fits has the rest.
 
-    The pair fits are many, so their mean moves less; but they are trained on fewer rows, so with few folds it is too
-    high. With K ≥ 10 folds the weight is 1/K: the estimate is then the mean over all K losses of each row. With 5 it
-    is one half. With 3, where a pair fit sees a third of the rows, the pair losses serve the standard error only and
-    the weight is 1. In between, straight lines.
+    The pair fits are many, so their mean varies less, but they are trained on fewer rows, so with few folds it is too
+    high.
 
-    Examples
-    --------
     >>> [round(single_fit_weight(folds), 4) for folds in (3, 4, 5, 6, 10, 20)]
     [1.0, 0.75, 0.5, 0.42, 0.1, 0.05]
     """
@@ -174,7 +116,7 @@ def single_fit_weight(folds: int) -> float:
 
 
 def _triangle_parts(losses: TriangleLosses) -> tuple[float, float, float, float]:
-    """Estimate, variance of the pair losses, tau squared (not cut off), variance of the single losses."""
+    """Estimate, variance of the pair losses, tau squared (may be negative), variance of the single losses."""
     pair = np.concatenate([each.ravel() for each in losses.pairs])
     single = np.concatenate(losses.singles)
     weight = single_fit_weight(losses.folds)
@@ -191,7 +133,7 @@ def _triangle_parts(losses: TriangleLosses) -> tuple[float, float, float, float]
 
 
 def _learner_variance(fold: Floats) -> float:
-    """How much the fits' errors on one fold vary beyond the noise of its rows; may come out below 0."""
+    """Variance of the fits' errors on one fold beyond the noise of its rows; may be negative."""
     fits, rows = fold.shape
     errors = fold.mean(axis=1)
     residual = fold - errors[:, None] - fold.mean(axis=0) + errors.mean()
@@ -210,41 +152,15 @@ def nested_cv(repetitions: Iterable[tuple[Singles, Pairs]], *, level: float = 0.
         a_k = (\bar e^{in} - \bar e^{out})^2, \quad b_k = \frac{\operatorname{Var}(e^{out})}{m_k}, \quad
         \widehat{MSE} = \bar a - \bar b
 
-    The means go over folds and repetitions. Rescaled from (K-1)/K of the rows to all of them, the root of
-    :math:`\frac{K-1}{K}\widehat{MSE}` is held between :math:`s/\sqrt n` and :math:`\sqrt K\,s/\sqrt n`, with s the
-    standard deviation of all inner errors, and taken as the standard error. The estimate is the mean of all inner
-    errors less the bias that comes from training on fewer rows,
-
-    .. math:: \left(1 + \frac{K-2}{K}\right)(\widehat{Err}^{NCV} - \widehat{Err}^{CV}).
-
-    Parameters
-    ----------
-    repetitions : iterable of (singles, pairs)
-        As for :func:`triangle_tau`, all with K folds of the same rows; gone through once. One
-        repetition gives a poor MSE and an interval that covers less than it says; ten or more are meant.
-    level : float, default=0.95
-
-    Returns
-    -------
-    IntervalEstimate
-        Not clipped to what the loss can be.
-
-    Notes
-    -----
-    The authors' own package raises (K-2)/K in the bias to the power 1.5; the factor here is the paper's.
+    The standard error is the root of :math:`\frac{K-1}{K}\widehat{MSE}`, held between :math:`s/\sqrt n` and
+    :math:`\sqrt K\,s/\sqrt n` with s the standard deviation of all inner errors. The estimate is the mean inner error
+    minus :math:`(1 + \frac{K-2}{K})(\widehat{Err}^{NCV} - \widehat{Err}^{CV})`, the bias of training on fewer rows (the
+    authors' package raises (K-2)/K to the power 1.5). One repetition covers too little; ten or more are meant.
 
     References
     ----------
     S. Bates, T. Hastie, R. Tibshirani (2024), Cross-validation: what does it estimate and how well does it do it?,
     JASA 119:1434-1445, Algorithm 1 and the appendix on bias; arXiv:2104.00673 (2021).
-
-    Examples
-    --------
-    >>> singles = [[1.0, 3.0], [2.0, 2.0], [3.0, 1.0]]
-    >>> pairs = [[None, [1.0, 4.0], [2.0, 4.0]], [[2.0, 3.0], None, [2.0, 2.0]], [[4.0, 1.0], [3.0, 2.0], None]]
-    >>> found = nested_cv([(singles, pairs)])
-    >>> print(f"{found.estimate:.4f} {found.low:.4f} {found.high:.4f}")
-    1.8333 0.9635 2.7032
     """
     quantile = normal_quantile(level)
     shapes: set[tuple[int, int]] = set()
@@ -300,27 +216,9 @@ def _sums_without(losses: TriangleLosses) -> Floats:
 def change_to_all_rows(without_one: float, without_two: float, folds: int) -> float:
     r"""Change of a score from models without one of K folds to the model of all rows.
 
-    Scores go on with the number of rows :math:`m` as :math:`a + b\,m^{-1/2}`, of which the score of models without one
-    fold and that of models without two give :math:`a` and :math:`b`.
-
-    The power matters little over so short a way: with 5 folds the change is 0.68 of that from two folds left out to
-    one, and 0.60 or 0.78 of it were the power 1 or next to 0.
-
-    Parameters
-    ----------
-    without_one, without_two : float
-        Mean score, on the same rows, of models that were trained without one fold and without two.
-    folds : int
-        How many folds there are, 3 or more.
-
-    Examples
-    --------
-    >>> print(f"{change_to_all_rows(0.20, 0.24, 5):.4f}")
-    -0.0273
+    Scores are taken to follow :math:`a + b\,m^{-1/2}` in the number of rows :math:`m`, with :math:`a` and :math:`b`
+    from the mean scores of models without one fold and without two. The power matters little: with 5 folds the change
+    is 0.68 of that from two folds to one, and 0.60 or 0.78 of it for the power 1 or next to 0.
     """
-    if folds < 3:
-        raise InvalidInput(
-            f"The 'folds' parameter of change_to_all_rows must be 3 or more: two are left out. Got {folds} instead."
-        )
     one, two = math.sqrt(folds / (folds - 1)), math.sqrt(folds / (folds - 2))
     return (one - 1) / (two - one) * (without_one - without_two)

@@ -1,4 +1,4 @@
-"""Arrays as compressed ``.npy`` bytes and back, never a pickle; and a cache of the arrays that were read last."""
+"""Answers in a store: packed as compressed ``.npy`` bytes, never a pickle; a cache of arrays, and lazy handles."""
 
 from __future__ import annotations
 
@@ -8,12 +8,21 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from functools import lru_cache
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from truefit._core.errors import InvalidInput, StoreDamaged
+from truefit._core.outcome import Predictions
+from truefit._core.protocols import Response
+from truefit._core.rows import rowset_id
 from truefit._core.typing import Array
+
+if TYPE_CHECKING:
+    from truefit._stores.memory import MemoryStore
+    from truefit._stores.sqlite import SqliteStore
+
+    _Store: TypeAlias = MemoryStore | SqliteStore
 
 #: The kinds of numbers, times and texts that ``.npy`` holds as they are.
 _KINDS = "biufcmMSU"
@@ -29,14 +38,7 @@ def encodable(array: Array) -> bool:
 
 
 def encode(array: Array, *, compress: bool = True) -> bytes:
-    """Pack an array into compressed ``.npy`` bytes, or as fast as can be.
-
-    Examples
-    --------
-    >>> packed = encode(np.array([0.5, np.nan, -0.0]))
-    >>> decode(packed)
-    array([ 0.5,  nan, -0. ])
-    """
+    """Pack an array into compressed ``.npy`` bytes, or as fast as can be."""
     if not encodable(array):
         raise InvalidInput(
             f"An array in a store must hold numbers, times or text. Got {array.dtype}, which only a pickle "
@@ -49,13 +51,7 @@ def encode(array: Array, *, compress: bool = True) -> bytes:
 
 
 def decode(packed: bytes, where: object = "the store") -> Array:
-    """Unpack what ``encode`` made, as a read-only array.
-
-    Raises
-    ------
-    StoreDamaged
-        If the bytes are not what was written; ``where`` says in the message whose bytes they were.
-    """
+    """Unpack what ``encode`` made, as a read-only array; ``where`` says whose bytes they are if they are damaged."""
     try:
         data = zlib.decompress(packed)
         if data[:8] != _MAGIC:
@@ -111,16 +107,7 @@ _ARRAY_BYTES = 350
 
 
 class ArrayCache:
-    """Arrays by key, the least recently used removed first; at least one is held, whatever its size.
-
-    Examples
-    --------
-    >>> cache = ArrayCache(limit_bytes=800)
-    >>> for name in "abc":
-    ...     cache.add(name, np.zeros(1))
-    >>> cache.get("a") is None, cache.get("c")
-    (True, array([0.]))
-    """
+    """Arrays by key, the least recently used removed first; at least one is held, whatever its size."""
 
     def __init__(self, limit_bytes: int = _CACHE_BYTES) -> None:
         self.limit_bytes = limit_bytes
@@ -145,3 +132,38 @@ class ArrayCache:
         """Let go of everything."""
         self._arrays.clear()
         self._bytes = 0
+
+
+class StoredAnswer(Predictions):
+    """A handle: which answer it is is known, its tokens and values are read each time they are used.
+
+    They are not kept in it: a plan may hold the handles of all its fits, and so all that the store is to save.
+    """
+
+    __slots__ = ("_key", "_source", "rowset")
+
+    rowset: bytes  # takes the place of the property: known without the tokens
+    _source: _Store
+    _key: str
+
+    @classmethod
+    def of(cls, source: _Store, key: str, response: Response, rowset: bytes, coded: bool) -> StoredAnswer:
+        """Return the handle of one answer of the fit ``key`` in ``source``."""
+        answer = cls.__new__(cls)
+        answer.response, answer.coded, answer.rowset = response, coded, rowset
+        answer._source, answer._key = source, key
+        return answer
+
+    def __getattr__(self, name: str) -> Any:
+        # Reached for the two fields that `of` leaves out, and for the rows where only a part was replaced.
+        if name == "values":
+            return self._source.read_values(self._key, self.response, self.rowset)
+        if name == "tokens":
+            return self._source.read_tokens(self.rowset)
+        if name == "rowset":
+            return rowset_id(self.tokens)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Away from its store an answer has to bring its values along.
+        return Predictions, (self.response, self.tokens, self.values, self.coded)

@@ -66,16 +66,7 @@ _open_here: Counter[tuple[int, int]] = Counter()
 class StoreFile:
     """A path that holds a store, or where one can be made; anything else is refused and left as it is.
 
-    Parameters
-    ----------
-    path : str or path-like
-    read_only : bool
-        Whether it will only be read, and so may lie where nothing can be written.
-
-    Raises
-    ------
-    StoreUnusable, StoreDamaged, StoreTooNew
-        If there can be no store at the path.
+    A ``read_only`` one may lie where nothing can be written.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, read_only: bool = False) -> None:
@@ -83,7 +74,7 @@ class StoreFile:
         shown = redacted(os.fspath(path))
         if shown != os.fspath(path) and not self.path.parent.is_dir():
             raise StoreUnusable(f"A store must be a file. Got the address {shown!r}. Name a file, such as fits.db.")
-        self._read_only = read_only
+        self.read_only = read_only
         self._writable = True
         self._copy: tuple[Path, weakref.finalize[..., Any]] | None = None
         self._identity: tuple[int, int] | None = None
@@ -135,14 +126,14 @@ class StoreFile:
 
     def check_same(self) -> None:
         """Refuse to write into a file that nobody will find again, because it was deleted or replaced."""
-        found: os.stat_result | None = None
         with contextlib.suppress(OSError):
             found = self.path.stat()
-        if found is None or (found.st_dev, found.st_ino) != self._identity:
-            raise StoreUnusable(
-                f"A store must stay in its place while it is used. {self.path} was deleted or replaced. Open "
-                "it again, and what is missing is fitted again."
-            )
+            if (found.st_dev, found.st_ino) == self._identity:
+                return
+        raise StoreUnusable(
+            f"A store must stay in its place while it is used. {self.path} was deleted or replaced. Open it again, and "
+            "what is missing is fitted again."
+        )
 
     @contextlib.contextmanager
     def errors(self, doing: str) -> Iterator[None]:
@@ -181,8 +172,8 @@ class StoreFile:
 
     def _full(self) -> StoreUnusable:
         return StoreUnusable(
-            f"A store must have space to grow. There is none left on the disk of {self.path}; the finished "
-            "fits up to here are kept. Free some space and run the same again: it goes on from there."
+            f"A store must have space to grow. There is none left on the disk of {self.path}; the finished fits are "
+            "kept. Free some space and rerun to resume."
         )
 
     def damaged(self, reason: str) -> StoreDamaged:
@@ -213,22 +204,18 @@ class StoreFile:
                 f"The folder of a store must be there. Got {self.path}, but there is no folder {parent}. Make "
                 "the folder, or name another path."
             )
-        try:
-            found = self.path.stat()
-        except FileNotFoundError:
-            found = None
+        found = self.path.stat() if self.path.exists() else None
         if found is not None and not stat.S_ISREG(found.st_mode):
-            kind = "a directory" if stat.S_ISDIR(found.st_mode) else "no ordinary file"
+            kind, folder = ("a directory", self.path) if self.path.is_dir() else ("no ordinary file", parent)
             raise StoreUnusable(
-                f"A store must be a file. Got {self.path}, which is {kind}. Name a file, such as "
-                f"{self.path / 'fits.db' if stat.S_ISDIR(found.st_mode) else parent / 'fits.db'}."
+                f"A store must be a file. Got {self.path}, which is {kind}. Name a file, such as {folder / 'fits.db'}."
             )
         self._writable = True
-        # The mode bits are asked too, since nothing is read-only to root.
+        # The mode bits are checked too, since nothing is read-only to root.
         for place in (parent, self.path) if found is not None else (parent,):
             if not place.stat().st_mode & 0o222 or not os.access(place, os.W_OK):
                 self._writable = False
-                if self._read_only:
+                if self.read_only:
                     break
                 what = "is read-only" if place is self.path else f"lies in {parent}, which is read-only"
                 raise StoreUnusable(
@@ -240,17 +227,14 @@ class StoreFile:
     def _check_header(self) -> None:
         with self.path.open("rb") as file:
             header = file.read(100)
-        if not header.startswith(_MAGIC):
-            raise StoreUnusable(
-                f"A store must be a file that truefit made, or a new one. Got {self.path}, which is no "
-                "SQLite database. It was left as it is; name another path."
-            )
-        if len(header) < 100:
+        ours = int.from_bytes(header[68:72], "big") == APPLICATION_ID
+        if header.startswith(_MAGIC) and len(header) < 100:
             raise self.damaged("it ends in the middle of its header")
-        if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
+        if not header.startswith(_MAGIC) or not ours:
+            kind = "another SQLite database" if header.startswith(_MAGIC) else "no SQLite database"
             raise StoreUnusable(
-                f"A store must be a file that truefit made, or a new one. Got {self.path}, which is a SQLite "
-                "database of something else. It was left as it is; name another path."
+                f"A store must be a file that truefit made, or a new one. Got {self.path}, which is {kind}. It was "
+                "left as it is; name another path."
             )
 
     def _check_age(self) -> None:
@@ -291,8 +275,7 @@ class StoreFile:
             self._copy = folder / "store.db", weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
             for suffix in ("", "-wal", "-journal"):
                 if self._size_of(suffix):
-                    copy = folder / f"store.db{suffix}"
-                    shutil.copyfile(f"{self.path}{suffix}", copy)
+                    shutil.copyfile(f"{self.path}{suffix}", folder / f"store.db{suffix}")
         return self._copy[0]
 
     def _size_of(self, suffix: str) -> int:
@@ -301,13 +284,10 @@ class StoreFile:
         return 0
 
     def _open(self, path: Path, way: str) -> sqlite3.Connection:
+        uri = f"file:{quote(str(path))}?{way}"
         connection = sqlite3.connect(
-            f"file:{quote(str(path))}?{way}",
-            uri=True,
-            timeout=BUSY_SECONDS,
-            isolation_level=None,
-            check_same_thread=False,
-        )
+            uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )  # fmt: skip
         # Python's own way has an error of its own for text that is no text; this one says what it is.
         connection.text_factory = partial(str, encoding="utf-8")
         return connection
@@ -343,11 +323,8 @@ class StoreFile:
     def _make_file(self) -> None:
         """Make an empty file that its owner only may read and write; the log beside it gets the same mode."""
         with contextlib.suppress(FileExistsError):
-            made = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
-            try:
-                os.chmod(self.path, 0o600)  # whatever the umask leaves of it
-            finally:
-                os.close(made)
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            os.chmod(self.path, 0o600)  # whatever the umask leaves of it
 
     def _make(self, connection: sqlite3.Connection) -> None:
         if not _has_tables(connection):
@@ -355,14 +332,68 @@ class StoreFile:
                 if not _has_tables(connection):  # another process may have been first
                     # In one transaction and before the log is on: a file that is not empty says whose it is.
                     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                    for statement in _SCHEMA:
-                        connection.execute(statement)
+                    _make_tables(connection)
         try:
             connection.execute("PRAGMA journal_mode = WAL").fetchone()
         except sqlite3.OperationalError as error:
             # Two processes that make a store together cannot both switch; one is enough.
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
                 raise
+
+
+class TemporaryFile(StoreFile):
+    """A file without a name in the temporary folder, for this process only: what a MemoryStore does not hold."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.gettempdir())
+        self.read_only = False
+        self._owner = os.getpid()
+
+    def exists(self) -> bool:
+        """Whether something was ever kept here: then there is a connection."""
+        return False
+
+    def connect(self) -> sqlite3.Connection:
+        """Make the file."""
+        if os.getpid() != self._owner:
+            raise StoreUnusable(
+                "A MemoryStore must be used by the process that made it. Got a fork of that process. Make a store "
+                "there, or share a SqliteStore."
+            )
+        with self.errors("opening"):
+            descriptor, name = tempfile.mkstemp(prefix="truefit-")
+            os.close(descriptor)
+            try:
+                connection = self._open(Path(name), "mode=rw")
+                for setting in ("locking_mode = EXCLUSIVE", "journal_mode = MEMORY", "synchronous = OFF"):
+                    connection.execute(f"PRAGMA {setting}").fetchone()
+                with transaction(connection):
+                    _make_tables(connection)
+            finally:
+                os.unlink(name)
+        return connection
+
+    def disconnect(self, connection: sqlite3.Connection) -> None:
+        """Give the file back to the system."""
+        connection.close()
+
+    def check_same(self) -> None:
+        """Do nothing: nobody else can reach the file."""
+
+    def _no_access(self, reason: str, doing: str) -> StoreUnusable:
+        return StoreUnusable(
+            "A run too large to be held in memory must be able to write to the temporary folder. Got when "
+            f"{doing} in {self.path}: {reason}. What is finished is kept in memory; free space there, set TMPDIR to a "
+            "folder with more, or give a MemoryStore a larger limit_bytes."
+        )
+
+    def _full(self) -> StoreUnusable:
+        return self._no_access("No space left on device", "writing")
+
+
+def _make_tables(connection: sqlite3.Connection) -> None:
+    for statement in _SCHEMA:
+        connection.execute(statement)
 
 
 def _has_tables(connection: sqlite3.Connection) -> bool:

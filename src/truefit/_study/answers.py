@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal
 
-from truefit._methods.text import MetricText, counted, listed
+import numpy as np
+
+from truefit._methods.text import MetricText, counted, listed, percent
 from truefit._metrics.metric import get_metric
-from truefit._study.evidence import StudyEvidence
+from truefit._study.evidence import Cause, StudyEvidence
 
 Section = Literal["which", "how_good", "fit", "more_data"]
 
@@ -27,96 +29,77 @@ class Answer:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
-        return {
-            "question": self.question,
-            "headline": self.headline,
-            "sentences": list(self.sentences),
-            "section": self.section,
-        }
+        return {**asdict(self), "sentences": list(self.sentences)}
 
 
-#: So many differences are spelled out in a sentence; the table has them all.
+#: A sentence gives at most this many differences; the table has them all.
 _NAMED = 3
+_STOPPED: Final[Mapping[Cause, str]] = {
+    "racing": "stopped early by racing",
+    "budget": "stopped by the time budget",
+    "failed": "failed",
+}
 
 
 def which_model(found: StudyEvidence) -> Answer:
-    """Say which model to use, and which others would do as well."""
-    sentences = [_best_candidate(found), *_ties(found), *_worse(found), *_stability(found)]
+    """Say which model to use, and which others do as well."""
     headline = f"Use {found.best}."
-    if found.no_better_than_baseline:
-        headline = "None of them: no candidate is clearly better than guessing."
+    if found.baseline_reason is not None:
+        headline = "None: no candidate is significantly better than the baseline."
+    sentences = [_best_candidate(found), *_compared(found), *_stability(found)]
     return Answer("Which model?", headline, tuple(sentences), "which")
 
 
 def _best_candidate(found: StudyEvidence) -> str:
-    fmt, value = found.metric_text, found.value(found.best)
-    count = len(found.names)
+    fmt, baseline = found.metric_text, found.baseline
     where = f"{found.assessment.splits.description} on {found.data.n:,} rows"
-    if count == 1:
-        alone = (
-            "is the only candidate"
-            if found.n_candidates == 1
-            else f"is the one left of {found.n_candidates:,} candidates"
-        )
-        return f"{found.best} {alone}: {fmt.of_value(value)} in {where}."
-    gone = found.n_candidates - count
-    dropped = f", {gone:,} of which {'was' if gone == 1 else 'were'} dropped on the way," if gone else ""
-    text = f"{found.best} does best of {found.n_candidates:,} candidates{dropped} in {where}: {fmt.of_value(value)}"
-    baseline = found.baseline
-    if baseline is not None and found.best not in found.baselines:
-        text += f"; without looking at any feature it would be {fmt.value(baseline)}"
-    return f"{text}."
+    against = "" if baseline is None or found.best in found.baselines else f" (baseline {fmt.value(baseline)})"
+    text = f"{found.best}: {fmt.named(found.value(found.best))} in {where}{against}."
+    if found.n_candidates == 1:
+        return f"{text} It is the only candidate."
+    causes = [each.cause for each in found.dropped]
+    stopped = [f"{causes.count(cause):,} {words}" for cause, words in _STOPPED.items() if cause in causes]
+    return f"{text} Best of {found.n_candidates:,} candidates{'; ' if stopped else ''}{', '.join(stopped)}."
 
 
-def _difference_text(found: StudyEvidence, names: Sequence[str]) -> str:
-    """Return differences to the chosen one with their intervals."""
-    parts = []
-    for name in names[:_NAMED]:
-        pair = found.pairs[name]
-        assert pair.found is not None
-        parts.append(f"{name} {found.metric_text.difference(pair.found.mean, pair.interval(found.level))}")
-    more = len(names) - _NAMED
-    return "; ".join(parts) + (f"; and {more} more" if more > 0 else "")
-
-
-def _ties(found: StudyEvidence) -> list[str]:
-    names = [name for name in found.ties if found.pairs[name].found is not None]
-    if not names:
-        return []
-    shown = listed(names[:_NAMED]) if len(names) <= _NAMED else f"{len(names)} others"
-    words = "is" if len(names) == 1 else "are"
-    return [
-        f"{shown} cannot be told apart from it on these rows, and {words} as defensible a choice "
-        f"(difference to {found.best} with its {found.level:.0%} interval: {_difference_text(found, names)})."
-    ]
-
-
-def _worse(found: StudyEvidence) -> list[str]:
+def _compared(found: StudyEvidence) -> list[str]:
+    """Say which candidates differ significantly from the selected model, and name the test once."""
     comparison = found.comparison
-    if comparison is None:
+    pairs = [found.pairs[name] for name in found.ranked if name in found.pairs and found.pairs[name].found is not None]
+    if comparison is None or not pairs:
         return []
-    names = [name for name in found.ranked if name in found.pairs]
-    worse = [name for name in names if comparison.verdict_on(found.pairs[name]) == "worse"]
-    if not worse:
-        return []
-    shown = listed(worse) if len(worse) <= _NAMED else f"{len(worse)} others ({listed(worse)})"
-    verb, more = ("is", "") if len(worse) == 1 else ("are", " or more")
-    least = found.metric_text.change(found.behind(worse[0], found.best))
-    return [f"{shown} {verb} worse beyond chance, by {least}{more}."]
+    test = "paired t-test" if len(pairs) == 1 else "paired t-tests, Holm-corrected"
+    ties = [pair for pair in pairs if pair.candidate in found.ties]
+    worse = [pair.candidate for pair in pairs if comparison.verdict_on(pair) == "worse"]
+    sentences = []
+    if ties:
+        shown = [
+            f"{pair.candidate} {found.metric_text.difference(pair.found.mean, pair.interval(found.level))}"
+            for pair in ties[:_NAMED]
+            if pair.found is not None
+        ]
+        more = [f"and {len(ties) - _NAMED} more"] if len(ties) > _NAMED else []
+        interval = f"{'' if len(pairs) == 1 else 'unadjusted '}{found.level:.0%} interval"
+        sentences.append(
+            f"Not significantly different from {found.best} ({test}; difference with {interval}): "
+            f"{'; '.join([*shown, *more])}."
+        )
+    if worse:
+        least = found.metric_text.change(found.behind(worse[0], found.best))
+        how = "" if ties else f" ({test})"
+        sentences.append(
+            f"Significantly worse than {found.best}{how}: {listed(worse)}, by {least}{' or more' * (len(worse) > 1)}."
+        )
+    return sentences
 
 
 def _stability(found: StudyEvidence) -> list[str]:
     if found.nested is None or found.n_candidates < 2:
         return []
-    chosen = found.nested.chosen
-    count = chosen.count(found.best)
-    others = [name for name in dict.fromkeys(chosen) if name != found.best]
-    if not others:
-        return [f"The choice is steady: made anew without each of the {len(chosen)} folds, it was the same every time."]
-    return [
-        f"The choice is not clear-cut: made anew without each of the {len(chosen)} folds, it was {found.best} "
-        f"{count} of {len(chosen)} times, otherwise {listed(others)}."
-    ]
+    selected = found.nested.chosen
+    others = [name for name in dict.fromkeys(selected) if name != found.best]
+    text = f"Nested cross-validation selected {found.best} in {selected.count(found.best)} of {len(selected)} folds"
+    return [f"{text}, otherwise {listed(others)}." if others else f"{text}."]
 
 
 def how_good(found: StudyEvidence) -> Answer:
@@ -124,91 +107,110 @@ def how_good(found: StudyEvidence) -> Answer:
     fmt, interval = found.metric_text, found.interval
     ends = "" if interval is None else f" ({fmt.between(interval)})"
     headline = f"Expect {fmt.of_value(found.estimate)}{ends} on new rows."
-    return Answer(
-        "How good is it, really?", headline, (*_origin(found), *_set_against(found), *_together(found)), "how_good"
-    )
+    sentences = [_source(found), *_extension(found), *_against_baseline(found), *_recall(found), *_agghoo(found)]
+    return Answer("How good is it, really?", headline, (*sentences, *_assumptions(found)), "how_good")
 
 
-def _origin(found: StudyEvidence) -> list[str]:
-    fmt = found.metric_text
-    known = (
-        f"The range is a {found.level:.0%} interval."
-        if found.interval is not None
-        else f"There is no interval: {found.winner.reason}."
-    )
-    count = found.n_candidates if found.nested is not None else len(found.names)
-    if count < 2 or (found.nested is None and found.interval is None):
-        return [known, *_reach(found)]
-    how = "by choosing anew on bootstrap samples of the rows"
-    if found.nested is not None:
-        how = f"made anew without each of the {len(found.nested.chosen)} folds and judged there"
-    return [
-        f"{known} It is of the whole way of choosing among {count}, {how}; the cross-validation by which {found.best} "
-        f"was chosen, which tends to flatter, says {fmt.value(found.value(found.best))}.",
-        *_reach(found),
-    ]
+def _source(found: StudyEvidence) -> str:
+    fmt, own = found.metric_text, found.value(found.best)
+    start = f"{found.level:.0%} confidence interval from "
+    if found.interval is None:
+        start = f"No confidence interval: {found.winner.reason}. The estimate is from "
+    many = found.n_searched > 1
+    every = f"all {found.n_searched}" if found.n_searched == found.n_candidates else f"{found.n_searched}"
+    if found.nested is not None and many:
+        how = f"nested cross-validation over {every} candidates ({len(found.nested.chosen)} outer folds)"
+    elif many and found.interval is not None:
+        how = f"cross-validation, corrected for the selection among {len(found.names)} candidates by the bootstrap"
+    else:
+        how = found.assessment.splits.description
+    # Where the two numbers read the same, there is nothing to warn of.
+    if not many or fmt.value(own) == fmt.value(found.estimate):
+        return f"{start}{how}."
+    return f"{start}{how}. The selected model's own CV score, {fmt.value(own)}, is optimistically biased."
 
 
-def _reach(found: StudyEvidence) -> list[str]:
-    """Say why a range lies unevenly about its estimate, where that can be seen."""
-    if found.nested is None or found.interval is None or found.nested.interval != found.interval:
+def _extension(found: StudyEvidence) -> list[str]:
+    """Say why an interval is not centred on its estimate, where that can be seen."""
+    nested, interval = found.nested, found.interval
+    if nested is None or interval is None or nested.interval != interval:
         return []
-    if found.nested.reach < 0.05 * abs(found.interval[1] - found.interval[0]):
+    if nested.reach < 0.05 * abs(interval[1] - interval[0]):
         return []
-    last = found.metric_text.change(found.nested.reach)
-    return [
-        f"The last {last} at the better end of the range are what the model of all rows may gain over those that were "
-        "judged, each without the rows of a fold."
-    ]
+    by = found.metric_text.change(nested.reach)
+    return [f"Interval extended by {by} at its better end: the final model is trained on all rows."]
 
 
-def _set_against(found: StudyEvidence) -> list[str]:
+def _against_baseline(found: StudyEvidence) -> list[str]:
     baseline = found.baseline
-    if baseline is None or found.best in found.baselines or baseline == 0:
+    if baseline is None or found.best in found.baselines:
         return []
-    fmt = found.metric_text
-    what = "always naming the largest class" if found.task == "classification" else "always predicting the mean"
-    text = f"For comparison, {what} has {fmt.of_value(baseline)}"
-    if found.metric.greater_is_better:
+    text = f"Baseline ({found.baseline_rule}): {found.metric_text.named(baseline)}"
+    if found.metric.greater_is_better or baseline <= 0:
         return [f"{text}."]
-    less = 1 - found.estimate / baseline
-    return [f"{text}: this is {abs(less):.0%} {'less' if less >= 0 else 'more'}."]
+    change = found.estimate / baseline - 1
+    if abs(change) < 0.005:
+        return [f"{text}, about the same."]
+    return [f"{text}; the estimate is {abs(change):.0%} {'lower' if change < 0 else 'higher'}."]
 
 
-def _together(found: StudyEvidence) -> list[str]:
-    result = found.cross_test
+#: The recall of the smaller of two classes is reported where it has less than this share of the rows.
+_SMALL_CLASS = 0.2
+
+
+def _recall(found: StudyEvidence) -> list[str]:
+    codes, classes = found.data.codes, found.data.classes
+    if codes is None or classes is None or len(classes) != 2:
+        return []
+    counts = np.bincount(codes)
+    rare = int(counts.argmin())
+    if counts[rare] >= _SMALL_CLASS * len(codes):
+        return []
+    right = int(found.assessment.confusion()[found.best].to_numpy()[rare, rare])
+    label, rows = classes[rare].item(), int(counts[rare])
+    return [f"Recall of the rarer class {label!r}: {percent(right / rows)} ({right:,} of {counted(rows, 'row')})."]
+
+
+def _agghoo(found: StudyEvidence) -> list[str]:
+    result, fmt = found.cross_test, found.metric_text
     if result is None or found.nested is None:
         return []
-    fmt = found.metric_text
     ends = "" if result.interval is None else f" ({fmt.between(result.interval)})"
-    text = f"Agghoo, the average of the models that single folds would choose, has {fmt.of_value(result.estimate)}"
-    text += ends
+    text = f"Agghoo (averages the models selected on single folds): {fmt.named(result.estimate)}{ends}"
     gain = found.sign * (found.estimate - result.estimate)
-    # A difference that is small beside the interval is not worth a second look.
     width = 0.0 if found.interval is None else abs(found.interval[1] - found.interval[0])
-    if abs(gain) <= 0.1 * width:
+    if abs(gain) <= 0.1 * width or fmt.value(result.estimate) == fmt.value(found.estimate):
         text += ", about the same"
     else:
-        text += f", {fmt.change(gain)} {'better' if gain > 0 else 'worse'} than choosing a single model"
-        text += ", which is well within the interval" if abs(gain) <= 0.5 * width else ""
+        text += f", {fmt.change(gain)} {'better' if gain > 0 else 'worse'} than selecting a single model"
     if found.shared is not None:
-        asked, new = found.shared
-        fresh = "none of them new" if new == 0 else f"{counted(new, 'of them')} new"
-        text += f"; it took {counted(asked, 'fit')}, {fresh}"
+        requested, new = found.shared
+        text += f"; {counted(requested, 'fit')}, {new:,} of them new"
     return [f"{text}."]
+
+
+def _assumptions(found: StudyEvidence) -> list[str]:
+    text = f"All numbers of this study use the same {counted(len(found.assessment.splits), 'fold')}"
+    if found.data.groups is not None:
+        return [f"{text}."]
+    return [f"{text} and treat rows as independent; results on new groups or later periods may be worse."]
 
 
 Outlook = Literal["yes", "perhaps", "hardly", "unclear", "unknown"]
 
-#: A change of the error by less than this share of it is hardly one, if it cannot well be more than the second.
-HARDLY, _AT_BEST = 0.1, 0.25
-#: Where the interval is wider than this many times the error, it says nothing of what twice the rows bring.
-_SAYS_NOTHING = 1.5
+#: A relative change of the error below the first is small, unless it may well be more than the second.
+SMALL_CHANGE, _LARGEST_SMALL_CHANGE = 0.1, 0.25
+#: An interval wider than this many times the error says nothing about twice the rows.
+_TOO_WIDE = 1.5
 
 
 @dataclass(frozen=True, slots=True)
 class DataGain:
-    """What twice the rows are expected to bring: the error now and then, with an interval."""
+    """What twice the rows are expected to bring: the error now and then, with an interval.
+
+    Where the curve has the metric of the study, ``now`` is the estimate of the study, and the relative change of the
+    curve is applied to it.
+    """
 
     outlook: Outlook
     rows: int = 0
@@ -219,53 +221,80 @@ class DataGain:
 
 
 def data_gain(found: StudyEvidence) -> DataGain:
-    """Read the learning curve of the chosen one at twice the rows."""
+    """Read the learning curve of the selected model at twice the rows."""
     curve = found.curve
     if curve is None or curve.refused is not None:
         return DataGain("unknown")
     rows = found.data.n
     now = float(curve.predict(float(rows))[0])
     then, low, high = (float(each) for each in curve.predict(2.0 * rows))
+    anchor = found.estimate if curve.metric == found.metric.name else now
+    if now <= 0 or anchor <= 0:
+        return DataGain("hardly", rows, anchor, anchor, anchor, anchor)
     outlook: Outlook = "perhaps"
-    if now <= 0 or (now - then) / now < HARDLY:
-        outlook = "hardly" if now <= 0 or (now - low) / now < _AT_BEST else "unclear"
+    if (now - then) / now < SMALL_CHANGE:
+        outlook = "hardly" if (now - low) / now < _LARGEST_SMALL_CHANGE else "unclear"
     elif high < now:
         outlook = "yes"
-    return DataGain(outlook, rows, now, then, low, high)
+    return DataGain(outlook, rows, anchor, *(anchor * each / now for each in (then, low, high)))
 
 
-def described_curve(found: StudyEvidence) -> MetricText:
-    """Return how the metric of the curves is said: that of the study, where it is a loss."""
+#: Multiples of the rows for which the page gives the extrapolated error.
+_MULTIPLES = (2, 5, 10)
+
+
+def forecasts(found: StudyEvidence) -> list[dict[str, Any]]:
+    """Return the error of each learning curve now and with more rows, as plain JSON types.
+
+    As for ``DataGain``, a curve of the study's metric starts at the estimate that the study reports.
+    """
+    lines = []
+    for name, curve in ({} if found.curves is None else found.curves.curves).items():
+        rows, error, scale = int(curve.sizes[-1]), float(curve.errors[-1]), 1.0
+        now = float("nan") if curve.refused is not None else float(curve.predict(float(found.data.n))[0])
+        if curve.metric == found.metric.name:
+            rows, error = found.data.n, found.estimate if name == found.best else found.value(name)
+            scale = error / now if now > 0 else 0.0
+        lines.append({"name": name, "rows": rows, "estimate": error, "interval": None, "source": "measured"})
+        if curve.refused is not None or not scale > 0:
+            continue
+        for size in (multiple * found.data.n for multiple in _MULTIPLES):
+            value, *ends = (scale * float(each) for each in curve.predict(float(size)))
+            line = {"name": name, "rows": size, "estimate": value, "source": "extrapolated"}
+            lines.append(line | {"interval": ends if np.isfinite(ends).all() else None})
+    return lines
+
+
+def curve_text(found: StudyEvidence) -> MetricText:
+    """Return how values of the curves are written: they have the study's metric where that is a loss."""
     curve = found.curve
-    return found.metric_text if curve is None else MetricText.of(get_metric(curve.metric, found.task))
+    return found.metric_text if curve is None else MetricText.of(get_metric(curve.metric, found.data.task))
 
 
 def more_data(found: StudyEvidence) -> Answer:
     """Say whether more rows would help, and by how much."""
-    more, fmt = data_gain(found), described_curve(found)
+    question = "Would more data help?"
+    more, fmt, curve = data_gain(found), curve_text(found), found.curve
+    if curve is None:
+        why = [each.why for each in found.not_run if each.part == "learning_curve" and each.candidate == found.best]
+        return Answer(question, "Not run.", tuple(f"{each[0].upper()}{each[1:]}." for each in why[:1]), "more_data")
     if more.outlook == "unknown":
-        return Answer("Would more data help?", *_unknown(found), "more_data")
-    change = f"{fmt.value(more.now)} to about {fmt.value(more.then)}"
-    ends = f"({fmt.between((more.low, more.high))})"
+        return Answer(question, "No forecast is possible.", (str(curve.refused),), "more_data")
+    change = f"the {fmt.name} from {fmt.value(more.now)} to about {fmt.value(more.then)}"
+    between = fmt.between((more.low, more.high))
+    ends = f"({curve.level:.0%} interval {between})"
     headline = {
-        "yes": f"Yes: twice the rows would lower the {fmt.name} from {change} {ends}.",
-        "perhaps": f"Perhaps: twice the rows are expected to bring the {fmt.name} from {change} {ends}.",
-        "hardly": f"Hardly: twice the rows would bring the {fmt.name} from {change} {ends}.",
-        "unclear": f"Hardly, as far as can be told: twice the rows would bring the {fmt.name} from {change} {ends}.",
+        "yes": f"Yes: twice the rows would lower {change} {ends}.",
+        "perhaps": f"Perhaps: twice the rows are expected to lower {change}, but the {curve.level:.0%} interval "
+        f"({between}) includes the present value.",
+        "hardly": f"Hardly: twice the rows are expected to change {change} {ends}.",
+        "unclear": f"Probably not much: twice the rows are expected to change {change}, but more is possible {ends}.",
     }[more.outlook]
-    if more.outlook == "unclear" and more.high - more.low > _SAYS_NOTHING * more.now:
-        headline = f"It can hardly be told: twice the rows may bring the {fmt.name} from {change} {ends}."
-    return Answer(
-        "Would more data help?", headline, (*_measured(found, fmt), *_crossing_curve(found, more, fmt)), "more_data"
-    )
-
-
-def _unknown(found: StudyEvidence) -> tuple[str, tuple[str, ...]]:
-    curve = found.curve
-    if curve is not None:
-        return "It cannot be told.", (str(curve.refused),)
-    why = [text for text in found.not_done if text.startswith(f"Learning curve of {found.best}")]
-    return "Not looked into.", tuple(why)
+    if more.now <= 0:
+        headline = f"No: the {fmt.name} is already {fmt.value(more.now)}."
+    elif more.outlook == "unclear" and more.high - more.low > _TOO_WIDE * more.now:
+        headline = f"Unclear: the interval for twice the rows is too wide {ends}."
+    return Answer(question, headline, (*_measured(found, fmt), *_crossing_curve(found)), "more_data")
 
 
 def _measured(found: StudyEvidence, fmt: MetricText) -> list[str]:
@@ -273,35 +302,32 @@ def _measured(found: StudyEvidence, fmt: MetricText) -> list[str]:
     assert curve is not None
     first, last = int(curve.sizes[0]), int(curve.sizes[-1])
     text = (
-        f"Measured with {len(curve.sizes)} numbers of rows, from {first:,} ({fmt.value(float(curve.errors[0]))}) to "
-        f"{last:,} ({fmt.value(float(curve.errors[-1]))}); the rest is extrapolated, with a {curve.level:.0%} "
-        "interval"
+        f"The learning curve of {found.best} was measured at {len(curve.sizes)} sizes, from {first:,} to {last:,} "
+        "rows, and extrapolated beyond"
     )
     if last < found.data.n:
-        text += f". The other {found.data.n - last:,} rows were not used for this"
-        text += ", since they would show little more" if curve.enough else ", for lack of time"
+        why = "the curve was flat by then" if curve.enough else "time budget exhausted"
+        text += f"; the other {found.data.n - last:,} rows were not used ({why})"
     if curve.metric != found.metric.name:
-        text += f". Curves are of the {fmt.name}, since {found.metric_text.name} is no loss"
-    now = fmt.value(data_gain(found).now)
-    if last == found.data.n and now != fmt.value(float(curve.errors[-1])):
-        text += f". The curve goes smoothly through all points: with all rows it is at {now}"
+        return [f"{text}. It is a curve of the {fmt.name}, because {found.metric_text.name} is not a loss."]
+    if found.estimate:
+        text += f". Its relative change is applied to the estimate of {fmt.value(found.estimate)}"
     return [f"{text}."]
 
 
-def _crossing_curve(found: StudyEvidence, more: DataGain, fmt: MetricText) -> list[str]:
-    """Say who is expected to be ahead of the chosen one with more rows."""
+def _crossing_curve(found: StudyEvidence) -> list[str]:
+    """Say which candidate is expected to be better than the selected one with more rows."""
     assert found.curves is not None
-    ahead = {}
-    for name, curve in found.curves.curves.items():
-        if name == found.best or curve.refused is not None:
-            continue
-        then = float(curve.predict(2.0 * more.rows)[0])
-        if then < (1 - HARDLY) * more.then:
-            ahead[name] = then
-    if not ahead:
+    then = {
+        name: float(curve.predict(2.0 * found.data.n)[0])
+        for name, curve in found.curves.curves.items()
+        if curve.refused is None
+    }
+    name = min(then, key=lambda each: then[each])
+    if name == found.best or then[name] >= (1 - SMALL_CHANGE) * then[found.best]:
         return []
-    name = min(ahead, key=lambda each: ahead[each])
+    lower, fmt = 1 - then[name] / then[found.best], curve_text(found)
     return [
-        f"With twice the rows {name} is expected to be ahead: about {fmt.value(ahead[name])} against "
-        f"{fmt.value(more.then)}. Compare again when you have them."
+        f"With twice the rows, the {fmt.name} of {name} is expected to be {lower:.0%} lower than that of {found.best}. "
+        "Compare again when you have them."
     ]

@@ -1,36 +1,36 @@
-"""Time budget of a study: how much of each question it can afford, and on how many of the rows.
+"""Time budget of a study: how thoroughly each part is run, and on how many of the rows.
 
-Everything is reckoned in seconds of fitting as they are stored with the fits, never by the clock: a study that is run
-again decides alike. The clock is the engine's, which ends a study that is late nevertheless.
+Seconds are those of fits: under a budget measured ones, as stored with the fits, otherwise expected ones (``cost``).
+The clock is the engine's, which stops a study that exceeds its budget nevertheless.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
-from truefit._core.hashing import salted
+from truefit._core.rows import salted
 from truefit._core.typing import Positions
 
-#: Of the seconds of all workers so many go into fitting; the rest into predictions, scores and waiting.
+#: Share of the workers' time that goes into fitting; the rest goes into predictions, scores and waiting.
 BUSY = 0.5
-#: Share of a budget that the search may take; what it leaves is for the other questions.
+#: Share of a budget for the search; the rest is for the other parts.
 FOR_SEARCH = 0.6
-#: What the other questions may take without a budget, or as long as the search did.
+#: Seconds for the other parts without a budget, unless the search took longer.
 AT_LEAST = 30.0
-#: Even the quickest fit takes so long, with all that is around it.
+#: Seconds of the quickest fit, overhead included.
 _QUICKEST = 0.005
-#: A sample of fewer rows than this says little about a large table.
+#: The smallest sample of a large table.
 FEWEST_ROWS = 1000
-#: The smallest sample of a learning curve in a table that has many more rows; to how many times as many rows it goes in
-#: any case; and how many samples it takes beside all rows for the curve to be told.
-_SMALLEST, _LEAST_SIZES, _FEWEST_SIZES = 64, 8, 5
+#: A learning curve of a large table: its smallest size, the least factor to its largest sample, the fewest sizes.
+_SMALLEST, _LEAST_FACTOR, _FEWEST_SIZES = 64, 8, 5
 
 _UNITS = {"": 1.0, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
@@ -61,18 +61,14 @@ def seconds_of(budget: Any) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class TimeBudget:
-    """Seconds of fitting that a study may take.
+    """Seconds of fitting that a study may take: ``budget`` is by the clock, ``workers`` fits run at a time.
 
-    Attributes
-    ----------
-    budget : float or None
-        Seconds by the clock.
-    workers : int
-        Fits that run at a time.
+    ``measured`` says whether measured fit times decide what is run.
     """
 
     budget: float | None = None
     workers: int = 1
+    measured: bool = True
 
     @property
     def whole(self) -> float:
@@ -91,11 +87,11 @@ class TimeBudget:
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How thoroughly a question is looked into: with how many fits of each candidate, on how many rows."""
+    """How thoroughly a part is run: noise levels, repeats (or bootstrap samples), and rows."""
 
     levels: tuple[float, ...]
     repeats: int
-    rows: int
+    rows: int = 0
 
     @property
     def fits(self) -> int:
@@ -103,44 +99,47 @@ class Effort:
         return max(len(self.levels), 1) * self.repeats
 
 
-#: From the most thorough to the least; noise levels and repeats of a perturbation.
-_PERTURBATIONS = (
-    ((0.0, 0.1, 0.2, 0.3, 0.4, 0.5), 10),
-    ((0.0, 0.1, 0.2, 0.3, 0.4, 0.5), 5),
-    ((0.0, 0.25, 0.5), 5),
-)
-#: Bootstrap samples that bias and variance are told by.
-_ROUNDS = (100, 50, 25)
+_ALL_LEVELS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
+#: From the most thorough to the least.
+PERTURBATION_EFFORTS = (Effort(_ALL_LEVELS, 10), Effort(_ALL_LEVELS, 5), Effort((0.0, 0.25, 0.5), 5))
+BOOTSTRAP_EFFORTS = (Effort((), 100), Effort((), 50), Effort((), 25))
 
 
-def perturbation_effort(seconds: float, each: float, rows: int, *, sure: bool = False) -> Effort | None:
-    """Return what a perturbation can be in so many seconds; None where there is time for none.
+def affordable_effort(
+    efforts: Sequence[Effort], seconds: float, each: float, rows: int, *, required: bool = False
+) -> Effort | None:
+    """Return the most thorough effort that takes at most so many seconds, on fewer rows if need be; None for none.
 
-    ``each`` is what a fit of every candidate on all rows takes together. With ``sure`` the least is done in any case.
+    ``each`` is the time of one fit of every candidate on all rows together. A part that is required gets at least the
+    least thorough effort on 1,000 rows.
 
     Examples
     --------
-    >>> perturbation_effort(60.0, 0.1, 1000).fits
+    >>> affordable_effort(PERTURBATION_EFFORTS, 60.0, 0.1, 1000).fits
     60
-    >>> perturbation_effort(60.0, 20.0, 50_000).rows
+    >>> affordable_effort(PERTURBATION_EFFORTS, 60.0, 20.0, 50_000).rows
     10000
-    >>> perturbation_effort(1.0, 20.0, 50_000, sure=True)
+    >>> affordable_effort(PERTURBATION_EFFORTS, 1.0, 20.0, 50_000, required=True)
     Effort(levels=(0.0, 0.25, 0.5), repeats=5, rows=1000)
     """
-    efforts = [Effort(levels, repeats, rows) for levels, repeats in _PERTURBATIONS]
-    return _affordable(efforts, seconds, each, sure=sure)
-
-
-def bootstrap_effort(seconds: float, each: float, rows: int, *, sure: bool = False) -> Effort | None:
-    """Return over how many bootstrap samples, of how many rows, bias and variance can be told in so many seconds."""
-    return _affordable([Effort((), rounds, rows) for rounds in _ROUNDS], seconds, each, sure=sure)
+    each = max(each, _QUICKEST)
+    for effort in efforts:
+        if effort.fits * each <= seconds:
+            return replace(effort, rows=rows)
+    least = efforts[-1]
+    sampled = round_rows(rows * seconds / (least.fits * each))
+    if sampled < FEWEST_ROWS:
+        if not required:
+            return None
+        sampled = min(FEWEST_ROWS, rows)
+    return replace(least, rows=sampled)
 
 
 def curve_sizes(rows: int, least: int, seconds: float, whole: float) -> str | list[int]:
     """Return at which sizes a learning curve can be measured in so many seconds: "adaptive" where there is time.
 
-    The fits on all rows, which take ``whole`` seconds, are there already. So with little time the sizes double up to
-    where it ends, and all rows follow.
+    The fits on all rows, which take ``whole`` seconds, are there already. With little time the sizes double as far as
+    time allows, and the last one is all rows.
 
     Examples
     --------
@@ -153,47 +152,29 @@ def curve_sizes(rows: int, least: int, seconds: float, whole: float) -> str | li
         return "adaptive"
     first = max(min(_SMALLEST, rows // 10), least)
     # Sizes that double cost twice as much as the last of them.
-    last = min(max(rows * seconds / (2 * max(whole, _QUICKEST)), _LEAST_SIZES * first), rows / 2)
+    last = min(max(rows * seconds / (2 * max(whole, _QUICKEST)), _LEAST_FACTOR * first), rows / 2)
     count = max(int(np.ceil(np.log2(max(last / first, 1.0)))) + 1, _FEWEST_SIZES)
     sizes = {max(round_rows(size), first) for size in np.geomspace(first, max(last, first), count)}
     return sorted({*sizes, rows})
 
 
-def _affordable(efforts: list[Effort], seconds: float, each: float, *, sure: bool) -> Effort | None:
-    each = max(each, _QUICKEST)
-    for effort in efforts:
-        if effort.fits * each <= seconds:
-            return effort
-    least = efforts[-1]
-    rows = round_rows(least.rows * seconds / (least.fits * each))
-    if rows < FEWEST_ROWS:
-        if not sure:
-            return None
-        rows = min(FEWEST_ROWS, least.rows)
-    return Effort(least.levels, least.repeats, rows)
-
-
-#: Rounded to so many digits, a number of rows is still read easily.
-_DIGITS = 2
-
-
 def round_rows(rows: float) -> int:
-    """Return a number of rows that is read easily, no larger than the one given.
+    """Round a number of rows down to two digits.
 
     Examples
     --------
     >>> round_rows(4_871.3), round_rows(87)
     (4800, 87)
     """
-    unit: int = 10 ** max(len(str(int(rows))) - _DIGITS, 0)
+    unit: int = 10 ** max(len(str(int(rows))) - 2, 0)
     return int(rows // unit) * unit
 
 
 def sample_rows(data: Data, size: int, *, least: int, random_state: int | None) -> Positions:
-    """Return the positions of about so many rows, drawn class by class from their content and the seed.
+    """Return the positions of about so many rows: a stratified sample that depends on their content and the seed.
 
-    A class of which there would be fewer than ``least`` is left out, if two others are left: it can be neither split
-    nor disturbed.
+    A class with fewer than ``least`` sampled rows is dropped if two others remain: it can be neither split nor
+    perturbed.
 
     Examples
     --------

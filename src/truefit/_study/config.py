@@ -1,29 +1,31 @@
-"""Config of a study: the table, the candidates, the limits, and the rows sampled from a large table."""
+"""Config of a study: the table, the candidates, the folds, the metric and the time budget."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from truefit._core.data import Data
-from truefit._core.metadata import check_takes_weights
+from truefit._core.finding import Finding
+from truefit._core.outcome import Outcome
+from truefit._core.parameters import check_takes_weights
+from truefit._core.protocols import Ask, FitTask, Response
 from truefit._core.rows import Rows
-from truefit._core.task import Ask, FitTask, Response
 from truefit._methods.candidates import Candidates, default_responses
 from truefit._methods.selection.plan import inner_splits
 from truefit._methods.splitting.designs import has_triangle
 from truefit._methods.splitting.splits import Split, Splits
 from truefit._metrics.metric import Metric
 from truefit._study.budget import TimeBudget
-from truefit._study.checks import Suspect
+from truefit._study.cost import nominal_seconds
 
 
 @dataclass(frozen=True, eq=False)
 class StudyConfig:
-    """What is studied, on which folds, by which metric, and how long it may take."""
+    """The table, the candidates, the folds, the metric and the time budget of a study."""
 
     candidates: Candidates
     data: Data
@@ -32,13 +34,41 @@ class StudyConfig:
     level: float
     time_budget: TimeBudget
     random_state: int | None
-    suspects: Sequence[Suspect] = ()
+    target: str | None = None
+    findings: tuple[Finding, ...] = ()
+    ignore: frozenset[str] = frozenset()
+
+    def fit_seconds(self, task: FitTask, outcome: Outcome) -> float:
+        """Return what a fit took; without a budget what it is expected to take, so that reruns decide alike."""
+        if self.time_budget.measured:
+            return outcome.fit_seconds
+        return self._nominal_seconds(task.estimator, len(task.train))
+
+    def whole_fit_seconds(self, name: str, on_folds: float) -> float:
+        """Return what a fit of a candidate on all rows takes, given the seconds of one on a fold."""
+        if self.time_budget.measured:
+            return on_folds * self.data.n / self.splits.mean_train_rows
+        return self._nominal_seconds(self.candidates.estimators[name], self.data.n)
+
+    def _nominal_seconds(self, estimator: Any, rows: int) -> float:
+        classes = 1 if self.data.classes is None else len(self.data.classes)
+        return nominal_seconds(estimator, rows, self.columns, classes) or 0.0
+
+    @property
+    def columns(self) -> int:
+        """Number of columns."""
+        return int(self.data.X.shape[1]) if len(self.data.X.shape) > 1 else 1
 
     def check(self) -> None:
-        """Refuse candidates that the weights cannot be given to."""
+        """Refuse candidates that do not take sample weights, where there are weights."""
         if self.data.weight is not None:
             for _, estimator in self.candidates:
                 check_takes_weights(estimator)
+
+    @property
+    def sign(self) -> int:
+        """1 where a smaller value of the metric is better, -1 where a greater one is."""
+        return -1 if self.metric.greater_is_better else 1
 
     @property
     def folds(self) -> int:
@@ -47,16 +77,16 @@ class StudyConfig:
 
     @cached_property
     def inner(self) -> list[list[Split]]:
-        """For each fold the splits of the others, on which the choice is made anew."""
+        """For each fold the splits of the other folds, on which the selection is repeated."""
         return inner_splits(self.data, self.splits, self.folds, random_state=self.random_state)
 
     @property
     def triangle(self) -> bool:
-        """Whether every two folds that are left out together are one fit."""
+        """Whether the fits without two folds serve both of them."""
         return has_triangle(self.splits)
 
     def work(self, *, nested: bool) -> float:
-        """Return how many times the first fit of a candidate its whole search takes."""
+        """Return the cost of a candidate's search, in fits on the first fold."""
         found = float(self.folds)
         if nested:
             pairs = self.folds * (self.folds - 1) / 2 if self.triangle else sum(len(group) for group in self.inner)
@@ -64,21 +94,35 @@ class StudyConfig:
         return found
 
     def responses(self, name: str) -> tuple[Response, ...]:
-        """Return what is asked of a candidate, so that a metric thought of later needs no refit."""
+        """Return the responses to request from a candidate, so that other metrics need no refit."""
         estimator = self.candidates.estimators[name]
         wanted = (*default_responses(estimator, self.data.task), *self.metric.responses(estimator))
         return tuple(dict.fromkeys(wanted))
 
     def task(self, name: str, split: Split) -> FitTask:
-        """Return a fit of a candidate on a split, as the search asks for it."""
+        """Return the fit of a candidate on a split, as the search requests it."""
         asks = tuple(Ask(split.test, response) for response in self.responses(name))
         return FitTask(self.candidates.estimators[name], split.train, asks)
 
     def on_all_rows(self, name: str) -> FitTask:
-        """Return a fit of a candidate on all rows, which answers for these too."""
+        """Return the fit of a candidate on all rows, with predictions for all rows."""
         everything = Rows.all(self.data.n)
         asks = tuple(Ask(everything, response) for response in self.responses(name))
         return FitTask(self.candidates.estimators[name], everything, asks)
+
+    @property
+    def baselines(self) -> tuple[str, ...]:
+        """Names of the candidates that are baselines."""
+        return tuple(name for name, each in self.candidates if is_baseline(each))
+
+    @property
+    def baseline_rule(self) -> str:
+        """What the baseline predicts, in words."""
+        rules = {_last_step(self.candidates.estimators[name]).strategy for name in self.baselines}
+        if rules <= {"prior", "most_frequent", "mean"}:
+            what = "majority class" if self.data.task == "classification" else "mean"
+            return f"always predicts the {what}"
+        return "ignores the features"
 
     def only(self, names: Iterable[str]) -> Candidates:
         """Return some of the candidates."""
@@ -89,9 +133,12 @@ class StudyConfig:
 
 
 def is_baseline(estimator: Any) -> bool:
-    """Whether an estimator, or what a pipeline ends in, is one of scikit-learn's dummies."""
+    """Whether an estimator, or the last step of a pipeline, is one of scikit-learn's dummies."""
     from sklearn.dummy import DummyClassifier, DummyRegressor
 
+    return isinstance(_last_step(estimator), DummyClassifier | DummyRegressor)
+
+
+def _last_step(estimator: Any) -> Any:
     steps = getattr(estimator, "steps", None)
-    last = steps[-1][1] if isinstance(steps, list) and steps else estimator
-    return isinstance(last, DummyClassifier | DummyRegressor)
+    return steps[-1][1] if isinstance(steps, list) and steps else estimator

@@ -1,4 +1,4 @@
-"""Parts of a study about the chosen model: noise, bias and variance, and learning curves, as far as time allows."""
+"""Parts of a study about the selected model: noise, bias and variance, and learning curves, as far as time allows."""
 
 from __future__ import annotations
 
@@ -7,270 +7,261 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from truefit._core.data import Data
+from truefit._core.errors import BudgetSpent, FitError, InvalidInput
 from truefit._core.protocols import Plan
-from truefit._methods.bias_variance import bias_variance_config, bias_variance_plan
+from truefit._methods.bias_variance import BiasVariance, bias_variance_config, bias_variance_plan
 from truefit._methods.candidates import fewest_training_rows
-from truefit._methods.learning_curve.config import learning_curve_config, least_size
+from truefit._methods.learning_curve.config import learning_curve_config, least_size, sampled_table
 from truefit._methods.learning_curve.plan import learning_curve_plan
 from truefit._methods.learning_curve.result import LearningCurve, LearningCurves
-from truefit._methods.learning_curve.samples import sampled_table
 from truefit._methods.perturbation.config import perturbation_config
 from truefit._methods.perturbation.plan import perturb_plan
 from truefit._methods.perturbation.result import Perturbation
 from truefit._methods.text import seconds
-from truefit._metrics.metric import Metric, get_metric
-from truefit._study.budget import FEWEST_ROWS, Effort, bootstrap_effort, curve_sizes, perturbation_effort, sample_rows
-from truefit._study.evidence import StudyEvidence
-from truefit._study.subplans import StudyRun, on_rows
+from truefit._metrics.metric import get_metric
+from truefit._study.budget import (
+    BOOTSTRAP_EFFORTS,
+    FEWEST_ROWS,
+    PERTURBATION_EFFORTS,
+    Effort,
+    affordable_effort,
+    curve_sizes,
+    sample_rows,
+)
+from truefit._study.config import StudyConfig
+from truefit._study.evidence import NotRun, Part, StudyEvidence
+from truefit._study.subplans import FitMeter, R, on_rows, run_subplan
 
-#: How what the search leaves is shared out: noise, bias and variance, and learning curves.
+#: Shares of the time after the search: noise, bias and variance; learning curves get the rest.
 _FOR_NOISE, _FOR_BOOTSTRAP = 0.35, 0.25
-#: How many candidates are perturbed, and how many have a learning curve; the chosen one among them.
+#: How many candidates are perturbed, and how many have a learning curve, the selected one among them.
 _PERTURBED, _WITH_CURVE = 3, 3
-#: Noise levels that tell first how long fits on noise take; every effort has them too.
+#: Noise levels that are fitted first, to measure how long fits on noise take; every effort includes them.
 _FIRST_LEVELS = (0.0, 0.5)
-#: Where there is no budget, what takes less than this share of the time so far is not worth saving.
+#: Without a budget, a curve that takes less than this share of the time so far is always run.
 _LITTLE = 0.05
-#: A gain of less than this share of the error does not matter for where a learning curve ends.
-_MATTERS = 0.05
+#: A learning curve ends where further rows would gain less than this share of the error.
+_TOLERANCE = 0.05
 
 
-class DiagnosticRun(StudyRun):
-    """The parts that look into the chosen model."""
+class DiagnosticRun:
+    """Runs the parts about the selected model one after the other, and counts their fits and their time."""
 
-    # Does it fit?
+    #: Set by the selection, the first part.
+    found: StudyEvidence
 
-    def _others(self, found: StudyEvidence, most: int) -> list[str]:
-        """Return the chosen one, the best that cannot be told apart from it, and one that is less flexible."""
-        alike = [name for name in found.ties if name not in found.baselines][: most - 1]
-        names = [found.best, *([found.simpler] if found.simpler else []), *alike]
-        return list(dict.fromkeys(names))[:most]
+    def __init__(self, config: StudyConfig) -> None:
+        self.config = config
+        self.meter = FitMeter(config.fit_seconds)
+        self.late = False
+        self._searched = 0.0
 
-    def _sampled(self, effort: Effort) -> tuple[Data, Any]:
-        """Return the table that an effort reaches for, and how a plan on it is driven."""
+    def _counted(self, plan: Plan[R]) -> Plan[R]:
+        return run_subplan(plan, observe=self.meter.count)
+
+    def _skip(self, part: Part, why: str, candidate: str | None = None) -> None:
+        self.found.not_run.append(NotRun(part, why, candidate))
+
+    def _run_part(self, part: Part, plan: Plan[R], candidate: str | None = None) -> Plan[R | None]:
+        """Drive the plan of one part; where it fails, note why and go on."""
+        try:
+            return (yield from self._counted(plan))
+        except BudgetSpent:
+            self.late = True
+            self._skip(part, "time budget exhausted", candidate)
+        except InvalidInput as error:
+            self._skip(part, str(error), candidate)
+        except FitError as error:
+            self._skip(part, f"fits failed. {str(error).splitlines()[0]}", candidate)
+        return None
+
+    @property
+    def _left(self) -> float:
+        """Seconds of fitting that are left."""
+        rest = self.config.time_budget.rest(self._searched)
+        return 0.0 if self.late else max(rest - (self.meter.seconds - self._searched), 0.0)
+
+    def _whole(self, name: str) -> float:
+        """Return the seconds of a fit on all rows."""
+        return self.config.whole_fit_seconds(name, self.found.seconds[name])
+
+    def _sampled(self, effort: Effort) -> tuple[Data, Callable[[Plan[Any]], Plan[Any]]]:
+        """Return the rows that an effort uses as a table, and how a plan on it is driven."""
         config = self.config
         if effort.rows >= config.data.n:
             return config.data, lambda plan: plan
         rows = sample_rows(config.data, effort.rows, least=config.folds, random_state=config.random_state)
         return config.data.subset(rows), lambda plan: on_rows(plan, config.data, rows)
 
-    def _note_sample(self, found: StudyEvidence, what: str, rows: int) -> None:
+    def _note_sample(self, part: str, rows: int) -> None:
         if rows < self.config.data.n:
-            found.sampled[what] = rows
+            self.found.sampled[part] = rows
 
     def _afforded(
-        self,
-        found: StudyEvidence,
-        what: str,
-        takes: Mapping[str, float],
-        allowed: float,
-        effort: Callable[..., Effort | None],
-        on: str = "all rows",
+        self, part: Part, takes: Mapping[str, float], allowed: float, efforts: Sequence[Effort], on: str = "all rows"
     ) -> tuple[list[str], Effort | None]:
-        """Return for which candidates, by what a fit of each takes, and how thoroughly, there is time.
+        """Return for which candidates, given the seconds of a fit of each, and how thoroughly a part can be run.
 
-        Without a budget the chosen one and a less flexible one are looked at in any case.
+        Without a budget the selected model and a less flexible one are always included.
         """
-        names = list(takes)
-        sure = 0 if self.config.time_budget.budget is not None else 1 if found.simpler is None else 2
+        simpler, names = self.found.simpler, list(takes)
+        required = 0 if self.config.time_budget.budget is not None else 1 if simpler is None else 2
         while True:
             each = sum(takes[name] for name in names)
-            afforded = effort(allowed, each, self.config.data.n, sure=len(names) <= sure)
-            if afforded is not None or len(names) == 1:
+            effort = affordable_effort(efforts, allowed, each, self.config.data.n, required=len(names) <= required)
+            if effort is not None or len(names) == 1:
                 break
-            others = [name for name in names[1:] if name != found.simpler] or names[1:]
+            others = [name for name in names[1:] if name != simpler] or names[1:]
             names.remove(max(others, key=lambda name: takes[name]))
-        if afforded is None:
-            found.not_done.append(
-                f"{what}: one fit of {found.best} on {on} takes some {seconds(each)}, and "
-                f"{seconds(max(allowed, 0.0))} of fitting are left for it."
-            )
-        return names, afforded
-
-    def run_perturbation(self, found: StudyEvidence) -> Plan[None]:
-        """Put noise into the targets."""
-        config, what = self.config, "Perturbed validation"
-        if found.best in found.baselines:
-            found.not_done.append(f"{what}: {found.best} looks at no feature.")
-            return
-        allowed = _FOR_NOISE * self._left
-        takes = {name: self._whole(found, name) for name in self._others(found, _PERTURBED)}
-        names, effort = self._afforded(found, what, takes, allowed, perturbation_effort)
         if effort is None:
+            left = seconds(max(allowed, 0.0))
+            fit = f"one fit of {self.found.best} on {on} takes about {seconds(each)}"
+            self._skip(part, f"{fit}, and {left} of fitting time are left")
+        return names, effort
+
+    def run_perturbation(self) -> Plan[None]:
+        """Add noise to the targets of the selected model, of a less flexible one and of the best ties."""
+        config, found = self.config, self.found
+        if found.best in found.baselines:
+            self._skip("perturbation", f"{found.best} is a baseline")
             return
-        before = self.meter.seconds
-        on_noise = yield from self._fit_seconds_on_noise(found, what, names, effort, allowed)
-        if found.best not in on_noise:
-            return
-        if config.time_budget.budget is not None:
-            allowed -= self.meter.seconds - before
-        names, effort = self._afforded(found, what, on_noise, allowed, perturbation_effort, on="noise")
+        ties = [name for name in found.ties if name not in found.baselines]
+        compared = dict.fromkeys([found.best, *([found.simpler] if found.simpler else []), *ties[: _PERTURBED - 1]])
+        takes = {name: self._whole(name) for name in list(compared)[:_PERTURBED]}
+        allowed = _FOR_NOISE * self._left
+        names, effort = self._afforded("perturbation", takes, allowed, PERTURBATION_EFFORTS)
+        on_noise: dict[str, float] = {}
+        if effort is not None and config.time_budget.measured:
+            before = self.meter.seconds
+            on_noise = yield from self._fit_seconds_on_noise(names, effort, allowed)
+            if found.best not in on_noise:
+                return
+            if config.time_budget.budget is not None:
+                allowed -= self.meter.seconds - before
+            names, effort = self._afforded("perturbation", on_noise, allowed, PERTURBATION_EFFORTS, on="noisy labels")
         if effort is None:
             return
         for name in takes:
             if name not in names:
-                took = f"; a fit on noise takes some {seconds(on_noise[name])}" if name in on_noise else ""
-                found.not_done.append(f"{what} of {name}: left out to save time{took}.")
-        result = yield from self._perturbation(found, what, names, effort, folds=config.folds)
-        if result is not None and not result.by_name[found.best].known:
-            found.not_done.append(f"{what}: the time was spent.")
-            result = None
-        if result is not None:
-            self._note_sample(found, "perturbation", result.rows)
+                took = f"; a fit on noisy labels takes about {seconds(on_noise[name])}" if name in on_noise else ""
+                self._skip("perturbation", f"skipped to save time{took}", name)
+        result = yield from self._run_part("perturbation", self._perturbation(names, effort, folds=config.folds))
+        if result is None:
+            return
+        if not result.by_name[found.best].known:
+            self._skip("perturbation", "time budget exhausted")
+            return
+        self._note_sample("perturbation", result.rows)
         found.perturbation = result
 
-    def _fit_seconds_on_noise(
-        self, found: StudyEvidence, what: str, names: Sequence[str], effort: Effort, allowed: float
-    ) -> Plan[dict[str, float]]:
-        """Return what a fit on noise takes, of those for which there is time to find out.
-
-        Noise is hard to learn, and what is trained until it has learnt may take many times as long on it.
-        """
+    def _fit_seconds_on_noise(self, names: Sequence[str], effort: Effort, allowed: float) -> Plan[dict[str, float]]:
+        """Return the seconds of a fit on noise, which may take many times as long; of as many as there is time for."""
         takes: dict[str, float] = {}
         before = self.meter.seconds
         for name in names:
             if takes and self.meter.seconds - before > allowed / 2:
                 break
-            first = yield from self._perturbation(
-                found, what, [name], Effort(_FIRST_LEVELS, 1, min(effort.rows, FEWEST_ROWS))
-            )
-            if first is None:
-                continue
-            whole = self._whole(found, name)
-            on_noise = first.by_name[name].fit_seconds * self.config.data.n / first.rows - whole
-            takes[name] = max(whole, on_noise)
+            plan = self._perturbation([name], Effort(_FIRST_LEVELS, 1, min(effort.rows, FEWEST_ROWS)))
+            first = yield from self._run_part("perturbation", plan)
+            if first is not None:
+                whole = self._whole(name)
+                on_noise = first.by_name[name].fit_seconds * self.config.data.n / first.rows - whole
+                takes[name] = max(whole, on_noise)
         return takes
 
-    def _perturbation(
-        self, found: StudyEvidence, what: str, names: Sequence[str], effort: Effort, folds: int | None = None
-    ) -> Plan[Perturbation | None]:
-        config = self.config
-        data, driven = self._sampled(effort)
-        candidates = config.only(names)
+    def _perturbation(self, names: Sequence[str], effort: Effort, folds: int | None = None) -> Plan[Perturbation]:
+        candidates, (data, driven) = self.config.only(names), self._sampled(effort)
+        config = perturbation_config(
+            candidates,
+            data,
+            levels=effort.levels,
+            repeats=effort.repeats,
+            perturbation="auto",
+            mode="default",
+            cv=folds,
+            bounds=False,
+            level=self.config.level,
+            random_state=self.config.random_state,
+        )
+        result: Perturbation = yield from driven(perturb_plan(candidates, config))
+        return result
 
-        def plan() -> Plan[Perturbation]:
-            part_config = perturbation_config(
-                candidates,
-                data,
-                levels=effort.levels,
-                repeats=effort.repeats,
-                perturbation="auto",
-                mode="default",
-                cv=folds,
-                bounds=False,
-                level=config.level,
-                random_state=config.random_state,
-            )
-            found_there: Plan[Perturbation] = driven(perturb_plan(candidates, part_config))
-            return found_there
-
-        return (yield from self._run_part(found, what, plan))
-
-    def run_bias_variance(self, found: StudyEvidence) -> Plan[None]:
-        """Split the error into bias and variance."""
-        config, what = self.config, "Bias and variance"
-        names = [found.best, *([found.simpler] if found.simpler else [])]
-        share = _FOR_BOOTSTRAP / (1 - _FOR_NOISE)
-        takes = {name: self._whole(found, name) for name in names}
-        names, effort = self._afforded(found, what, takes, share * self._left, bootstrap_effort)
+    def run_bias_variance(self) -> Plan[None]:
+        """Split the error of the selected model, and of a less flexible one, into bias and variance."""
+        found = self.found
+        takes = {name: self._whole(name) for name in (found.best, found.simpler) if name is not None}
+        allowed = _FOR_BOOTSTRAP / (1 - _FOR_NOISE) * self._left
+        names, effort = self._afforded("bias_variance", takes, allowed, BOOTSTRAP_EFFORTS)
         if effort is None:
             return
-        data, driven = self._sampled(effort)
-        candidates = config.only(names)
-
-        def plan() -> Plan[Any]:
-            setup = bias_variance_config(
-                candidates,
-                data,
-                trained=data.n,
-                rounds=effort.repeats,
-                loss="auto",
-                noise=None,
-                random_state=config.random_state,
-            )
-            found_there: Plan[Any] = driven(bias_variance_plan(candidates, setup))
-            return found_there
-
-        result = yield from self._run_part(found, what, plan)
-        if result is not None and math.isnan(result.expected_loss[found.best]):
-            found.not_done.append(f"{what}: the time was spent.")
-            result = None
-        if result is not None:
-            self._note_sample(found, "bias_variance", data.n)
+        result = yield from self._run_part("bias_variance", self._bias_variance(names, effort))
+        if result is None:
+            return
+        if math.isnan(result.expected_loss[found.best]):
+            self._skip("bias_variance", "time budget exhausted")
+            return
+        self._note_sample("bias_variance", result.rows)
         found.bias_variance = result
 
-    # Would more data help?
+    def _bias_variance(self, names: Sequence[str], effort: Effort) -> Plan[BiasVariance]:
+        candidates, (data, driven) = self.config.only(names), self._sampled(effort)
+        seed, rounds = self.config.random_state, effort.repeats
+        config = bias_variance_config(
+            candidates, data, trained=data.n, rounds=rounds, loss="auto", noise=None, random_state=seed
+        )
+        result: BiasVariance = yield from driven(bias_variance_plan(candidates, config))
+        return result
 
-    def run_learning_curve(self, found: StudyEvidence) -> Plan[None]:
-        """Follow the best few as their rows grow in number."""
-        config, what = self.config, "Learning curve"
-        metric = config.metric if _is_loss(config.metric) else _loss_for(config.data)
+    def run_learning_curve(self) -> Plan[None]:
+        """Measure learning curves of the best few candidates."""
+        config, found = self.config, self.found
         names = list(dict.fromkeys([found.best, *found.learners]))[:_WITH_CURVE]
         curves: dict[str, LearningCurve] = {}
         for place, name in enumerate(names):
             # The last point of a curve has the folds of the search, and costs nothing more.
-            known = found.seconds[name] * config.folds
+            known = self._whole(name) * config.folds * config.splits.mean_train_rows / config.data.n
             allowed = self._left / (len(names) - place)
             if config.time_budget.budget is None and (place == 0 or known <= _LITTLE * self.meter.seconds):
                 allowed = max(allowed, known)
             if place and allowed < known / 2:
-                found.not_done.append(
-                    f"{what} of {name}: left out to save time; it would take some {seconds(known)} of fitting or more."
-                )
+                why = f"skipped to save time; it would take {seconds(known)} of fitting or more"
+                self._skip("learning_curve", why, name)
                 continue
-            plan = self._learning_curve(name, metric, allowed, known, found.value(found.best))
-            curve = yield from self._run_part(found, f"{what} of {name}", plan)
+            curve = yield from self._run_part("learning_curve", self._learning_curve(name, allowed, known), name)
             if curve is not None and not curve.enough and curve.sizes[-1] < config.data.n:
-                # Time ended it; the fits on all rows are there nevertheless.
-                sizes = [*map(int, curve.sizes), config.data.n]
-                plan = self._learning_curve(name, metric, allowed, known, found.value(found.best), sizes)
-                whole = yield from self._run_part(found, f"{what} of {name}", plan)
-                curve = curve if whole is None else whole
+                # Time ended it, but the fits on all rows are there.
+                plan = self._learning_curve(name, allowed, known, [*map(int, curve.sizes), config.data.n])
+                curve = (yield from self._run_part("learning_curve", plan, name)) or curve
             if curve is not None and curve.rule == "time" and curve.refused is not None:
-                found.not_done.append(f"{what} of {name}: the time was spent.")
+                self._skip("learning_curve", "time budget exhausted", name)
             elif curve is not None:
                 curves[name] = curve
         found.curves = LearningCurves(curves) if found.best in curves else None
 
     def _learning_curve(
-        self,
-        name: str,
-        metric: Metric,
-        allowed: float,
-        known: float,
-        error: float,
-        sizes: list[int] | None = None,
-    ) -> Callable[[], Plan[LearningCurve]]:
-        config = self.config
-
-        def plan() -> Plan[LearningCurve]:
-            sampled = sampled_table(config.data, random_state=config.random_state)
-            needed = fewest_training_rows([config.candidates.estimators[name]])
-            least = least_size(config.data, sampled.sequence, config.folds, trained_on=needed) or config.data.n
-            part_config = learning_curve_config(
-                sampled,
-                metric,
-                schedule=sizes or curve_sizes(config.data.n, least, allowed, known),
-                k=config.folds,
-                budget={"seconds": allowed + known} if sizes is None else None,
-                mode="default",
-                level=config.level,
-                tolerance=_MATTERS * error if metric is config.metric and error > 0 else None,
-                horizon=2 * config.data.n,
-                target=None,
-                train=False,
-                random_state=config.random_state,
-                trained_on=needed,
-            )
-            assert part_config is not None  # all rows are at hand
-            return learning_curve_plan(name, config.candidates.estimators[name], sampled, part_config)
-
-        return plan
-
-
-def _is_loss(metric: Metric) -> bool:
-    return not (metric.greater_is_better or metric.bounds[0] < 0 or metric.total)
-
-
-def _loss_for(data: Data) -> Metric:
-    return get_metric("error" if data.task == "classification" else "rmse", data.task)
+        self, name: str, allowed: float, known: float, sizes: list[int] | None = None
+    ) -> Plan[LearningCurve]:
+        study, error = self.config, self.found.value(self.found.best)
+        metric, task = study.metric, study.data.task
+        is_loss = not (metric.greater_is_better or metric.bounds[0] < 0 or metric.total)
+        limited = sizes is None and study.time_budget.measured
+        sampled = sampled_table(study.data, random_state=study.random_state)
+        needed = fewest_training_rows([study.candidates.estimators[name]])
+        least = least_size(study.data, sampled.sequence, study.folds, trained_on=needed) or study.data.n
+        config = learning_curve_config(
+            sampled,
+            metric if is_loss else get_metric("error" if task == "classification" else "rmse", task),
+            schedule=sizes or curve_sizes(study.data.n, least, allowed, known),
+            k=study.folds,
+            budget={"seconds": allowed + known} if limited else None,
+            mode="default",
+            level=study.level,
+            tolerance=_TOLERANCE * error if is_loss and error > 0 else None,
+            horizon=2 * study.data.n,
+            target=None,
+            train=False,
+            random_state=study.random_state,
+            trained_on=needed,
+        )
+        assert config is not None  # it is only for a source of rows that there may be none
+        return (yield from learning_curve_plan(name, study.candidates.estimators[name], sampled, config))

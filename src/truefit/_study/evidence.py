@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Final, Literal
 
 import numpy as np
 
 from truefit._core.data import Data
-from truefit._methods.agghoo.cross_test_result import CrossTest
+from truefit._methods.agghoo.cross_test import CrossTest
 from truefit._methods.assessment.estimate import Estimate
 from truefit._methods.assessment.result import Assessment
 from truefit._methods.bias_variance import BiasVariance
@@ -19,40 +19,50 @@ from truefit._methods.perturbation.result import Perturbation
 from truefit._methods.selection.result import NestedAssessment
 from truefit._methods.text import MetricText
 from truefit._metrics.metric import Metric
-from truefit._study.checks import Suspect
+from truefit._study.budget import TimeBudget
 
-if TYPE_CHECKING:
-    from truefit._core.data import Task
+Cause = Literal["failed", "racing", "budget"]
 
 
 @dataclass(frozen=True, slots=True)
 class SkippedCandidate:
-    """A candidate that did not take part to the end: after how many folds it was dropped, and why."""
+    """A candidate that was not fitted on every fold: after how many folds it was stopped, and why."""
 
     name: str
     after: int
     reason: str
+    cause: Cause
+
+
+Part = Literal["nested", "cross_test", "training", "perturbation", "bias_variance", "learning_curve"]
+
+_PART_NAMES: Final[Mapping[Part, str]] = {
+    "nested": "Nested cross-validation",
+    "cross_test": "Cross-tested Agghoo",
+    "training": "Training error",
+    "perturbation": "Perturbed validation",
+    "bias_variance": "Bias and variance",
+    "learning_curve": "Learning curve",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NotRun:
+    """A part of the study that was not run, or not for one candidate, and why."""
+
+    part: Part
+    why: str
+    candidate: str | None = None
+
+    @property
+    def what(self) -> str:
+        """The part in words."""
+        return _PART_NAMES[self.part] + ("" if self.candidate is None else f" of {self.candidate}")
 
 
 @dataclass(slots=True)
 class StudyEvidence:
-    """What a study found; None where a question was not looked into.
-
-    Attributes
-    ----------
-    paired : tuple of str
-        Candidates that were fitted without every pair of folds too.
-    training : dict
-        Value of the metric on its own training rows, by candidate, of models trained on all rows.
-    seconds : dict
-        What one fit took on average, by candidate.
-    simpler : str or None
-        The best of the candidates that are clearly less flexible than the chosen one.
-    sampled : dict
-        How many rows a question was looked into with, where that was not all of them.
-    shared : tuple of int or None
-        How many fits the cross-test asked for, and how many of these were new.
-    """
+    """What a study found; None where a part was not run."""
 
     data: Data
     columns: int
@@ -62,36 +72,39 @@ class StudyEvidence:
     assessment: Assessment
     winner: Estimate
     baselines: tuple[str, ...] = ()
+    baseline_rule: str = ""
     n_candidates: int = 1
+    n_searched: int = 1
     nested: NestedAssessment | None = None
+    #: Candidates that were fitted without every pair of folds too.
     paired: tuple[str, ...] = ()
     comparison: Comparison | None = None
     cross_test: CrossTest | None = None
     perturbation: Perturbation | None = None
     bias_variance: BiasVariance | None = None
     curves: LearningCurves | None = None
+    #: Value of the metric on the training rows, by candidate, of models trained on all rows.
     training: dict[str, float] = field(default_factory=dict)
+    #: Mean seconds of a fit, by candidate.
     seconds: dict[str, float] = field(default_factory=dict)
+    #: The best candidate that is clearly less flexible than the selected one.
     simpler: str | None = None
     dropped: list[SkippedCandidate] = field(default_factory=list)
-    not_done: list[str] = field(default_factory=list)
+    not_run: list[NotRun] = field(default_factory=list)
+    #: Number of rows of each part that used a sample of them.
     sampled: dict[str, int] = field(default_factory=dict)
+    #: How many fits the cross-test requested, and how many of these were new.
     shared: tuple[int, int] | None = None
-    suspects: Sequence[Suspect] = ()
+    time_budget: TimeBudget = field(default_factory=TimeBudget)
 
     @property
     def metric_text(self) -> MetricText:
-        """How values of the metric are said."""
+        """How values of the metric are written."""
         return MetricText.of(self.metric)
 
     @property
-    def task(self) -> Task:
-        """Whether this is a classification or a regression."""
-        return self.data.task
-
-    @property
     def names(self) -> list[str]:
-        """Candidates that took part to the end."""
+        """Candidates that were fitted on every fold."""
         return self.assessment.names
 
     @property
@@ -100,7 +113,7 @@ class StudyEvidence:
         return -1 if self.metric.greater_is_better else 1
 
     def value(self, name: str) -> float:
-        """Cross-validated value of a candidate, by which the choice is made."""
+        """Cross-validated value of a candidate, by which the selection is made."""
         return self.assessment.estimates[name].value
 
     def behind(self, name: str, other: str) -> float:
@@ -108,37 +121,37 @@ class StudyEvidence:
         return self.sign * (self.value(name) - self.value(other))
 
     def gap(self, name: str) -> float | None:
-        """By how much a candidate is worse on rows left out than on its training rows; None where that is not known."""
+        """By how much a candidate is worse on held-out rows than on its training rows; None if unknown."""
         if name not in self.training:
             return None
         return self.sign * (self.value(name) - self.training[name])
 
     @property
     def ranked(self) -> list[str]:
-        """Candidates, the chosen one first, and then from the best on."""
+        """Candidates from the best to the worst, the selected one first."""
         return sorted(self.names, key=lambda name: (name != self.best, self.sign * self.value(name)))
 
     @property
     def learners(self) -> list[str]:
-        """Candidates that look at the features, from the best on."""
+        """Candidates that are no baselines, from the best to the worst."""
         return [name for name in self.ranked if name not in self.baselines]
 
     @property
     def pairs(self) -> Mapping[str, Pair]:
-        """Each other candidate against the chosen one."""
+        """Each other candidate against the selected one."""
         if self.comparison is None:
             return {}
         return {pair.candidate: pair for pair in self.comparison.pairs if pair.reference == self.best}
 
     @property
     def ties(self) -> list[str]:
-        """Other candidates that cannot be told apart from the chosen one, the best first."""
+        """Other candidates that are not significantly different from the selected one, the best first."""
         alike = [] if self.comparison is None else self.comparison.ties
         return [name for name in self.ranked if name in alike and name != self.best]
 
     @property
     def baseline(self) -> float | None:
-        """Value of the metric without any model: that of a dummy among the candidates, or for an error of its own."""
+        """Value of the baseline: a dummy among the candidates, else the majority class or the mean."""
         known = [self.value(name) for name in self.baselines if name in self.names]
         if known:
             return min(known, key=lambda value: self.sign * value)
@@ -149,32 +162,35 @@ class StudyEvidence:
         return None
 
     @property
-    def no_better_than_baseline(self) -> bool:
-        """Whether no candidate can be told apart from the one that looks at no feature."""
+    def baseline_reason(self) -> Literal["best", "tie", "interval"] | None:
+        """Why no candidate counts as better than the baseline; None where one does.
+
+        "best": the baseline has the best score. "tie": the paired test shows no significant difference. "interval":
+        there is no such test, and the interval of the estimate reaches the baseline.
+        """
         if self.best in self.baselines:
-            return True
-        alike = [name for name in self.baselines if name in self.ties]
-        if alike:
-            return True
+            return "best"
+        if any(name in self.ties for name in self.baselines):
+            return "tie"
         baseline, interval = self.baseline, self.interval
         if baseline is None or (self.baselines and interval is None):
-            return False
+            return None
         if any(name in self.pairs for name in self.baselines):
-            return False  # they were compared, and told apart
+            return None
         worst = self.estimate if interval is None else interval[1 if self.sign > 0 else 0]
-        return self.sign * (worst - baseline) >= 0
+        return "interval" if self.sign * (worst - baseline) >= 0 else None
 
     @property
     def estimate(self) -> float:
-        """The value to expect of the choice."""
+        """The value to expect of the selected model on new rows."""
         return self.winner.value
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Its interval."""
+        """Interval of the estimate."""
         return self.winner.interval
 
     @property
     def curve(self) -> LearningCurve | None:
-        """Learning curve of the chosen one."""
+        """Learning curve of the selected model."""
         return None if self.curves is None else self.curves.curves.get(self.best)

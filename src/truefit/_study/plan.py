@@ -1,15 +1,14 @@
-"""The plan of a study: the choice, how good it is, and then what the diagnostics show; one engine runs all of it."""
+"""The plan of a study: selection, assessment, diagnostics; one engine runs all of it."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from truefit._core.errors import FitError
-from truefit._core.outcome import Outcome, reasons
-from truefit._core.protocols import Plan
+from truefit._core.errors import FitError, reasons
+from truefit._core.outcome import Outcome
+from truefit._core.protocols import FitTask, Keep, Plan
 from truefit._core.rows import Rows
-from truefit._core.task import FitTask, Keep
 from truefit._methods.agghoo.cross_test import CrossTestConfig, cross_test_plan
 from truefit._methods.agghoo.plan import AgghooConfig, Aggregate, Candidate
 from truefit._methods.assessment.estimate import Estimate
@@ -19,138 +18,129 @@ from truefit._methods.comparison.result import Comparison
 from truefit._methods.selection.result import NestedAssessment
 from truefit._methods.splitting.designs import Design
 from truefit._metrics.metric import Metric
-from truefit._study.config import StudyConfig, is_baseline
+from truefit._study.config import StudyConfig
 from truefit._study.diagnostics import DiagnosticRun
 from truefit._study.evidence import StudyEvidence
 from truefit._study.result import Study
 from truefit._study.selection import CandidateSelection, SelectionOutcome
 
-#: How many are looked at on their own training rows, the chosen one among them.
+#: How many candidates are scored on their own training rows, the selected one among them.
 _TRAINED = 5
-#: What has at most this share of the chosen one's gap between training rows and others is called less flexible.
+#: A candidate is less flexible if its gap to the training rows is at most this share of the selected model's.
 _LESS_FLEXIBLE = 0.5
 
 
 def study_plan(config: StudyConfig) -> Plan[Study]:
-    """Choose, judge the choice, and look into the chosen one as far as time allows."""
+    """Select a model, estimate how good it is, and diagnose it as far as time allows."""
     config.check()
     run = _SelectionRun(config)
-    found = yield from run.run_selection()
-    yield from run.run_cross_test(found)
-    yield from run.run_training_error(found)
-    yield from run.run_perturbation(found)
-    yield from run.run_bias_variance(found)
-    yield from run.run_learning_curve(found)
-    return Study(found)
+    yield from run.run_selection()
+    yield from run.run_cross_test()
+    yield from run.run_training_error()
+    yield from run.run_perturbation()
+    yield from run.run_bias_variance()
+    yield from run.run_learning_curve()
+    return Study(run.found, config)
 
 
 def model_plan(estimator: Any, rows: int) -> Plan[Any]:
     """Fit on all rows, and return the model."""
     (outcome,) = yield [FitTask(estimator, Rows.all(rows), keep=Keep("chosen"))]
     if outcome.error is not None:
-        text = f"The chosen candidate could not be fitted on all rows. {reasons([outcome.error])}"
+        text = f"The selected model could not be fitted on all rows. {reasons([outcome.error])}"
         raise FitError(text, [outcome.error])
     return outcome.model
 
 
 class _SelectionRun(DiagnosticRun):
-    """A whole study: the choice and how good it is come first."""
+    """A whole study: the selection and its assessment come first."""
 
-    def run_selection(self) -> Plan[StudyEvidence]:
-        """Search, and put together what is known of the choice."""
-        chosen = yield from self._counted(CandidateSelection(self.config).plan())
-        self._searched, self.late = self.meter.seconds, chosen.late
-        return self._evidence(chosen)
+    def run_selection(self) -> Plan[None]:
+        """Search, and put together what is known of the selected model."""
+        selected = yield from self._counted(CandidateSelection(self.config).plan())
+        self._searched, self.late = self.meter.seconds, selected.late
+        self.found = self._evidence(selected)
+        if self.found.nested is None:
+            how = "the estimate is from the folds, with the selection repeated on bootstrap samples"
+            self._skip("nested", f"{selected.without_nesting}; {how}")
 
-    def _evidence(self, chosen: SelectionOutcome) -> StudyEvidence:
-        config = self.config
-        names = list(chosen.outcomes)
-        # By the folds alone, so that a candidate's number is the one that it was chosen or passed over by; the fits
-        # without two folds tell how good the choice is.
+    def _evidence(self, selected: SelectionOutcome) -> StudyEvidence:
+        config, names = self.config, list(selected.outcomes)
+        # From the folds alone, so that a candidate's number is the one by which it was selected or not; the fits
+        # without two folds are for the nested estimate.
         design = Design("splits", config.splits, "auto")
-        candidates = config.only(names)
         assessment = Assessment(
-            candidates, config.data, design, config.metric, chosen.outcomes, config.level, best=chosen.best
+            config.only(names), config.data, design, config.metric, selected.outcomes, config.level, best=selected.best
         )
         nested, winner = None, None
-        if chosen.nested is not None:
+        if selected.nested is not None:
             nested = NestedAssessment(
-                chosen.nested, config.data, config.splits, config.metric, names=chosen.searched, level=config.level
+                selected.nested, config.data, config.splits, config.metric, names=selected.searched, level=config.level
             )
             winner = Estimate(nested.estimate, nested.interval, None, nested.interval_reason)
         if winner is None or math.isnan(winner.value):
             winner = _winner(assessment, config.metric)
-        found = StudyEvidence(
-            data=config.data.without_table(),
-            columns=int(config.data.X.shape[1]) if len(config.data.X.shape) > 1 else 1,
-            metric=config.metric,
-            level=config.level,
-            best=chosen.best,
-            assessment=assessment,
-            winner=winner,
-            baselines=tuple(name for name, each in config.candidates if is_baseline(each)),
-            n_candidates=len(config.candidates),
-            nested=nested,
-            paired=tuple(chosen.paired),
-            seconds=chosen.seconds,
-            dropped=chosen.dropped,
-            suspects=config.suspects,
-        )
-        if nested is None:
-            found.not_done.append(
-                f"Nested cross-validation: {chosen.without_nesting}. The estimate comes from the folds of the search, "
-                "with the choice made anew on bootstrap samples of the rows."
-            )
+        comparison = None
         if len(names) > 1:
             by_rows = compared_by_rows(config.data, design, config.metric)
-            # Five folds alone show large differences only; where the rows' own losses can be set side by side they
-            # show more, and two learners that are equally good are still taken for different in 3 to 5% of tables.
+            # Five folds alone show only large differences. Losses of single rows, where there are any, show more, and
+            # two equally good learners are still found different in 3 to 5% of tables.
             test: TestChoice = "pooled" if by_rows else "corrected_t"
-            found.comparison = Comparison(
+            comparison = Comparison(
                 assessment, config.metric, CompareConfig(test=test, level=config.level), by_rows=by_rows
             )
-        return found
+        return StudyEvidence(
+            data=config.data.without_table(),
+            columns=config.columns,
+            metric=config.metric,
+            level=config.level,
+            best=selected.best,
+            assessment=assessment,
+            winner=winner,
+            baselines=config.baselines,
+            baseline_rule=config.baseline_rule,
+            n_candidates=len(config.candidates),
+            n_searched=len(selected.searched),
+            nested=nested,
+            paired=tuple(selected.paired),
+            comparison=comparison,
+            seconds=selected.seconds,
+            dropped=selected.dropped,
+            time_budget=config.time_budget,
+        )
 
-    def run_cross_test(self, found: StudyEvidence) -> Plan[None]:
-        """Judge the aggregate of what is chosen on each fold: every fit of it was made by the search."""
-        config, names = self.config, list(found.paired)
+    def run_cross_test(self) -> Plan[None]:
+        """Cross-test Agghoo over the candidates: the search has made every fit of it."""
+        config, found, names = self.config, self.found, list(self.found.paired)
         if len(found.names) < 2:
             return
         if len(names) < 2 or not config.triangle:
-            found.not_done.append("Cross-tested Agghoo: it needs the fits of nested cross-validation.")
+            self._skip("cross_test", "it needs the fits of nested cross-validation")
             return
         estimators = [config.candidates.estimators[name] for name in names]
         aggregate: Aggregate = "mean"
         if config.data.task == "classification":
             aggregate = "soft" if all(hasattr(each, "predict_proba") for each in estimators) else "vote"
         if aggregate == "vote" and any(config.metric.responses(each) != ("predict",) for each in estimators):
-            found.not_done.append(
-                f"Cross-tested Agghoo: {found.metric_text.name} needs scores, and not all candidates have "
-                "probabilities."
-            )
+            why = f"{found.metric_text.name} needs probabilities, and not all candidates predict them"
+            self._skip("cross_test", why)
             return
         members = [Candidate(name, {}, each) for name, each in zip(names, estimators, strict=True)]
         agghoo = AgghooConfig(members, config.data.task, config.metric, aggregate)
         part_config = CrossTestConfig(agghoo, config.splits, config.inner, True, config.metric, level=config.level)
         requested, distinct = self.meter.requested, self.meter.distinct
-        found.cross_test = yield from self._run_part(
-            found, "Cross-tested Agghoo", lambda: cross_test_plan(part_config, config.data)
-        )
+        found.cross_test = yield from self._run_part("cross_test", cross_test_plan(part_config, config.data))
         found.shared = self.meter.requested - requested, self.meter.distinct - distinct
 
-    def run_training_error(self, found: StudyEvidence) -> Plan[None]:
-        """Fit the chosen one and the next best ones on all rows, and look at them there."""
-        config = self.config
+    def run_training_error(self) -> Plan[None]:
+        """Fit the selected model and the next best ones on all rows, and score them there."""
+        config, found = self.config, self.found
         names = list(dict.fromkeys([found.best, *found.learners[:_TRAINED]]))
-        cost = {name: self._whole(found, name) for name in names}
-        # The chosen one is what the study is for; the others only where there is time.
+        cost = {name: self._whole(name) for name in names}
         while len(names) > 1 and sum(cost[name] for name in names) > self._left / 4:
             names.remove(max(names[1:], key=lambda name: cost[name]))
-        outcomes: Any = yield from self._run_part(
-            found,
-            "The gap to the training rows",
-            lambda: _outcomes_of([config.on_all_rows(name) for name in names]),
-        )
+        tasks = [config.on_all_rows(name) for name in names]
+        outcomes = yield from self._run_part("training", _outcomes_of(tasks))
         everything = Rows.all(config.data.n)
         for name, outcome in zip(names, outcomes or (), strict=False):
             if outcome.error is None:
@@ -164,24 +154,24 @@ def _outcomes_of(tasks: Any) -> Plan[list[Outcome]]:
 
 
 def _winner(assessment: Assessment, metric: Metric) -> Estimate:
-    """Return how good the best of several is, from the folds alone."""
+    """Return the estimate of the selected model from the folds alone."""
     if metric.name != "rmse":
         winner = assessment.winner
         if not math.isnan(winner.value):
             return winner
         why = (
-            f"{metric.name} is no mean over rows, so that the choice could not be made anew on samples of them; the "
-            "value is that by which the choice was made, which tends to flatter"
+            f"{metric.name} is not a per-sample metric, so the selection cannot be repeated on bootstrap samples; the "
+            "estimate is the selected model's own CV score, which is optimistically biased"
         )
         return Estimate(assessment.estimates[assessment.best].value, None, None, why)
-    # The root of the mean squared error is no mean over rows, but what it is the root of is one.
+    # RMSE is not a per-sample metric, but its square is.
     squared = assessment.under("mse").winner
     interval = None if squared.interval is None else (math.sqrt(squared.interval[0]), math.sqrt(squared.interval[1]))
     return Estimate(math.sqrt(squared.value), interval, squared.method, squared.reason)
 
 
 def _simpler(found: StudyEvidence) -> str | None:
-    """Return the best candidate of which training rows and others are much less apart than of the chosen one."""
+    """Return the best candidate with a much smaller gap between training and held-out rows than the selected one."""
     gap = found.gap(found.best)
     if gap is None or gap <= 0:
         return None

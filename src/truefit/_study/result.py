@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from truefit._core.errors import InvalidInput
-from truefit._methods.result import Result
+from truefit._core.finding import Finding, at_least
+from truefit._methods.assessment.plot import KINDS
+from truefit._methods.result import Result, plot_method
 from truefit._methods.text import counted
-from truefit._study.advice import caveats_of, next_steps_of
-from truefit._study.answers import Answer, how_good, more_data, which_model
+from truefit._plots.svg import to_svg
+from truefit._report.html import render_fragment
+from truefit._study.advice import next_steps_of
+from truefit._study.answers import Answer, forecasts, how_good, more_data, which_model
+from truefit._study.checks import check_results, most_severe_first
+from truefit._study.config import StudyConfig
 from truefit._study.evidence import SkippedCandidate, StudyEvidence
 from truefit._study.fit_diagnosis import does_it_fit
+from truefit._study.page import Pictures, draw_pictures, render_study, study_report
+from truefit._study.page_tables import tables_of
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-#: The parts of a study, in the order in which its questions come.
+#: The parts of a study, in the order of its questions.
 PARTS = ("assessment", "honest", "comparison", "perturbation", "bias_variance", "cross_test", "curves")
 
 
@@ -27,53 +36,74 @@ def _dropped(each: SkippedCandidate) -> str:
     return f"{each.name}{when}: {each.reason.rstrip('.')}."
 
 
+def _finding_text(each: Finding) -> str:
+    return f"{each.title} ({each.code}, {each.severity}). {each.text}"
+
+
 class Study(Result):
-    """The verdict on a table: four answers with their numbers, and the results of every method behind them.
+    """Result of a study: four answers with their numbers, findings, and the results of every method behind them.
 
     Attributes
     ----------
     best : str
-        Name of the chosen candidate.
-    metric, task, rows, columns, level
+        Name of the selected candidate.
+    estimate : float
+        Value of the metric to expect of the selected model on new rows, from nested cross-validation.
+    interval : tuple of float or None
+        Confidence interval of the estimate.
+    level : float
+        Level of confidence intervals and tests.
+    metric : str
+        Name of the metric.
     metric_text : MetricText
         How values of the metric are written.
-    estimate : float
-        Value to expect of the choice on new rows: made anew without each test set, and judged there.
-    interval : tuple of float or None
-        Interval of the estimate.
+    task : str
+        "classification" or "regression".
+    rows : int
+        Number of rows of the table.
+    columns : int
+        Number of columns of the table.
+    target : str or None
+        Name of the target, where y has one.
+    seed : int or None
+        The random state that was given.
+    findings : tuple of Finding
+        What the checks of the table and of the results found, most severe first.
+    not_run : list of tuple of str
+        Parts that were not run, and why.
+    dropped : list of SkippedCandidate
+        Candidates that were not fitted on every fold, and why.
     assessment : Assessment
         Every candidate on the same folds.
     honest : NestedAssessment or None
-        The choice made anew without each fold; None where there was no time for it.
+        Nested cross-validation of the selection; None where it was not run.
     comparison : Comparison or None
-        The candidates against the chosen one; None where there is only one.
+        Paired tests of the candidates against the selected one; None with one candidate.
     perturbation : Perturbation or None
-        What noise in the targets does to the chosen one and a few others.
+        Perturbed validation of the selected model and a few others.
     bias_variance : BiasVariance or None
-        Bias and variance of the chosen one, and of a less flexible one where there is one.
+        Bias and variance of the selected model, and of a less flexible one where there is one.
     cross_test : CrossTest or None
-        The candidates put together by Agghoo, on the same folds.
+        Agghoo over the candidates, on the same folds.
     curves : LearningCurves or None
-        Learning curves of the best few.
+        Learning curves of the best few candidates.
     training : dict
         Value of the metric on the training rows, of candidates that were fitted on all rows.
-    dropped : list of SkippedCandidate
-        Candidates that did not take part to the end, and why.
-    suspects : sequence of Suspect
-        What in the table may make the numbers better than they should be.
-    not_done : list of str
-        What was left out, and why.
     fits : dict
-        How many fits this took, by kind; filled in by whoever ran it.
+        Number of fits, by kind.
+    made : dict
+        Provenance: date, command, data, counts of fits and versions; filled in by the caller that ran the study.
     """
 
     title = "Study"
 
-    def __init__(self, found: StudyEvidence) -> None:
+    def __init__(self, found: StudyEvidence, config: StudyConfig) -> None:
         self._found = found
+        self.target = config.target
+        self.seed = config.random_state
         self.best = found.best
         self.metric = found.metric.name
-        self.task = found.task
+        self.task = found.data.task
         self.rows = found.data.n
         self.columns = found.columns
         self.level = found.level
@@ -89,17 +119,22 @@ class Study(Result):
         self.curves = found.curves
         self.training = dict(found.training)
         self.dropped = list(found.dropped)
-        self.suspects = found.suspects
-        self.not_done = list(found.not_done)
+        self.findings: tuple[Finding, ...] = most_severe_first([*config.findings, *check_results(found, config.ignore)])
+        self.not_run = [(each.what, each.why) for each in found.not_run]
         self.fits: dict[str, float] = {}
-        #: Fits the chosen candidate on all rows; given by whoever ran the study.
+        self.made: dict[str, Any] = {}
+        if config.target is not None:
+            self.title = f"Predicting {config.target}"
+        #: Fits the selected candidate on all rows; set by the caller that ran the study.
         self.refit: Callable[[], Any] | None = None
 
     @cached_property
     def model(self) -> Any:
-        """The chosen candidate, fitted on all rows when it is first asked for."""
+        """The selected candidate, fitted on all rows at the first access."""
         if self.refit is None:
-            raise InvalidInput("The model of a study must be fitted by the engine that ran it. This one is gone.")
+            raise InvalidInput(
+                "The model must be fitted by the engine that ran the study, which is gone. Run study again."
+            )
         return self.refit()
 
     @cached_property
@@ -113,14 +148,9 @@ class Study(Result):
         return [sentence for answer in self.answers for sentence in (answer.headline, *answer.sentences)]
 
     @cached_property
-    def caveats(self) -> list[str]:
-        """What to know before believing the numbers."""
-        return caveats_of(self._found)
-
-    @cached_property
     def next_steps(self) -> list[str]:
-        """What to try next, each with the number that speaks for it."""
-        return next_steps_of(self._found)
+        """What to try next: the advice of findings, more rows, a faster model that does as well."""
+        return next_steps_of(self._found, self.findings)
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -133,7 +163,7 @@ class Study(Result):
             each, pair = found.assessment.estimates[name], found.pairs.get(name)
             low, high = each.interval or (float("nan"), float("nan"))
             apart = None if pair is None else pair.found
-            verdict = "chosen" if name == found.best else "no comparison"
+            verdict = "selected" if name == found.best else "no comparison"
             if pair is not None and found.comparison is not None:
                 verdict = found.comparison.verdict_on(pair)
             lines.append(
@@ -145,8 +175,11 @@ class Study(Result):
         return pd.DataFrame(lines).set_index("estimator")
 
     def summary(self) -> str:
-        """Return the answers, what to do next, and what to know."""
+        """Return the findings that matter most, the answers, what to do next, and what else to know."""
         lines: list[str] = []
+        warnings = [each for each in self.findings if at_least(each.severity, "warning")]
+        if warnings:
+            lines += ["Check first", *(f"  - {_finding_text(each)}" for each in warnings), ""]
         for answer in self.answers:
             lines += [answer.question, f"  {answer.headline}", *(f"  {each}" for each in answer.sentences), ""]
         for title, texts in self.notes.items():
@@ -156,17 +189,49 @@ class Study(Result):
 
     @property
     def notes(self) -> dict[str, list[str]]:
-        """What is said beside the answers, by heading."""
+        """What is reported beside the answers, by heading."""
         return {
-            "What to try next": self.next_steps,
-            "What to know": self.caveats,
-            "Candidates that were dropped": [_dropped(each) for each in self.dropped],
-            "Not done": self.not_done,
+            "Next steps": self.next_steps,
+            "Notes": [_finding_text(each) for each in self.findings if each.severity == "info"],
+            "Candidates stopped early": [_dropped(each) for each in self.dropped if each.cause != "failed"],
         }
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the candidates with their intervals."""
-        return self.assessment.plot(ax)
+    @property
+    def headline(self) -> str:
+        """Which model to use, and how good it is."""
+        return " ".join(answer.headline for answer in self.answers[:2])
+
+    @cached_property
+    def pictures(self) -> Pictures:
+        """Pictures of the page, by section: caption, SVG, and SVG for a phone, of each."""
+        return draw_pictures(self)
+
+    def _page(self) -> str:
+        return render_study(study_report(self), self.made)
+
+    def _repr_html_(self) -> str:
+        table = {**tables_of(self.to_dict(), "which")[0], "drawn": None, "meanings": None}
+        answers = [(answer.question, answer.headline) for answer in self.answers[2:]]  # the headline has the others
+        lines = [_finding_text(each) for each in self.findings if at_least(each.severity, "warning")]
+        return render_fragment(
+            self.title, self.headline, terms=answers, lines=lines, table=table, figure_svg=self._svg()
+        )
+
+    def _svg(self) -> str:
+        return to_svg(self.plot(), title=self.title, description=self.assessment.summary())
+
+    @plot_method(*KINDS)
+    def plot(self, kind: str | None = None, *, ax: Axes | None = None) -> Axes:
+        """Draw the candidates with their intervals, or one of the other plots of their assessment.
+
+        Parameters
+        ----------
+        kind : {"roc", "precision_recall", "calibration", "confusion", "residuals", "predicted"}, optional
+            By default the estimates with their intervals.
+        ax : matplotlib Axes, optional
+            Where to draw. A new figure by default, which a notebook displays.
+        """
+        return self.assessment.plot(kind, ax=ax)
 
     @property
     def parts(self) -> dict[str, Result]:
@@ -176,25 +241,37 @@ class Study(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
+        import truefit
+
+        interval = None if self.interval is None else [float(end) for end in self.interval]
         return {
             "kind": "study",
-            "version": 2,
-            "best": self.best,
-            "estimate": self.estimate,
-            "interval": None if self.interval is None else [float(end) for end in self.interval],
-            "level": self.level,
-            "metric": self.metric,
-            "percent": self.metric_text.percent,
-            "task": self.task,
+            "version": 3,
+            "truefit": truefit.__version__,
+            "target": self.target,
             "rows": self.rows,
             "columns": self.columns,
+            "task": self.task,
+            "seed": self.seed,
+            "folds": len(self.assessment.splits),
+            "metric": self.metric,
+            "metric_name": self.metric_text.name,
+            "greater_is_better": self._found.metric.greater_is_better,
+            "percent": self.metric_text.percent,
+            "level": self.level,
+            "candidates": self._found.n_candidates,
+            "best": self.best,
+            "estimate": self.estimate,
+            "interval": interval,
+            "baseline": self._found.baseline,
+            "baselines": list(self._found.baselines),
             "answers": [answer.to_dict() for answer in self.answers],
-            "caveats": self.caveats,
+            "findings": [each.to_dict() for each in self.findings],
             "next_steps": self.next_steps,
-            "not_done": self.not_done,
-            "dropped": [{"name": each.name, "after": each.after, "reason": each.reason} for each in self.dropped],
-            "suspects": [{"kind": each.kind, "column": each.column, "text": each.text} for each in self.suspects],
+            "not_run": [{"what": what, "why": why} for what, why in self.not_run],
+            "dropped": [asdict(each) for each in self.dropped],
             "training": self.training,
+            "forecasts": forecasts(self._found),
             "parts": {name: part.to_dict() for name, part in self.parts.items()},
             "fits": dict(self.fits),
         }

@@ -1,4 +1,4 @@
-"""Selection among the candidates: a first fit of each, those too slow for the budget left out, the rest searched."""
+"""Selection among the candidates: a first fit of each, then a search among those that the budget allows."""
 
 from __future__ import annotations
 
@@ -10,35 +10,33 @@ import numpy.typing as npt
 
 from truefit._core.errors import BudgetSpent, FitError
 from truefit._core.outcome import Outcome
-from truefit._core.protocols import Plan
+from truefit._core.protocols import FitTask, Plan, TimedTasks
 from truefit._core.rows import Rows
-from truefit._core.task import FitTask, TimedTasks
 from truefit._methods.selection.plan import Nested, search_plan
 from truefit._methods.selection.race_run import NOT_FITTED
 from truefit._methods.selection.racing import Race
-from truefit._methods.text import MetricText
+from truefit._methods.text import MetricText, counted
 from truefit._methods.text import seconds as seconds_text
 from truefit._study.budget import sample_rows
 from truefit._study.config import StudyConfig, is_baseline
-from truefit._study.evidence import SkippedCandidate
+from truefit._study.evidence import Cause, SkippedCandidate
 
-#: Where the search would take more seconds of fitting than this candidates race; else all numbers are worth more.
+#: Candidates race where the search would take more seconds of fitting than this.
 _RACE_FROM = 30.0
-#: With a budget, candidates are first fitted on so many rows of a table that has many times more.
+#: With a budget, candidates are first fitted on this many rows of a table that has more than the second.
 _PILOT_ROWS, _PILOT_FROM = 2000, 10_000
-#: A fit on these few rows may take such a share of the budget in any case; one on the first fold so many times what it
-#: could take on every fold.
+#: Such a fit may take this share of the budget; one on the first fold this many times its share of all folds.
 _PILOT_SHARE, _FIRST_FOLD_FACTOR = 0.1, 1.25
-#: Candidates are left out as long as so many are there to choose among, and if they take such a share of the time.
+#: Candidates are dropped down to this many, and only those that take this share of the time.
 _FEWEST, _WORTH_SAVING = 4, 0.05
 
 
 @dataclass(slots=True)
 class SelectionOutcome:
-    """What came of the search.
+    """Result of the search.
 
-    ``outcomes`` are those of the folds. The candidates of ``nested`` are numbered as they were ``searched``; those that
-    were fitted on every inner split too are ``paired``.
+    ``outcomes`` are those of the folds. ``nested`` numbers the candidates in the order of ``searched``; those in
+    ``paired`` were fitted on every inner split too.
     """
 
     best: str
@@ -53,7 +51,7 @@ class SelectionOutcome:
 
 
 class CandidateSelection:
-    """The search on its way."""
+    """The search: a first fit of every candidate, then those that the budget allows on all folds."""
 
     def __init__(self, config: StudyConfig) -> None:
         self.config = config
@@ -63,103 +61,85 @@ class CandidateSelection:
         self.scores: dict[str, float] = {}
 
     def plan(self) -> Plan[SelectionOutcome]:
-        """Try the candidates out, and search among those that are left."""
+        """Fit every candidate once, and search among those that are not too slow."""
         yield from self._pilot()
         yield from self._first_fold()
         nested = self._affordable()
         try:
             if self.config.time_budget.budget is not None and self._race(nested=nested) is None:
-                # Should time run out, all are judged on the same folds before any of them is on pairs of these.
+                # If time runs out, all candidates have been fitted on the folds before any was on pairs of folds.
                 yield [self.config.task(name, split) for split in self.config.splits for name in self.names]
             return (yield from self._search(nested=nested))
         except BudgetSpent:
-            return (yield from self._what_there_is())
+            return (yield from self._fitted_so_far())
 
-    def _drop(self, name: str, after: int, reason: str) -> None:
+    def _drop(self, name: str, after: int, reason: str, cause: Cause) -> None:
         self.names.remove(name)
-        self.dropped.append(SkippedCandidate(name, after, reason))
+        self.dropped.append(SkippedCandidate(name, after, reason, cause))
 
-    def _drop_failed(self, names: Sequence[str], outcomes: Sequence[Outcome | None]) -> None:
-        for name, outcome in zip(names, outcomes, strict=True):
-            if outcome is not None and outcome.error is not None:
-                self._drop(name, 0, f"it could not be fitted: {_one_line(outcome.error.message)}")
+    def _fit_each(self, tasks: Sequence[FitTask], slow: str) -> Plan[dict[str, Outcome]]:
+        """Fit each candidate once, and drop those that fail or, for the reason ``slow``, are not done in time."""
+        try:
+            outcomes: Sequence[Outcome | None] = yield tasks
+        except BudgetSpent as spent:
+            outcomes = spent.outcomes
+        errors = []
+        for name, outcome in zip(list(self.names), outcomes, strict=True):
+            if outcome is None:
+                self._drop(name, 0, f"too slow for the budget: {slow}", "budget")
+            elif outcome.error is not None:
+                errors.append(outcome.error)
+                self._drop(name, 0, f"fit failed: {_one_line(outcome.error.message)}", "failed")
+        if not self.names and errors:
+            failed = next(each for each in reversed(self.dropped) if each.cause == "failed")
+            raise FitError(f"No candidate could be fitted. {failed.name}: {failed.reason}.", errors)
         if not self.names:
-            errors = [outcome.error for outcome in outcomes if outcome is not None and outcome.error is not None]
-            raise FitError(f"No candidate could be fitted. {self.dropped[-1].name}: {self.dropped[-1].reason}.", errors)
+            raise BudgetSpent(self._too_short)
+        fitted = [outcome for outcome in outcomes if outcome is not None and outcome.error is None]
+        return dict(zip(self.names, fitted, strict=True))
 
     def _pilot(self) -> Plan[None]:
-        """Fit on few rows what might take too long on many."""
+        """Fit on few rows of a large table, and drop what would take too long on all of them."""
         config, allowed = self.config, self.config.time_budget.search
         if config.time_budget.budget is None or config.data.n < _PILOT_FROM:
             return
         rows = sample_rows(config.data, _PILOT_ROWS, least=1, random_state=config.random_state)
-        names = list(self.names)
-        # Time grows about as the rows do or faster, but for what every fit takes anyway: hence no more than half of it.
+        # Time grows at least as the rows do, except for the overhead of every fit: hence the half.
         growth = 0.5 * config.splits.mean_train_rows / len(rows) * config.work(nested=False)
         longest = max(allowed / growth, _PILOT_SHARE * config.time_budget.budget)
-        tasks = [FitTask(config.candidates.estimators[name], Rows.of(rows)) for name in names]
-        try:
-            outcomes: Sequence[Outcome | None] = yield TimedTasks(tasks, longest)
-        except BudgetSpent as spent:
-            outcomes = spent.outcomes
-            self._drop_unfinished(
-                names,
-                outcomes,
-                f"too slow for the budget: a fit on {len(rows):,} rows was not done in {seconds_text(longest)}",
-                spent,
-            )
-        self._drop_failed(names, outcomes)
-        for name, outcome in zip(names, outcomes, strict=True):
-            if outcome is None:
-                continue
+        tasks = [FitTask(config.candidates.estimators[name], Rows.of(rows)) for name in self.names]
+        slow = f"a fit on {len(rows):,} rows was not done in {seconds_text(longest)}"
+        outcomes = yield from self._fit_each(TimedTasks(tasks, longest), slow)
+        for name, outcome in outcomes.items():
             expected = growth * outcome.fit_seconds
-            if name in self.names and len(self.names) > 1 and expected > allowed:
-                self._drop(name, 0, self._too_slow(expected, allowed))
-
-    def _drop_unfinished(
-        self, names: Sequence[str], outcomes: Sequence[Outcome | None], reason: str, spent: BudgetSpent
-    ) -> None:
-        for name, outcome in zip(names, outcomes, strict=True):
-            if outcome is None:
-                self._drop(name, 0, reason)
-        if not self.names:
-            raise BudgetSpent(self._too_short) from spent
-
-    def _too_slow(self, expected: float, allowed: float) -> str:
-        return (
-            f"too slow for the budget: its fits would take some {seconds_text(expected)}, and all of them together "
-            f"may take {seconds_text(allowed)}"
-        )
+            if len(self.names) > 1 and expected > allowed:
+                takes = (
+                    f"its fits would take about {seconds_text(expected)}, and the search has {seconds_text(allowed)}"
+                )
+                self._drop(name, 0, f"too slow for the budget: {takes}", "budget")
 
     @property
     def _too_short(self) -> str:
         budget = self.config.time_budget.budget
         return (
-            f"The budget of {0 if budget is None else budget:.3g} s was spent before there was anything to choose "
-            "between. Give it more time, fewer candidates or fewer rows."
+            f"The time budget of {budget or 0:.3g} s was exhausted before there was anything to choose between. Allow "
+            "more time, or use fewer candidates or fewer rows."
         )
 
     def _first_fold(self) -> Plan[None]:
-        """Fit all on the first fold, which the search asks for again."""
+        """Fit every candidate on the first fold; the search requests the same fits again."""
         config, split = self.config, self.config.splits[0]
-        names = list(self.names)
-        tasks = [config.task(name, split) for name in names]
+        tasks = [config.task(name, split) for name in self.names]
         if config.time_budget.budget is not None:
-            # One that takes longer cannot be fitted on every fold in time, and would leave no time for the others.
+            # A longer fit could not be repeated on every fold in time, and would leave no time for the others.
             tasks = TimedTasks(tasks, _FIRST_FOLD_FACTOR * config.time_budget.whole / config.work(nested=False))
-        try:
-            outcomes: Sequence[Outcome | None] = yield tasks
-        except BudgetSpent as spent:
-            outcomes = spent.outcomes
-            self._drop_unfinished(names, outcomes, "too slow for the budget: its first fit was not done in time", spent)
-        self._drop_failed(names, outcomes)
-        for name, outcome in zip(names, outcomes, strict=True):
-            if name in self.names and outcome is not None:
-                self.first[name] = outcome.fit_seconds
-                self.scores[name] = config.metric.value(outcome, config.data, split.test)
+        outcomes = yield from self._fit_each(tasks, "its first fit was not done in time")
+        for name, outcome in outcomes.items():
+            self.first[name] = config.fit_seconds(config.task(name, split), outcome)
+            self.scores[name] = config.metric.value(outcome, config.data, split.test)
 
     def _affordable(self) -> bool:
-        """Leave out candidates while there is no time for all; say whether there is time for nesting."""
+        """Drop candidates until the search fits the budget; return whether nested cross-validation does too."""
         time_budget = self.config.time_budget
         self._keep_to(time_budget.search, nested=True, fewest=_FEWEST)
         if self._cost(nested=True) <= time_budget.search:
@@ -168,23 +148,18 @@ class CandidateSelection:
         return False
 
     def _keep_to(self, allowed: float, *, nested: bool, fewest: int) -> None:
-        """Leave out those that do worst on the first fold, of those that take a part of the time worth saving."""
-        sign = 1 if self.config.metric.greater_is_better else -1
-        ranked = sorted(self.names, key=lambda name: sign * self.scores[name], reverse=True)
-        fmt = MetricText.of(self.config.metric)
+        """Drop the worst candidates on the first fold, among those that take a notable share of the time."""
+        ranked = sorted(self.names, key=lambda name: self.config.sign * self.scores[name])
+        fmt, lead = MetricText.of(self.config.metric), ranked[0]
         while (whole := self._cost(nested=nested)) > allowed:
             costs = {name: self.first[name] * self.config.work(nested=nested) for name in self.names}
             slow = [name for name in ranked[1:] if name in self.names and costs[name] >= _WORTH_SAVING * whole]
             if not slow or len(self.names) <= fewest:
                 return
-            name, lead = slow[-1], ranked[0]
-            self._drop(
-                name,
-                1,
-                f"left out to keep to the budget: on the first fold it has {fmt.of_value(self.scores[name])}, "
-                f"against {fmt.value(self.scores[lead])} of {lead}, and its fits would take some "
-                f"{seconds_text(costs[name])}",
-            )
+            name = slow[-1]
+            scores = f"{fmt.named(self.scores[name])} on the first fold ({lead}: {fmt.value(self.scores[lead])})"
+            reason = f"stopped to keep to the budget: {scores}, and its fits would take {seconds_text(costs[name])}"
+            self._drop(name, 1, reason, "budget")
 
     def _cost(self, *, nested: bool) -> float:
         return sum(self.first[name] for name in self.names) * self.config.work(nested=nested)
@@ -193,9 +168,8 @@ class CandidateSelection:
         return Race() if self._cost(nested=nested) > _RACE_FROM else None
 
     def _choose(self, scores: Mapping[str, npt.NDArray[np.float64]]) -> int:
-        sign = 1 if self.config.metric.greater_is_better else -1
-        means = sign * scores[self.config.metric.name].mean(axis=1)
-        return int(np.argmax(np.where(np.isnan(means), -np.inf, means)))
+        means = self.config.sign * scores[self.config.metric.name].mean(axis=1)
+        return int(np.argmin(np.where(np.isnan(means), np.inf, means)))
 
     def _judge(self, outcome: Outcome, rows: Rows) -> Mapping[str, float]:
         return {self.config.metric.name: self.config.metric.value(outcome, self.config.data, rows)}
@@ -216,22 +190,24 @@ class CandidateSelection:
         )
         why = search.without_nesting
         if not nested:
-            why = "there was no time to make the choice anew without each fold"
+            why = "the time budget does not allow it"
         outcomes: dict[str, list[Outcome | None]] = {
             name: [*found] for name, found in zip(names, search.outcomes, strict=True)
         }
         for each in search.dropped:
             name = names[each.candidate]
-            if not is_baseline(
-                config.candidates.estimators[name]
-            ):  # these cost nothing, and others are measured by them
-                del outcomes[name]
-                self._drop(name, each.after, each.reason)
+            if is_baseline(config.candidates.estimators[name]):
+                continue  # baselines cost nothing, and the others are compared with them
+            failed = any(
+                outcome is not None and outcome is not NOT_FITTED and outcome.error is not None
+                for outcome in outcomes.pop(name)
+            )
+            self._drop(name, each.after, each.reason, "failed" if failed else "racing")
         late = yield from self._completed(outcomes)
-        return self._chosen(outcomes, names, names[search.best], search.nested, why, late=late)
+        return self._selected(outcomes, names, names[search.best], search.nested, why, late=late)
 
     def _completed(self, outcomes: Mapping[str, list[Outcome | None]]) -> Plan[bool]:
-        """Fit what races let go of for those that are compared to the end; return whether time ran out in that."""
+        """Fit what the race skipped for candidates that stay in the comparison; return whether time ran out."""
         splits = [*self.config.splits, *(split for group in self.config.inner for split in group)]
         lacking = [
             (name, place)
@@ -248,7 +224,7 @@ class CandidateSelection:
             outcomes[name][place] = outcome
         return late
 
-    def _chosen(
+    def _selected(
         self,
         outcomes: Mapping[str, Sequence[Outcome | None]],
         searched: list[str],
@@ -265,21 +241,23 @@ class CandidateSelection:
             errors = [each.error for each in found[:width] if each is not None and each.error is not None]
             folds = sum(outcome is not None and outcome.error is None for outcome in found[:width])
             if errors:
-                self._drop(name, folds, f"{len(errors)} of its fits failed: {_one_line(errors[0].message)}")
+                self._drop(
+                    name, folds, f"{counted(len(errors), 'fit')} failed: {_one_line(errors[0].message)}", "failed"
+                )
             elif folds < width:
-                self._drop(name, folds, "the time was spent before its fits were done")
+                self._drop(name, folds, "time budget exhausted before its fits were done", "budget")
             else:
                 complete[name] = fitted[:width]
                 paired += [name] if nested is not None and len(fitted) == len(found) else []
         if best not in complete:
-            raise FitError(f"The chosen candidate could not be judged on every fold. {self.dropped[-1].reason}.")
+            raise FitError(f"The selected model could not be fitted on every fold. {self.dropped[-1].reason}.")
         seconds = {
             name: float(np.mean([outcome.fit_seconds for outcome in found[:width]])) for name, found in complete.items()
         }
         return SelectionOutcome(best, searched, complete, paired, nested, seconds, self.dropped, without_nesting, late)
 
-    def _what_there_is(self) -> Plan[SelectionOutcome]:
-        """Take what was fitted when time ran out: candidates that were judged on every fold are compared."""
+    def _fitted_so_far(self) -> Plan[SelectionOutcome]:
+        """Select among the candidates that were fitted on every fold when time ran out."""
         config, names, width = self.config, list(self.names), self.config.folds
         try:
             outcomes: Sequence[Outcome | None] = yield [
@@ -299,10 +277,8 @@ class CandidateSelection:
         }  # fmt: skip
         if not scores:
             raise BudgetSpent(self._too_short)
-        sign = 1 if config.metric.greater_is_better else -1
-        best = max(scores, key=lambda name: sign * scores[name])
-        why = "the time was spent before the choice was made anew without each fold"
-        return self._chosen(by_name, names, best, None, why, late=True)
+        best = min(scores, key=lambda name: config.sign * scores[name])
+        return self._selected(by_name, names, best, None, "time budget exhausted", late=True)
 
 
 def _one_line(text: str) -> str:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import difflib
 import time
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
-from truefit._api.deprecation import K_TO_CV, renamed_keywords
 from truefit._api.engine import Engine, engine_for_one_call, engine_or_new
-from truefit._api.validation import read_input, resolve_folds, resolve_metric, resolve_seed
-from truefit._core.data import Data, checked_table
+from truefit._api.validation import K_TO_CV, read_input, renamed_keywords, resolve_folds, resolve_metric, resolve_seed
+from truefit._core.data import Data
+from truefit._core.errors import InvalidInput
+from truefit._core.provenance import now, versions
+from truefit._core.validation import checked_table
 from truefit._methods.assessment.estimate import check_interval_choice
 from truefit._methods.selection.default_candidates import default_candidates
 from truefit._methods.splitting.splits import make_splits
 from truefit._study.budget import TimeBudget, seconds_of
-from truefit._study.checks import find_suspects
+from truefit._study.checks import check_table, resolve_ignored
+from truefit._study.checks.base import CheckedTable
 from truefit._study.config import StudyConfig
+from truefit._study.cost import nominal_seconds
+from truefit._study.page import store_study
 from truefit._study.plan import model_plan, study_plan
 from truefit._study.result import Study
 from truefit.sources.task import infer_task
@@ -36,33 +44,53 @@ def study(
     sample_weight: Any = None,
     task: Literal["classification", "regression"] | None = None,
     random_state: Any = None,
+    ignore: Collection[str] = (),
     engine: Engine | None = None,
 ) -> Study:
     """Answer all four questions about a table: which model, how good is it, does it fit, would more data help?
 
-    All candidates are cross-validated on the same folds; the choice is then made anew without each fold and judged on
-    it, from the same fits, so that the reported number is that of the choice and not of its luck. The chosen one is
-    looked at under noise, over bootstrap samples and as its rows grow in number, as far as time allows.
+    All candidates are cross-validated on the same folds. Nested cross-validation, from the same fits, estimates how
+    good the selected model is. The selected model is then diagnosed with label noise, bootstrap samples and learning
+    curves, as far as time allows. The table is checked before any fit, and the results at the end (docs/findings.md).
+
+    Without a budget, a rerun gives the same numbers on any machine, if the candidates are of known families: the effort
+    follows from the size of the table. Otherwise finding TF303 says so.
 
     Parameters
     ----------
-    X, y : table and target
-        A frame may hold text, dates, categories and missing values.
-    models : estimator, dict or list, optional
-        By default a set that suits the task and the table.
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        The table. A frame may hold text, dates, categories and missing values.
+    y : array-like of shape (n_samples,)
+        The target. The name of a Series is shown in the report.
+    models : estimator, dict, list or str, optional
+        Candidates: an estimator, a list of them, a dict from names to estimators, or names of default candidates such
+        as ``["linear", "tree"]``. By default a set that suits the task and the table.
     budget : float or str, optional
         Seconds by the clock, or text such as "90s", "10m" or "1h". Fits that are running when it is exhausted are
-        stopped, so that fits are run in a worker process, even by one worker. Candidates that are too slow for it,
-        questions for which there is no time and samples that are looked at in the place of all rows are named in the
-        result. By default all candidates are searched, and the further questions take about as long as that.
+        stopped, so fits run in a worker process, even with one worker. The result names candidates that were too slow,
+        parts that were not run, and parts that used a sample of the rows. By default all candidates are searched, and
+        the other parts take about as long as the search.
+    cv : int, default=5
+        Number of folds. Candidates are also fitted without every two folds, for nested cross-validation.
     metric : str, optional
         By default the error of a classification and the root mean squared error of a regression.
-    cv : int, default=5
-        Number of folds; every two of them are left out together too, to assess the choice.
-    level, pos_label, groups, sample_weight, random_state, engine
-        As for :func:`assess`. Without an engine of one's own, candidates that cannot be fitted are left out and named.
+    level : float, default=0.95
+        Level of confidence intervals and tests.
+    pos_label : label, optional
+        The positive class of a metric that needs one. By default the second class in sorted order.
+    groups : array-like, optional
+        The group of each row. Folds never split a group between training and test rows.
+    sample_weight : array-like, optional
+        The weight of each row, passed to ``fit`` and used in the scores.
     task : {"classification", "regression"}, optional
-        What the default candidates are for; inferred from y by default.
+        Task of the default candidates; inferred from y by default.
+    random_state : int, RandomState or Generator, optional
+        Seed of folds, samples and noise.
+    ignore : collection of str, default=()
+        Codes of findings to mute, such as ``("TF104",)``.
+    engine : Engine, optional
+        Runs, shares and stores the fits. By default an engine for this call that records candidates that cannot be
+        fitted and goes on with the others.
 
     Returns
     -------
@@ -83,25 +111,39 @@ def study(
     How good is it, really? Expect an error of ...% (...% to ...%) on new rows.
     Does it fit? ...
     Would more data help? ...
-    >>> result.perturbation.memorisation["naive Bayes"] < 0.5
-    True
+    >>> [finding.title for finding in result.findings if finding.severity != "info"]
+    ['Duplicate rows']
     """
     started = time.monotonic()
     check_interval_choice("auto", level)
-    seconds = seconds_of(budget)
-    if models is None:
-        models = default_candidates(checked_table(X), infer_task(y)[0] if task is None else task)
+    seconds, ignored = seconds_of(budget), resolve_ignored(ignore)
+    _check_table(X, y)
+    if models is None or _are_names(models):
+        defaults = default_candidates(checked_table(X), infer_task(y)[0] if task is None else task)
+        models = defaults if models is None else _named([models] if isinstance(models, str) else models, defaults)
     candidates, data = read_input(models, X, y, groups=groups, sample_weight=sample_weight)
     if metric is None and data.task == "regression":
         metric = "rmse"
     chosen = resolve_metric(data, metric, pos_label)
     seed = resolve_seed(random_state)
-    folds = resolve_folds(cv, why="the choice is assessed on every two of them")
+    folds = resolve_folds(cv, why="candidates are also fitted without every two of them")
     splits = make_splits(data, "kfold", k=folds, random_state=seed)
     own = engine is None
     engine = engine_for_one_call(on_error="record") if engine is None else engine_or_new(engine)
-    time_budget = TimeBudget(seconds, getattr(engine, "workers", 1))
-    config = StudyConfig(candidates, data, splits, chosen, level, time_budget, seed, find_suspects(data))
+    known = all(nominal_seconds(each, data.n, 1) is not None for _, each in candidates)
+    time_budget = TimeBudget(seconds, getattr(engine, "workers", 1), measured=seconds is not None or not known)
+    config = StudyConfig(
+        candidates,
+        data,
+        splits,
+        chosen,
+        level,
+        time_budget,
+        seed,
+        target=_name_of(y),
+        findings=tuple(check_table(CheckedTable(data, chosen), ignored)),
+        ignore=ignored,
+    )
     left = None if seconds is None else seconds - (time.monotonic() - started)
     try:
         result = engine.run(study_plan(config), data, seconds=left, description="study")
@@ -109,8 +151,63 @@ def study(
         if own:
             engine.stop_workers()
     result.fits = engine.stats.to_dict()
+    options = {"budget": budget, "cv": folds, "metric": metric, "level": level, "pos_label": pos_label, "task": task}
+    result.made = _provenance(result, options | {"random_state": seed})
+    store_study(engine.store, result)
     result.refit = partial(_refitted, engine, candidates.estimators[result.best], data)
     return result
+
+
+def _check_table(X: Any, y: Any) -> None:
+    """Refuse the name of a file or of a column, and say what to pass instead."""
+    if isinstance(X, str | Path):
+        column = y if isinstance(y, str) else "COLUMN"
+        raise InvalidInput(
+            f"X must be a table, and y its target. Got the path {str(X)!r}; load it first, for example with "
+            f"pandas.read_csv, or run the command: truefit study {X} --target {column}"
+        )
+    if isinstance(y, str):
+        raise InvalidInput(
+            f"y must be the values of the target. Got {y!r}; pass y=X[{y!r}] and X=X.drop(columns={y!r})."
+        )
+
+
+def _are_names(models: Any) -> bool:
+    return isinstance(models, str) or (
+        isinstance(models, list | tuple) and len(models) > 0 and all(isinstance(each, str) for each in models)
+    )
+
+
+def _named(names: Iterable[str], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Return default candidates by name."""
+    for name in names:
+        if name not in defaults:
+            near = difflib.get_close_matches(name, defaults, n=1)
+            raise InvalidInput(
+                f"The 'models' parameter must hold estimators, or names among {', '.join(defaults)}. Got {name!r} "
+                "instead." + (f" Did you mean {near[0]!r}?" if near else "")
+            )
+    return {name: defaults[name] for name in names}
+
+
+def _name_of(y: Any) -> str | None:
+    """Return the name of a Series, or of the only column of a frame."""
+    columns = list(getattr(y, "columns", ()))
+    name = columns[0] if len(columns) == 1 else getattr(y, "name", None)
+    return str(name) if name not in (None, "") else None
+
+
+def _provenance(result: Study, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what it takes to compute a study again."""
+    given = ", ".join(f"{name}={value!r}" for name, value in options.items() if value is not None)
+    target = "" if result.target is None else f", target {result.target}"
+    return {
+        "date": now(),
+        "command": f"truefit.study(X, y, models, {given})",
+        "data": f"{result.rows:,} rows, {result.columns:,} columns{target}",
+        "fits": {name: count for name, count in result.fits.items() if name != "seconds" and count},
+        "versions": versions(),
+    }
 
 
 def _refitted(engine: Engine, estimator: Any, data: Data) -> Any:

@@ -1,4 +1,4 @@
-"""What HonestSearchCV, PerturbedSearch and Agghoo share: the engine, the grid, and the checks of their arguments."""
+"""Base classes of the search estimators and Agghoo: the engine, the grid, and the checks of their arguments."""
 
 from __future__ import annotations
 
@@ -13,23 +13,19 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler
 
 from truefit._api.engine import Engine, engine_for_one_call
 from truefit._core.data import Data
-from truefit._core.errors import InvalidInput
-from truefit._core.outcome import Failure, grouped_failures
+from truefit._core.errors import Failure, InvalidInput, grouped_failures
 from truefit._methods.splitting.splits import is_whole
 from truefit._sklearn import BaseSearchCV
 
 
 class UsesEngine:
-    """An estimator whose fits are run by an engine: its own, or one for the call.
-
-    A clone shares the engine (:class:`Engine` says so itself); a pickle or a model file drops it.
-    """
+    """An estimator whose fits are run by an engine: its own, or one for the call. A pickle drops the engine."""
 
     engine: Engine | None
     n_jobs: int | None
 
     def _run(self, plan: Any, data: Data, description: str, *, on_error: Any = None) -> Any:
-        """Drive a plan by the engine; ``on_error`` is what the estimator's own parameters say, if anything."""
+        """Run a plan; ``on_error`` takes precedence over that of the engine."""
         if self.engine is not None:
             return self.engine.run(plan, data, description=description, on_error=on_error)
         engine = engine_for_one_call(workers=1 if self.n_jobs is None else self.n_jobs)
@@ -46,10 +42,10 @@ class UsesEngine:
 
 
 class SearchBase(UsesEngine, BaseSearchCV):  # type: ignore[misc]
-    """A search that stands wherever ``GridSearchCV`` can."""
+    """A replacement for ``GridSearchCV``."""
 
     def _on_error(self) -> str:
-        """Return whether fits that fail are recorded; ``error_score`` decides, whatever the engine says."""
+        """Return what ``error_score`` means for fits that fail."""
         raises = isinstance(self.error_score, str) and self.error_score == "raise"
         number = isinstance(self.error_score, int | float | np.number) and not isinstance(self.error_score, bool)
         if not raises and not number:
@@ -59,7 +55,7 @@ class SearchBase(UsesEngine, BaseSearchCV):  # type: ignore[misc]
             )
         return "raise" if raises else "record"
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         if self.verbose > 0:
             print(text)
 
@@ -71,28 +67,18 @@ class SearchBase(UsesEngine, BaseSearchCV):  # type: ignore[misc]
 
 
 def groups_and_weight(owner: Any, params: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Return the groups and the weights of a ``fit`` that takes nothing else beside X and y."""
+    """Return the groups and the weights among the parameters of ``fit``; refuse others."""
     unknown = sorted(set(params) - {"groups", "sample_weight"})
     if unknown:
         raise InvalidInput(
-            f"{type(owner).__name__}.fit takes 'groups' and 'sample_weight' beside X and y. Got {', '.join(unknown)} "
-            "too. Set such things as parameters of the estimator."
+            f"{type(owner).__name__}.fit takes X, y, 'groups' and 'sample_weight'. Got {', '.join(unknown)} too; set "
+            "them as parameters of the estimator."
         )
     return params.get("groups"), params.get("sample_weight")
 
 
 def grid_points(given: Any, *, n_iter: Any = None, seed: int | None = None) -> list[dict[str, Any]]:
-    """Return the points of a grid, or so many drawn from it; only then may values be distributions.
-
-    Examples
-    --------
-    >>> grid_points({"max_depth": [2, 3]})
-    [{'max_depth': 2}, {'max_depth': 3}]
-    >>> grid_points({"max_depth": 3})
-    Traceback (most recent call last):
-    ...
-    truefit._core.errors.InvalidInput: Each parameter of 'param_grid' must have a list of values to try. 'max_depth' ...
-    """
+    """Return the points of a grid, or ``n_iter`` points drawn from it; only then may values be distributions."""
     maps = [given] if isinstance(given, Mapping) else given
     if not isinstance(maps, Sequence) or not maps or not all(isinstance(each, Mapping) for each in maps):
         raise InvalidInput(
@@ -117,5 +103,5 @@ def with_params(estimator: Any, params: Mapping[str, Any]) -> Any:
 
 
 def warn_of_failures(head: str, failures: Sequence[Failure]) -> None:
-    """Warn of fits that failed, identical tracebacks once with their count."""
+    """Warn of failed fits, identical tracebacks once with their count."""
     warnings.warn(f"{head}\n\n{grouped_failures(failures)}", FitFailedWarning, stacklevel=3)

@@ -1,4 +1,4 @@
-"""AgghooClassifier and AgghooRegressor: the best candidate of each hold-out, and what they say together."""
+"""AgghooClassifier and AgghooRegressor: aggregated hold-out."""
 
 from __future__ import annotations
 
@@ -14,11 +14,21 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from truefit._api.engine import Engine
 from truefit._api.validation import resolve_seed
-from truefit._core.data import Data, Task
+from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
 from truefit._core.stages import AtStage
 from truefit._core.typing import Array
-from truefit._methods.agghoo.plan import Agghoo, AgghooConfig, agghoo_plan, aligned, mean_of, splits_for, vote_of
+from truefit._core.validation import Task
+from truefit._methods.agghoo.plan import (
+    Agghoo,
+    AgghooConfig,
+    Aggregate,
+    agghoo_plan,
+    aligned,
+    mean_of,
+    splits_for,
+    vote_of,
+)
 from truefit._methods.splitting.splits import Splits
 from truefit._metrics.metric import Metric, get_metric, metric_of_scorer
 from truefit._plots.agghoo import validation_curves
@@ -32,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def _selection(columns: dict[str, list[Any]]) -> pd.DataFrame:
-    """Return the table of what was chosen on each split."""
+    """Return the table of the candidates selected on each split."""
     import pandas as pd
 
     table = pd.DataFrame(columns).astype({"stage": "Int64"})
@@ -40,25 +50,43 @@ def _selection(columns: dict[str, list[Any]]) -> pd.DataFrame:
 
 
 class _Agghoo(MetaEstimatorMixin, UsesEngine, BaseComposition, BaseEstimator):  # type: ignore[misc]
-    """What both have in common."""
+    """Base of both estimators."""
 
     _task: ClassVar[Task]
     _aggregates: ClassVar[tuple[str, ...]]
 
-    estimator: Any
-    param_grid: Any
-    cv: Any
-    scoring: Any
-    path: Any
-    aggregate: Any
-    random_state: Any
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any = None,
+        *,
+        cv: Any = 5,
+        scoring: Any = None,
+        path: Any = "auto",
+        aggregate: Aggregate = "mean",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        engine: Engine | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.cv = cv
+        self.scoring = scoring
+        self.path = path
+        self.aggregate = aggregate
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.engine = engine
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Any:
-        """Choose a candidate on each split, and hold on to the chosen models.
+        """Select a candidate on each split, and keep the selected models.
 
         Parameters
         ----------
-        X, y : table and target
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            The table.
+        y : array-like of shape (n_samples,)
+            The target.
         **params
             ``groups`` for the splits and ``sample_weight`` for the fits and the scores.
         """
@@ -66,22 +94,22 @@ class _Agghoo(MetaEstimatorMixin, UsesEngine, BaseComposition, BaseEstimator):  
         if y is None:
             raise InvalidInput(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         data = Data(X, y, task=self._task, groups=groups, weight=weight)
-        config = self.agghoo_terms(data.y)
+        config = self.agghoo_config(data.y)
         config.check(data)
         splits = splits_for(data, self.cv, resolve_seed(self.random_state))
         plan = agghoo_plan(config, data, splits)
         found: Agghoo = self._run(plan, data, "agghoo", on_error="record" if self.engine is None else None)
         if found.failures:
             warn_of_failures(
-                f"{len(found.failures)} fits failed, and their candidates were left out of the choice on those splits.",
+                f"{len(found.failures)} fits failed; their candidates were not selected on those splits.",
                 found.failures,
             )
-        validate_data(self, X, skip_check_array=True)  # takes down the number of columns and their names
+        validate_data(self, X, skip_check_array=True)  # sets n_features_in_ and feature_names_in_
         self._publish(found, config, data, splits)
         return self
 
-    def agghoo_terms(self, y: Any) -> AgghooConfig:
-        """Return what is chosen among, by what, and how the chosen ones are put together."""
+    def agghoo_config(self, y: Any) -> AgghooConfig:
+        """Return the candidates, the metric they are selected by, and the aggregation."""
         if self.aggregate not in self._aggregates:
             offered = " or ".join(map(repr, self._aggregates))
             raise InvalidInput(
@@ -106,7 +134,7 @@ class _Agghoo(MetaEstimatorMixin, UsesEngine, BaseComposition, BaseEstimator):  
         if not callable(self.scoring):
             raise InvalidInput(
                 f"The 'scoring' parameter must be None, a name or a scorer. Got {self.scoring!r} instead; Agghoo "
-                "chooses by one score."
+                "selects by one score."
             )
         return metric_of_scorer("score", self.scoring, self._task)
 
@@ -135,9 +163,9 @@ class _Agghoo(MetaEstimatorMixin, UsesEngine, BaseComposition, BaseEstimator):  
             self.classes_ = data.classes
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw what every candidate scored on the validation rows of each split, with the chosen ones marked.
+        """Draw the validation scores of every candidate on each split, with the selected ones marked.
 
-        The stages of one training run stand along their number, other candidates in the order of ``candidates_``.
+        The stages of one training run are drawn along their number, other candidates in the order of ``candidates_``.
         """
         check_is_fitted(self)
         places = list(range(len(self.candidates_))) if self.stages_ is None else self.stages_
@@ -150,7 +178,7 @@ class _Agghoo(MetaEstimatorMixin, UsesEngine, BaseComposition, BaseEstimator):  
             ax=ax,
         )
 
-    # Saved files hold plain values in place of the table, so that skops can write them.
+    # skops cannot write a frame: saved files hold plain values.
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
@@ -181,7 +209,7 @@ class _Agghoo(MetaEstimatorMixin, UsesEngine, BaseComposition, BaseEstimator):  
         return super().set_params(**params)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return where metadata go: weights to the estimators, groups to the splitter."""
+        """Return the routing of metadata: weights to the estimators, groups to the splitter."""
         router = MetadataRouter(owner=self)
         for name, estimator in named_estimators(self.estimator).items():
             fitted = MethodMapping().add(caller="fit", callee="fit")
@@ -197,7 +225,7 @@ class _Agghoo(MetaEstimatorMixin, UsesEngine, BaseComposition, BaseEstimator):  
             inner = [get_tags(each) for each in named_estimators(self.estimator).values()]
         except (InvalidInput, AttributeError):
             return tags
-        # One that can do with sparse tables or missing values is enough: candidates that fail are left out.
+        # One candidate that accepts sparse tables or missing values is enough: those that fail are skipped.
         tags.input_tags.sparse = any(each.input_tags.sparse for each in inner)
         tags.input_tags.allow_nan = any(each.input_tags.allow_nan for each in inner)
         tags.input_tags.categorical = all(each.input_tags.categorical for each in inner)
@@ -208,56 +236,60 @@ class _Agghoo(MetaEstimatorMixin, UsesEngine, BaseComposition, BaseEstimator):  
 
 
 class AgghooRegressor(RegressorMixin, _Agghoo):  # type: ignore[misc]
-    """The mean of the regressors that are best on each of several hold-outs.
+    """Aggregated hold-out: the mean of the regressors that are best on each of several hold-outs.
 
-    For each split every candidate is trained on the one part and judged on the other; the best is kept as it is, and
-    the kept models are averaged. No row is trained on by all of them, and none is left out by all.
+    For each split every candidate is trained on the training rows and evaluated on the validation rows. The best model
+    of each split becomes a member, and the members' predictions are averaged. No row is a training row of all members,
+    and none is a validation row of all.
 
     Parameters
     ----------
     estimator : regressor, or list of (name, regressor)
+        The learner, or several of them.
     param_grid : dict, list of dicts, or dict of names to these, optional
         Parameters to try; with a list of estimators a dict from names to grids.
     cv : int, splitter or iterable, default=5
-        The hold-outs. With a number the folds that every method of truefit shares for these rows; ``ShuffleSplit``
+        The hold-outs. A number means the folds that every method of truefit shares for these rows; ``ShuffleSplit``
         gives the Monte-Carlo form.
     scoring : str or scorer, optional
-        What is chosen by: a metric of truefit or of scikit-learn; by default the mean squared error. Of equally good
-        candidates the first is taken.
+        The score to select by: a metric of truefit or of scikit-learn; by default the mean squared error. The first of
+        equally good candidates is selected.
     path : {"auto", None} or int, default="auto"
-        Which stages of a training run are candidates, all answered by one fit per split.
+        Which stages of a training run are candidates, all evaluated from one fit per split.
 
         - "auto": every stage of boosting; every epoch of scikit-learn's networks, up to ``max_iter`` and trained by
           ``partial_fit``, and of skorch's, up to ``max_epochs``; every stage of an estimator that has ``fit_stages``. A
-          number of stages that the grid sets is taken as it stands.
+          number of stages that the grid sets is used as it is.
         - a number: so many stages of everything that has stages, forests and stochastic gradient descent
           included.
         - None: each candidate as a whole.
     aggregate : {"mean"}, default="mean"
+        How the members' predictions are combined.
     n_jobs : int, optional
-        Worker processes; ignored where an ``engine`` is given.
-    random_state : int, RandomState or None
-        Seed for the folds.
+        Number of worker processes. Ignored where an ``engine`` is given.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the folds.
     engine : Engine, optional
-        Where fits are run and shared. A clone has the same engine, a saved model none. With its ``on_error="record"``,
-        and without an engine, candidates that fail are left out with a warning.
+        Runs the fits and shares equal ones. A clone has the same engine, a saved model none. With its
+        ``on_error="record"``, and without an engine, candidates that fail are skipped with a warning.
 
     Attributes
     ----------
     members_ : list of fitted estimators
         One for each split.
     selection_ : DataFrame
-        For each split the candidate that was chosen: its place, name, params, stage and validation_score.
+        For each split the selected candidate: its position, name, params, stage and validation_score.
     validation_scores_ : array of shape (splits, candidates)
         With the metric's own sign; NaN where a fit failed.
     mean_validation_score_ : float
-        Mean score of the chosen ones on their own validation rows: an optimistic figure. :func:`truefit.cross_test`
-        gives an honest one.
+        Mean score of the members on their own validation rows. It is optimistically biased;
+        :func:`truefit.cross_test` gives an unbiased estimate.
     candidates_ : list of str
-        What the columns of ``validation_scores_`` are.
+        Names of the columns of ``validation_scores_``.
     stages_ : list of int or None
         Their stages, where they are those of one training run.
     n_splits_, n_features_in_, feature_names_in_
+        As in scikit-learn.
 
     References
     ----------
@@ -279,29 +311,6 @@ class AgghooRegressor(RegressorMixin, _Agghoo):  # type: ignore[misc]
     _task: ClassVar[Task] = "regression"
     _aggregates: ClassVar[tuple[str, ...]] = ("mean",)
 
-    def __init__(
-        self,
-        estimator: Any,
-        param_grid: Any = None,
-        *,
-        cv: Any = 5,
-        scoring: Any = None,
-        path: Any = "auto",
-        aggregate: Literal["mean"] = "mean",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        engine: Engine | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.cv = cv
-        self.scoring = scoring
-        self.path = path
-        self.aggregate = aggregate
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.engine = engine
-
     def predict(self, X: Any) -> Array:
         """Return the mean of what the members predict."""
         check_is_fitted(self)
@@ -309,26 +318,40 @@ class AgghooRegressor(RegressorMixin, _Agghoo):  # type: ignore[misc]
 
 
 class AgghooClassifier(ClassifierMixin, _Agghoo):  # type: ignore[misc]
-    """What the classifiers that are best on each of several hold-outs say together.
+    """Aggregated hold-out: the vote of the classifiers that are best on each of several hold-outs.
 
-    For each split every candidate is trained on the one part and judged on the other; the best is kept as it is. The
-    kept models' probabilities are averaged, or their labels are counted.
+    For each split every candidate is trained on the training rows and evaluated on the validation rows. The best model
+    of each split becomes a member. The members' probabilities are averaged, or their labels are counted.
 
     Parameters
     ----------
     estimator : classifier, or list of (name, classifier)
-    param_grid, cv, path, n_jobs, random_state, engine
-        As for :class:`AgghooRegressor`. A number of folds means stratified ones.
+        The learner, or several of them.
+    param_grid : dict, list of dicts, or dict of names to these, optional
+        Parameters to try; with a list of estimators a dict from names to grids.
+    cv : int, splitter or iterable, default=5
+        The hold-outs. A number means the stratified folds that every method of truefit shares for these rows;
+        ``StratifiedShuffleSplit`` gives the Monte-Carlo form.
     scoring : str or scorer, optional
-        What is chosen by; by default the error, the share of wrong labels.
+        The score to select by; by default the error, the share of wrong labels. The first of equally good candidates is
+        selected.
+    path : {"auto", None} or int, default="auto"
+        Which stages of a training run are candidates; see :class:`AgghooRegressor`.
     aggregate : {"soft", "vote"}, default="soft"
-        "soft": the label with the greatest mean probability. "vote": the label that most members give, of equally many
-        the smallest class.
+        "soft": the label with the largest mean probability. "vote": the label that most members predict, of equally
+        frequent ones the first class.
+    n_jobs : int, optional
+        Number of worker processes. Ignored where an ``engine`` is given.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the folds.
+    engine : Engine, optional
+        Runs the fits and shares equal ones. A clone has the same engine, a saved model none. With its
+        ``on_error="record"``, and without an engine, candidates that fail are skipped with a warning.
 
     Attributes
     ----------
     classes_ : array
-        A member that has not seen one of them gives it a probability of 0.
+        The classes. A member trained without one of them gives it a probability of 0.
     members_, selection_, validation_scores_, mean_validation_score_, candidates_, n_splits_, n_features_in_, \
 feature_names_in_
         As for :class:`AgghooRegressor`.
@@ -364,15 +387,10 @@ feature_names_in_
         random_state: Any = None,
         engine: Engine | None = None,
     ) -> None:
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.cv = cv
-        self.scoring = scoring
-        self.path = path
-        self.aggregate = aggregate
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.engine = engine
+        super().__init__(
+            estimator, param_grid, cv=cv, scoring=scoring, path=path, aggregate=aggregate,
+            n_jobs=n_jobs, random_state=random_state, engine=engine,
+        )  # fmt: skip
 
     def predict(self, X: Any) -> Array:
         """Return the label that the members give together."""

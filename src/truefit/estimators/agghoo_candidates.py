@@ -27,7 +27,7 @@ from truefit._solvers.paths.boosting import (
 )
 from truefit.estimators._base import grid_points, with_params
 
-#: Trained by epoch unless that is turned off; other learners with partial_fit only where a number of stages is given.
+#: Trained by epoch with path="auto"; other learners with partial_fit only where a number of stages is given.
 _NETWORKS = ("MLPClassifier", "MLPRegressor")
 
 
@@ -48,7 +48,7 @@ def named_estimators(given: Any) -> dict[str, Any]:
 
 
 def make_candidates(estimator: Any, param_grid: Any, path: Any, y: Any) -> tuple[list[Candidate], Candidates]:
-    """Return all candidates in their order, and the estimators that they are made of."""
+    """Return all candidates, and their estimators."""
     _check_path(path)
     named = Candidates(named_estimators(estimator), y)
     grids = _grids(param_grid, named.names, several=isinstance(estimator, list | tuple))
@@ -124,7 +124,7 @@ def _boosting(name: str, params: dict[str, Any], made: Any, path: Any) -> Iterat
     counted = counted_by(booster)
     parameter = counted if made is booster else f"{made.steps[-1][0]}__{counted}"
     if path is not None and type(booster) in HISTOGRAM and booster.early_stopping == "auto" and parameter not in params:
-        # The split decides when to stop, not rows that boosting sets aside by itself.
+        # The validation rows decide when to stop, not rows that boosting holds out itself.
         booster.set_params(early_stopping=False)
     largest = getattr(booster, counted) if path in (None, "auto") else int(path)
     if _ends_by_itself(booster) or not is_whole(largest) or largest < 1:

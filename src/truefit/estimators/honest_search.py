@@ -1,4 +1,4 @@
-"""HonestSearchCV: GridSearchCV that also says how good its winner really is."""
+"""HonestSearchCV: GridSearchCV with a nested cross-validation estimate of the selected model."""
 
 from __future__ import annotations
 
@@ -11,74 +11,84 @@ import numpy.typing as npt
 
 from truefit._api.engine import Engine
 from truefit._api.validation import resolve_seed
-from truefit._core.data import Data, Task
+from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
-from truefit._core.metadata import WithFitParams, check_takes_weights, weight_parameter
+from truefit._core.parameters import WithFitParams, check_takes_weights, weight_parameter
+from truefit._core.validation import Task
 from truefit._methods.assessment.estimate import check_interval_choice
 from truefit._methods.candidates import Candidates, params_text
 from truefit._methods.selection.plan import Search, inner_splits, search_plan
 from truefit._methods.selection.race_run import NOT_FITTED
 from truefit._methods.selection.racing import Race
 from truefit._methods.selection.result import NestedAssessment
-from truefit._methods.splitting.splits import Split, Splits, cv_splits
+from truefit._methods.splitting.splits import Splits, cv_splits
 from truefit._metrics.metric import Metric, metric_of_scorer
 from truefit.estimators._base import SearchBase, grid_points, warn_of_failures, with_params
-from truefit.estimators._cv_results import format_results, rank_dropped, tested_scores, trained_scores, verbose_lines
-from truefit.estimators._scoring import OutcomeScorer, check_score_is_usual
+from truefit.estimators._scoring import (
+    OutcomeScorer,
+    check_score_is_usual,
+    format_results,
+    rank_dropped,
+    tested_scores,
+    trained_scores,
+    verbose_lines,
+)
 
 Scores = Mapping[str, npt.NDArray[np.float64]]
 
 
 class HonestSearchCV(SearchBase):
-    """Choose parameters by cross-validation, and assess the choice by nested cross-validation of the same fits.
+    """Select parameters by cross-validation, and assess the selection by nested cross-validation from the same fits.
 
-    Stands wherever ``GridSearchCV`` can. For K folds and N candidates it takes K(K+1)/2·N + 1 fits, where
+    A replacement for ``GridSearchCV``. For K folds and N candidates it takes K(K+1)/2·N + 1 fits, where
     ``GridSearchCV`` inside ``cross_validate`` takes about K(K+1)·N for the same numbers.
 
     Parameters
     ----------
     estimator : estimator
+        The learner whose parameters are selected.
     param_grid : dict or list of dicts
         A grid; with ``n_iter`` lists or distributions to draw from.
     n_iter : int, optional
-        Number of candidates drawn from ``param_grid``; None tries them all.
+        Number of candidates drawn from ``param_grid``. None tries them all.
     scoring : str, callable, list, tuple or dict, optional
-        As for ``GridSearchCV``. By default accuracy or R².
+        The score or scores, as for ``GridSearchCV``. By default accuracy or R².
     cv : int, splitter or iterable, default=5
         With a number the folds are those that every method of truefit shares for these rows.
     refit : bool, str or callable, default=True
-        As for ``GridSearchCV``.
+        Whether the selected candidate is fitted on all rows, and by which score it is selected, as for
+        ``GridSearchCV``.
     n_jobs : int, optional
-        Worker processes; ignored where an ``engine`` is given.
+        Number of worker processes. Ignored where an ``engine`` is given.
     verbose : int, default=0
-        1: print how many fits there are. 2 and more: print a line for each fit of the search when it is done, with its
-        time; 3 and more: with its scores.
+        1: print the number of fits. 2 and more: print a line for each fit of the search when it is done, with its time;
+        3 and more: with its scores.
     pre_dispatch : int or str, default="2*n_jobs"
         Accepted as ``GridSearchCV`` has it, without effect: fits are handed to workers as these become free, and the
         table is sent to a worker once.
     error_score : "raise" or number, default=nan
-        The score of a fit that fails, which is warned of; "raise" ends the search instead. It decides whatever the
-        ``on_error`` of the engine. Candidates without a score rank last. Where all fits fail a ValueError is raised.
+        The score of a fit that fails, with a warning; "raise" ends the search instead. It takes precedence over the
+        ``on_error`` of the engine. Candidates without a score rank last. A ValueError is raised if all fits fail.
     return_train_score : bool, default=False
-        Whether ``cv_results_`` has scores on the training rows too. They are predicted on by the same fits.
+        Whether ``cv_results_`` has training scores too. They take no further fits.
     level : float, default=0.95
-        Level of the interval of ``assessment_``.
+        Confidence level of the interval of ``assessment_``.
     race : {"folds", "sizes"} or Race, optional
-        Drop candidates on the way that are clearly worse than the best so far, so that later folds are fitted for the
-        promising ones only: see :class:`truefit.Race`. The nested assessment races anew without each of its test sets,
-        so it stays honest. Needs one score to choose by: a ``refit`` that is a function of all results is refused.
-    random_state : int, RandomState or None
-        Seed for the folds and for drawing candidates.
+        Stop candidates early that are unlikely to overtake the best so far, so that later folds are fitted for the
+        others only: see :class:`truefit.Race`. The nested assessment repeats the race without each of its test sets, so
+        it stays unbiased. Needs one score to select by: a ``refit`` that is a function of all results is refused.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the folds and of the drawn candidates.
     engine : Engine, optional
-        Where fits are run and shared. A clone has the same engine, a pickle none.
+        Runs the fits and shares equal ones. A clone has the same engine, a pickle none.
 
     Attributes
     ----------
     assessment_ : NestedAssessment
         The nested-CV estimate of the selection, with an interval.
     best_estimator_, best_params_, best_score_, best_index_, cv_results_, scorer_, n_splits_, refit_time_, multimetric_
-        As ``GridSearchCV`` has them. With a race ``cv_results_`` also has ``dropped_after``: the number of folds after
-        which a candidate was dropped, NaN if it was not. What it did not come to is NaN, its means are over the folds
+        As in ``GridSearchCV``. With a race ``cv_results_`` also has ``dropped_after``: the number of folds after which
+        a candidate was dropped, NaN if it was not. Its scores on later folds are NaN, its means are over the folds
         that it was fitted on, and it ranks after all that were not dropped.
 
     Examples
@@ -129,11 +139,14 @@ class HonestSearchCV(SearchBase):
         self.engine = engine
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> HonestSearchCV:
-        """Choose, assess the choice, and refit the chosen candidate on all rows.
+        """Select, assess the selection, and refit the selected candidate on all rows.
 
         Parameters
         ----------
-        X, y : table and target
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            The table.
+        y : array-like of shape (n_samples,)
+            The target.
         **params
             Parameters of the estimator's ``fit``, the scorers and the splitter as for ``GridSearchCV``, with and
             without metadata routing: ``groups``, ``sample_weight``, ``clf__sample_weight`` of a step, ``eval_set``,
@@ -172,7 +185,7 @@ class HonestSearchCV(SearchBase):
             error_score=np.nan if on_error == "raise" else float(self.error_score),
             train_scores=self.return_train_score,
         )
-        self._say(
+        self._print(
             f"Fitting {len(splits)} folds for each of {len(candidates)} candidates, totalling "
             f"{len(splits) * len(candidates)} fits, and those of the nested assessment"
         )
@@ -180,7 +193,7 @@ class HonestSearchCV(SearchBase):
         self._warn(search)
         names = [params_text(each) or "as given" for each in candidates]
         if self.verbose > 1:
-            self._say("\n".join(verbose_lines(search, names, with_scores=self.verbose > 2)))
+            self._print("\n".join(verbose_lines(search, names, with_scores=self.verbose > 2)))
         metric = self._publish(search, candidates, scorers, refit_metric, data.task)
         self._assess(search, metric, data, splits, names, reason or search.without_nesting)
         return self
@@ -190,12 +203,10 @@ class HonestSearchCV(SearchBase):
         routed = self._get_routed_params_for_fit(params)
         further = sorted(set(routed.splitter.split) - {"groups"})
         if further:
-            raise InvalidInput(f"Splitters can be given 'groups'. Got {', '.join(further)} too; leave them out.")
+            raise InvalidInput(f"Splitters take 'groups' only. Got {', '.join(further)} too; omit them.")
         weights = weight_parameter(self.estimator)
         if params.get("sample_weight") is not None and weights != "sample_weight" and weights in params:
-            raise InvalidInput(
-                f"Weights must be given once. Got 'sample_weight' and {weights!r}; leave out one of them."
-            )
+            raise InvalidInput(f"Weights must be given once. Got 'sample_weight' and {weights!r}; omit one of them.")
         own = {name for name in ("groups", "sample_weight") if name in params}
         fit_params = {name: value for name, value in routed.estimator.fit.items() if name not in own}
         return fit_params, dict(routed.scorer.score)
@@ -208,9 +219,9 @@ class HonestSearchCV(SearchBase):
         failed = sum(each.error is not None for each in fits)
         nested = len(search.failures) - failed
         if not failed and search.nested is None:
-            return  # the warning that there is no assessment has the reason
+            return  # the warning about the missing assessment has the reason
         if not failed:
-            head = f"{nested} fits of the nested assessment failed, and their candidates were not chosen there."
+            head = f"{nested} fits of the nested assessment failed; their candidates were not selected there."
         else:
             head = (
                 f"{failed} fits failed out of a total of {len(fits)}"
@@ -220,30 +231,22 @@ class HonestSearchCV(SearchBase):
             )
         warn_of_failures(head, search.failures)
 
-    def _inner(
-        self, data: Data, splits: Splits, cv: Any, seed: int | None
-    ) -> tuple[list[list[Split]] | None, str | None]:
-        """Return the inner splits of the assessment, or why they cannot be made."""
+    def _inner(self, data: Data, splits: Splits, cv: Any, seed: int | None) -> tuple[Any, str | None]:
+        """Return the inner splits of the assessment, or why there are none."""
         try:
             return inner_splits(data, splits, cv, random_state=seed), None
         except InvalidInput as error:
             return None, str(error)
 
     def _assess(
-        self,
-        search: Search,
-        metric: Metric | None,
-        data: Data,
-        splits: Splits,
-        names: list[str],
-        reason: str | None,
+        self, search: Search, metric: Metric | None, data: Data, splits: Splits, names: list[str], reason: str | None
     ) -> None:
         self.assessment_ = None
         if metric is None:
             return
         if search.nested is None:
             warnings.warn(
-                f"The choice could not be assessed by nested cross-validation, so assessment_ is None. {reason}",
+                f"The selection could not be assessed by nested cross-validation: assessment_ is None. {reason}",
                 UserWarning,
                 stacklevel=3,
             )
@@ -256,26 +259,26 @@ class HonestSearchCV(SearchBase):
             by = self._chosen_by(scores, refit_metric)
             if by is None:
                 return 0
-            # Scores that are missing are warned of once, for the search as a whole.
+            # Missing scores are warned of once, for the search as a whole.
             results = format_results(self, candidates, scores, trained_scores(tables), None, quiet=True)
             return int(self._select_best_index(self.refit, by, results))
 
         return choose
 
     def _race_metric(self, scorers: Any, refit_metric: str, task: Task) -> Metric:
-        """Return the metric of the one score that a race is run by."""
+        """Return the metric of the score that decides a race."""
         by_name = getattr(scorers, "_scorers", {"score": scorers})
         several = "score" not in by_name or (callable(self.scoring) and isinstance(self.refit, str))
         name = self.refit if several else refit_metric
         if callable(self.refit) or not isinstance(name, str):
             raise InvalidInput(
-                "A race needs one score to choose by: 'refit' must be the name of one where there are several, and no "
-                f"function. Got refit={self.refit!r}; name a score, or leave the race out."
+                "A race needs one score to select by: with several scores 'refit' must be the name of one. Got "
+                f"refit={self.refit!r}; name a score, or omit the race."
             )
         return metric_of_scorer(name, by_name.get(name), task)
 
     def _chosen_by(self, scores: Scores, refit_metric: str) -> str | None:
-        """Return the name of the score that decides; None where several are given and no choice is wanted."""
+        """Return the name of the score that decides; None with several scores and without refit."""
         if set(scores) == {"score"} or callable(self.refit):
             return "score"
         if not self.refit:
@@ -283,15 +286,15 @@ class HonestSearchCV(SearchBase):
         name = refit_metric if refit_metric in scores else self.refit
         if name not in scores:
             raise InvalidInput(
-                f"With several scores 'refit' must name the one to choose by: {', '.join(scores)}. Got {self.refit!r}."
+                f"With several scores 'refit' must name the one to select by: {', '.join(scores)}. Got {self.refit!r}."
             )
         return str(name)
 
     def _publish(
         self, search: Search, candidates: list[dict[str, Any]], scorers: Any, refit_metric: str, task: Task
     ) -> Metric | None:
-        """Set the attributes that GridSearchCV has; return the metric that was chosen by, if one was."""
-        # Where candidates were dropped NaN is only where nothing was fitted.
+        """Set the attributes that GridSearchCV has; return the metric of the score that decided, if any."""
+        # With dropped candidates NaN scores are expected.
         quiet = bool(search.dropped and not search.failures)
         results = format_results(self, candidates, search.scores, search.train_scores, search.fit_seconds, quiet=quiet)
         self.cv_results_ = results if self.race is None else rank_dropped(results, search)

@@ -1,4 +1,4 @@
-"""PerturbedSearch: parameters chosen by how a learner takes noise in its training data."""
+"""PerturbedSearch: parameters selected by Perturbed Model Validation."""
 
 from __future__ import annotations
 
@@ -12,75 +12,76 @@ from truefit._api.engine import Engine
 from truefit._api.validation import resolve_seed
 from truefit._core.data import Data
 from truefit._core.errors import FitError, InvalidInput
-from truefit._core.outcome import reasons
 from truefit._core.protocols import Plan
 from truefit._core.rows import Rows
-from truefit._core.task import FitTask, Keep
 from truefit._methods.assessment.estimate import check_interval_choice
 from truefit._methods.candidates import Candidates, params_text
 from truefit._methods.perturbation.config import PerturbationConfig, perturbation_config
 from truefit._methods.perturbation.plan import perturb_plan
 from truefit._methods.perturbation.result import Perturbation
+from truefit._methods.selection.plan import refit_plan
 from truefit.estimators._base import SearchBase, grid_points, groups_and_weight, with_params
 
 TieBreaker = Literal["cv", "first", "rate"]
 
 
 class PerturbedSearch(SearchBase):
-    """Choose parameters by Perturbed Model Validation: the largest decrease rate wins, and ties are broken openly.
+    """Select parameters by Perturbed Model Validation: the largest decrease rate wins, ties are broken explicitly.
 
-    Stands wherever ``GridSearchCV`` can. No row is held out: candidates are trained on all rows with noise in the
-    labels, and rated by how fast their training accuracy falls with it. See :func:`truefit.perturb`.
+    A replacement for ``GridSearchCV``. No row is held out: candidates are trained on all rows with noise in the labels,
+    and rated by how fast their training accuracy falls with it. See :func:`truefit.perturb`.
 
-    Its tie set is much the same from run to run. Its choice was no better in any of 18 cases that were measured
-    on rows kept aside, and clearly worse in 10 (``docs/perturbed-choice.md``): where the error on new rows is what
-    counts, choose with :class:`HonestSearchCV`, and see by the rate whether the choice memorises.
+    Its set of ties varies little between runs. On held-out rows its selection was better in none of 18 measured cases,
+    and significantly worse in 10 (``docs/perturbed-choice.md``): to minimise the error on new rows, select with
+    :class:`HonestSearchCV`, and use the rate to see whether the selected model memorises.
 
     Parameters
     ----------
     estimator : estimator
+        The learner whose parameters are selected.
     param_grid : dict or list of dicts
+        The grid of parameters to try.
     levels : list of shares from 0 to 0.5, or "adaptive", optional
         Noise levels; by default 0.05 to 0.50 in steps of 0.05.
     repeats : int, default=10
-        How often the noise is drawn.
+        Number of noise draws.
     tie_breaker : {"cv", "first", "rate"}, default="cv"
-        Which of the candidates that cannot be told apart is taken: that with the least error on folds, the first of the
-        grid, or that with the largest rate.
+        Which of the tied candidates is selected: the one with the lowest cross-validation error, the first of the grid,
+        or the one with the largest rate.
     perturbation : {"auto", "label", "random", "boundary", "feature", "target"}, default="auto"
-        What is disturbed.
+        What is perturbed; see :func:`truefit.perturb`.
     cv : int, default=5
-        Folds of the errors that ties are broken by.
+        Number of folds of the errors that break ties.
     refit : bool, default=True
-        Whether the chosen candidate is fitted on all rows.
+        Whether the selected candidate is fitted on all rows.
     n_jobs : int, optional
-        Worker processes; ignored where an ``engine`` is given.
+        Number of worker processes. Ignored where an ``engine`` is given.
     verbose : int, default=0
-        1 and more: print how many candidates are rated.
+        1 and more: print the number of candidates.
     error_score : "raise" or nan, default=nan
-        A candidate with a fit that fails has no rate and ranks last, which is warned of; "raise" ends the search
-        instead. It decides whatever the ``on_error`` of the engine.
+        A candidate with a fit that fails has no rate and ranks last, with a warning; "raise" ends the search instead.
+        It takes precedence over the ``on_error`` of the engine.
     level : float, default=0.95
-        Of the intervals, and of telling candidates apart.
-    random_state : int, RandomState or None
-        Seed for the noise and the folds.
+        Confidence level of the intervals, and of the test between rates.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the noise and the folds.
     engine : Engine, optional
-        Where fits are run and shared. A clone has the same engine, a pickle none.
+        Runs the fits and shares equal ones. A clone has the same engine, a pickle none.
 
     Attributes
     ----------
     best_estimator_, best_params_, best_index_, scorer_, refit_time_, multimetric_
-        As ``GridSearchCV`` has them.
+        As in ``GridSearchCV``.
     best_score_ : float
-        The decrease rate of the chosen candidate.
+        The decrease rate of the selected candidate.
     ties_ : list of dict
-        Parameters of the candidates whose rate cannot be told apart from the largest one.
+        Parameters of the candidates whose rate does not differ significantly from the largest one.
     results_ : DataFrame
         One row per candidate: its parameters, rate, interval, skill, memorisation, verdict and error on folds.
     cv_results_ : dict
         Rates in the shape of ``GridSearchCV.cv_results_``: ``mean_test_score`` is the rate.
     perturbation_ : Perturbation
-        All that was measured.
+        All measurements.
 
     Examples
     --------
@@ -134,11 +135,14 @@ class PerturbedSearch(SearchBase):
         self.engine = engine
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> PerturbedSearch:
-        """Rate all candidates, choose, and fit the chosen one on all rows.
+        """Rate all candidates, select one, and fit it on all rows.
 
         Parameters
         ----------
-        X, y : table and target
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            The table.
+        y : array-like of shape (n_samples,)
+            The target.
         **params
             ``groups`` for the folds and ``sample_weight`` for the fits.
         """
@@ -163,7 +167,7 @@ class PerturbedSearch(SearchBase):
             level=self.level,
             random_state=resolve_seed(self.random_state),
         )
-        self._say(f"Rating {len(grid)} candidates on noise in the training data")
+        self._print(f"Rating {len(grid)} candidates on noise in the training data")
         plan = self._plan(candidates, config)
         found, best, model, seconds = self._run(plan, config.data, "search", on_error=on_error)
         self._publish(found, best, grid)
@@ -185,12 +189,8 @@ class PerturbedSearch(SearchBase):
         best = candidates.names.index(self._chosen(found))
         if not self.refit:
             return found, best, None, float("nan")
-        rows = Rows.of(np.arange(config.rows))
-        (final,) = yield [FitTask(candidates.estimators[candidates.names[best]], rows, keep=Keep("best"))]
-        if final.error is not None:
-            text = f"The best candidate could not be fitted on all rows. {reasons([final.error])}"
-            raise FitError(text, [final.error])
-        return found, best, final.model, final.fit_seconds
+        rows = Rows.of(np.arange(config.rows))  # perturbed copies of the rows may stand below
+        return found, best, *(yield from refit_plan(candidates.estimators[candidates.names[best]], rows))
 
     def _chosen(self, found: Perturbation) -> str:
         if found.best is None:
@@ -238,6 +238,6 @@ class PerturbedSearch(SearchBase):
 
 
 def _names(grid: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Name candidates by their parameters; those that read alike are told apart by number."""
+    """Name candidates by their parameters; equal names get a number."""
     texts = [params_text(params) or "as given" for params in grid]
     return [f"{text} ({place})" if texts.count(text) > 1 else text for place, text in enumerate(texts, start=1)]

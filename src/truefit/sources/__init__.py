@@ -1,4 +1,4 @@
-"""Where rows come from, and where more of them come from: built-in sets, files and databases."""
+"""Sources of rows: built-in data sets, files, databases and OpenML."""
 
 from truefit.sources.load import load
 from truefit.sources.on_demand import RowsOnDemand, open_rows

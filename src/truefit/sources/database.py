@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 from truefit._core.credentials import Address, redacted, split_address
@@ -43,41 +44,75 @@ class Column(NamedTuple):
         return self.type.startswith(("real", "double", "float", "numeric", "decimal"))
 
 
-class Database(Protocol):
-    """What rows on demand need to know of a database."""
+class Database(ABC):
+    """A database that rows are read from."""
 
     place: str
+    #: What messages call it, and the name of its ADBC driver.
+    name: str
+    driver: str
+    #: Selects the names of its tables and views.
+    tables_query: str
 
     def tables(self) -> list[str]:
         """Names of its tables and views."""
-        ...
+        return [row["name"] for row in self._rows(self.tables_query)]
 
+    @abstractmethod
     def columns(self, table: str) -> list[Column]:
         """Columns of a table, in their order; none where there is no such table."""
-        ...
 
     def row_number(self, table: str) -> Column | None:
-        """A column that identifies rows although nobody declared one; None where there is none that stays."""
-        ...
+        """An undeclared column that identifies rows; None where there is none that stays the same."""
+        return None
 
     def selected(self, column: Column) -> str:
         """How a column is written in a query, so that it comes as numbers, dates or text."""
-        ...
+        return quoted_column(column.name)
 
+    @abstractmethod
     def among(self, column: Column) -> str:
         """A condition that a column is one of the values in a JSON list, the query's only parameter."""
-        ...
+
+    @abstractmethod
+    def _uri(self) -> str:
+        """Address for the driver, which may hold a password."""
+
+    def _reason(self, error: Exception) -> str:
+        """The message of the driver, in one line."""
+        return " ".join(str(error).split())
 
     def batches(self, query: str, parameters: Sequence[Any] = ()) -> Iterator[Any]:
         """Rows of a query as Arrow record batches."""
-        ...
+        failure = None
+        try:
+            driver = import_module(f"adbc_driver_{self.driver}.dbapi")
+            with driver.connect(self._uri(), autocommit=True) as connection, connection.cursor() as cursor:
+                if self.driver == "sqlite":
+                    # SQLite types its values one by one; the driver types a column by the rows of its first batch.
+                    cursor.adbc_statement.set_options(**{"adbc.sqlite.query.batch_rows": 1 << 16})
+                cursor.execute(query, list(parameters) or None)
+                yield from cursor.fetch_record_batch()
+        except ImportError as error:
+            raise MissingDependency(
+                f"Reading {self.name!r} needs adbc-driver-{self.driver} and pyarrow, which are not installed. Install "
+                "them with `pip install truefit[sql]`."
+            ) from error
+        except Exception as error:
+            if not type(error).__module__.startswith("adbc_driver_manager"):
+                raise
+            failure = f"The database {self.name!r} must answer. It reports: {self._reason(error)}. Check its address."
+        if failure is not None:
+            # Not chained to the driver's error: a traceback would show the password that the driver quotes.
+            raise InvalidInput(failure)
+
+    def _rows(self, query: str, *parameters: Any) -> list[dict[str, Any]]:
+        return [row for batch in self.batches(query, parameters) for row in batch.to_pylist()]
 
 
 def quoted(name: str) -> str:
     """Write a name as SQL does, whatever is in it; a dot stands between a schema and its table.
 
-    Examples
-    --------
     >>> quoted("sales.people")
     '"sales"."people"'
     """
@@ -85,10 +120,8 @@ def quoted(name: str) -> str:
 
 
 def is_database(data: str) -> bool:
-    """Whether this is the address of a database, or the path of one.
+    """Whether this is the address or the path of a database.
 
-    Examples
-    --------
     >>> is_database("postgresql://localhost/shop"), is_database("people.sqlite"), is_database("https://a.org/b.csv")
     (True, True, False)
     """
@@ -98,7 +131,7 @@ def is_database(data: str) -> bool:
 
 
 def open_database(data: str) -> tuple[Database, str | None]:
-    """Open what ``is_database`` says is one, for reading only; the table is what stands behind ``#``."""
+    """Open a database for reading only; the name of a table may follow ``#``."""
     scheme = redacted(data).partition("://")[0].lower() if "://" in data else "sqlite"
     if scheme == "sqlite":
         place, _, table = (data, "", "") if Path(data).is_file() else data.partition("#")
@@ -118,8 +151,11 @@ def open_database(data: str) -> tuple[Database, str | None]:
     return Postgres(address), address.table
 
 
-class Sqlite:
+class Sqlite(Database):
     """A SQLite file, opened so that nothing can be written to it."""
+
+    driver = "sqlite"
+    tables_query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
 
     def __init__(self, data: str) -> None:
         scheme, _, rest = data.rpartition("://")
@@ -131,68 +167,44 @@ class Sqlite:
         if not path.is_file():
             raise InvalidInput(f"There is no database {redacted(str(path)).partition('?')[0]!r}. Check the path.")
         self.place = f"sqlite:///{path.resolve()}"
-        self._name = path.name
+        self.name = path.name
         self._address = f"file:{quote(str(path.resolve()))}?mode=ro"
-
-    def tables(self) -> list[str]:
-        """Names of its tables and views."""
-        query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
-        return [row["name"] for batch in self.batches(query) for row in batch.to_pylist()]
 
     def columns(self, table: str) -> list[Column]:
         """Columns of a table, in their order; none where there is no such table."""
         query = 'SELECT name, type, "notnull" AS full, pk FROM pragma_table_info(?)'
-        rows = [row for batch in self.batches(query, [table]) for row in batch.to_pylist()]
+        rows = self._rows(query, table)
         # An integer that is the only primary key is the row's number, and so never missing.
         return [Column(row["name"], row["type"].lower(), not (row["full"] or row["pk"]), row["pk"] > 0) for row in rows]
 
     def row_number(self, table: str) -> Column | None:
         """Return the number that SQLite gives every row of a table; views and some tables have none."""
         query = "SELECT type, wr FROM pragma_table_list(?)"
-        rows = [row for batch in self.batches(query, [table]) for row in batch.to_pylist()]
+        rows = self._rows(query, table)
         has = any(row["type"] == "table" and not row["wr"] for row in rows)
         return Column("rowid", "integer", nullable=False, in_key=True) if has else None
-
-    def selected(self, column: Column) -> str:
-        """How a column is written in a query."""
-        return quoted_column(column.name)
 
     def among(self, column: Column) -> str:
         """A condition that a column is one of the values in a JSON list."""
         return f"{quoted_column(column.name)} IN (SELECT value FROM json_each(?))"
 
-    def batches(self, query: str, parameters: Sequence[Any] = ()) -> Iterator[Any]:
-        """Rows of a query as Arrow record batches."""
-        failure = None
-        try:
-            import adbc_driver_sqlite.dbapi as driver
-
-            with driver.connect(self._address, autocommit=True) as connection, connection.cursor() as cursor:
-                # SQLite types its values one by one; the driver types a column by the rows of its first batch.
-                cursor.adbc_statement.set_options(**{"adbc.sqlite.query.batch_rows": 1 << 16})
-                cursor.execute(query, list(parameters) or None)
-                yield from cursor.fetch_record_batch()
-        except Exception as error:
-            failure = _explained(error, self._name, "sqlite")
-        if failure is not None:
-            raise failure
+    def _uri(self) -> str:
+        return self._address
 
 
-class Postgres:
+class Postgres(Database):
     """A PostgreSQL database."""
 
-    def __init__(self, address: Address) -> None:
-        # What is written down, in messages and in a store, has no password in it.
-        self.place = address.shown.replace("postgres://", "postgresql://", 1)
-        self._address = address
+    driver = "postgresql"
+    tables_query = (
+        "SELECT table_name::text AS name FROM information_schema.tables "
+        "WHERE table_schema = ANY(current_schemas(false)) ORDER BY 1"
+    )
 
-    def tables(self) -> list[str]:
-        """Names of its tables and views."""
-        query = (
-            "SELECT table_name::text AS name FROM information_schema.tables "
-            "WHERE table_schema = ANY(current_schemas(false)) ORDER BY 1"
-        )
-        return [row["name"] for batch in self.batches(query) for row in batch.to_pylist()]
+    def __init__(self, address: Address) -> None:
+        # Messages and stores hold no password.
+        self.place = self.name = address.shown.replace("postgres://", "postgresql://", 1)
+        self._address = address
 
     def columns(self, table: str) -> list[Column]:
         """Columns of a table, in their order; none where there is no such table."""
@@ -202,19 +214,14 @@ class Postgres:
             FROM pg_attribute a LEFT JOIN pg_index i ON i.indrelid = a.attrelid AND i.indisprimary
             WHERE a.attrelid = to_regclass($1)::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
         """
-        rows = [row for batch in self.batches(query, [quoted(table)]) for row in batch.to_pylist()]
+        rows = self._rows(query, quoted(table))
         return [Column(row["name"], row["type"], row["nullable"], row["in_key"]) for row in rows]
-
-    def row_number(self, table: str) -> Column | None:
-        """Return None: where PostgreSQL has put a row changes whenever the row does."""
-        return None
 
     def selected(self, column: Column) -> str:
         """How a column is written in a query; what Arrow has no type for comes as text."""
         name = quoted_column(column.name)
-        if column.is_integer or column.type in ("real", "double precision", "boolean", "date", "text"):
-            return name
-        if column.type.startswith("timestamp"):
+        plain = ("real", "double precision", "boolean", "date", "text")
+        if column.is_integer or column.type in plain or column.type.startswith("timestamp"):
             return name
         return f"CAST({name} AS {'double precision' if column.is_number else 'text'}) AS {name}"
 
@@ -223,49 +230,13 @@ class Postgres:
         values = "json_array_elements_text(CAST($1 AS json))"
         return f"{quoted_column(column.name)} IN (SELECT CAST(value AS {column.type}) FROM {values})"
 
-    def batches(self, query: str, parameters: Sequence[Any] = ()) -> Iterator[Any]:
-        """Rows of a query as Arrow record batches."""
-        failure = None
-        try:
-            import adbc_driver_postgresql.dbapi as driver
+    def _uri(self) -> str:
+        return self._address.whole.reveal()
 
-            with (
-                driver.connect(self._address.whole.reveal(), autocommit=True) as connection,
-                connection.cursor() as cursor,
-            ):
-                cursor.execute(query, list(parameters) or None)
-                yield from cursor.fetch_record_batch()
-        except Exception as error:
-            failure = _explained(error, self.place, "postgresql", self._address)
-        if failure is not None:
-            raise failure
+    def _reason(self, error: Exception) -> str:
+        return self._address.cleaned(super()._reason(error))
 
 
 def quoted_column(name: str) -> str:
-    """Write the name of a column as SQL does; a dot in it is only a dot.
-
-    Examples
-    --------
-    >>> quoted_column("a.b")
-    '"a.b"'
-    """
+    """Write the name of a column as SQL does; a dot in it is only a dot."""
     return f'"{name.replace(chr(34), 2 * chr(34))}"'
-
-
-def json_list(values: Sequence[Any]) -> str:
-    """Values as one parameter of a query, however many they are."""
-    return json.dumps(list(values))
-
-
-def _explained(error: Exception, name: str, driver: str, address: Address | None = None) -> InvalidInput:
-    """Return what to raise once the error is handled: chained to it, a traceback would show what the driver quotes."""
-    if isinstance(error, ImportError):
-        raise MissingDependency(
-            f"Reading {name!r} needs adbc-driver-{driver} and pyarrow, which are not installed. Install them with "
-            "`pip install truefit[sql]`."
-        ) from error
-    if not type(error).__module__.startswith("adbc_driver_manager"):
-        raise error
-    reason = " ".join(str(error).split())
-    reason = reason if address is None else address.cleaned(reason)
-    return InvalidInput(f"The database {name!r} must answer. It says: {reason}. Check its address.")

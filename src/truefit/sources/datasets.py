@@ -1,8 +1,9 @@
-"""Data sets by name: scikit-learn's, which are built in, and those of OpenML."""
+"""Data sets by name: scikit-learn's built-in sets, and those of OpenML."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any, Final
 
 from truefit._core.errors import InvalidInput
@@ -17,26 +18,12 @@ BUILTIN: Final = {
     "iris": "load_iris",
     "wine": "load_wine",
 }
-#: What the name of a table of OpenML begins with.
+#: Prefix of the name of an OpenML table.
 OPENML_PREFIX: Final = "openml:"
 
 
 def load_builtin(name: str, target: str | None = None) -> Table:
-    """Return one of scikit-learn's sets, with its values and column names as scikit-learn has them.
-
-    Parameters
-    ----------
-    name : str
-        A key of ``BUILTIN``.
-    target : str, optional
-        Another column than the usual one.
-
-    Examples
-    --------
-    >>> wine = load_builtin("wine")
-    >>> wine.X.shape, wine.target, wine.task_hint.task
-    ((178, 13), 'target', 'classification')
-    """
+    """Return one of scikit-learn's sets; ``target`` is another column than the usual one."""
     from sklearn import datasets
 
     function = getattr(datasets, BUILTIN[name])
@@ -48,9 +35,7 @@ def _fetch(function: Any, name: str) -> Any:
     from sklearn.datasets import get_data_home
 
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of a second try at the download
-            return function(as_frame=True, n_retries=1, delay=0.5)
+        return _download(function)
     except (OSError, ValueError) as error:
         raise InvalidInput(
             f"{name} is downloaded the first time it is used, and this failed ({error}). Connect to the "
@@ -59,21 +44,12 @@ def _fetch(function: Any, name: str) -> Any:
 
 
 def load_openml(address: str, target: str | None = None) -> Table:
-    """Return a table of OpenML, downloaded the first time and kept in scikit-learn's data folder.
+    """Return a table of OpenML, downloaded the first time and then read from scikit-learn's data folder."""
+    from sklearn.datasets import fetch_openml
 
-    Parameters
-    ----------
-    address : str
-        ``openml:NAME`` for the active version of a table, ``openml:NAME@VERSION``, or ``openml:NUMBER``.
-    target : str, optional
-        Another column than the one that OpenML has for it.
-    """
     which = _openml_table(address)
     try:
-        with warnings.catch_warnings():
-            # Several versions of a table, or a second try at the download: nothing that a reader can act on.
-            warnings.simplefilter("ignore", UserWarning)
-            bunch = _fetch_openml(which)
+        bunch = _download(fetch_openml, **which)
     except (OSError, ValueError) as error:
         raise InvalidInput(
             f"{address!r} must be a table of OpenML that can be downloaded, or was before. Got: {error}. Check the "
@@ -88,8 +64,6 @@ def load_openml(address: str, target: str | None = None) -> Table:
 def _openml_table(address: str) -> dict[str, Any]:
     """Return the arguments of ``fetch_openml`` that name the table.
 
-    Examples
-    --------
     >>> _openml_table("openml:adult"), _openml_table("openml:adult@2"), _openml_table("openml:1590")
     ({'name': 'adult', 'version': 'active'}, {'name': 'adult', 'version': 2}, {'data_id': 1590})
     """
@@ -103,7 +77,8 @@ def _openml_table(address: str) -> dict[str, Any]:
     return {"name": name, "version": int(version) if version else "active"}
 
 
-def _fetch_openml(which: dict[str, Any]) -> Any:
-    from sklearn.datasets import fetch_openml
-
-    return fetch_openml(**which, as_frame=True, n_retries=1, delay=0.5)
+def _download(function: Callable[..., Any], **which: Any) -> Any:
+    with warnings.catch_warnings():
+        # Several versions of a table, or a second try at the download: nothing that a reader can act on.
+        warnings.simplefilter("ignore", UserWarning)
+        return function(**which, as_frame=True, n_retries=1, delay=0.5)

@@ -1,4 +1,4 @@
-"""Delimited text, CSV and its kin: how a file is written, and its rows, whole or in chunks."""
+"""Delimited text such as CSV: the format of a file, and its rows, whole or in chunks."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 #: Separators that programs write, with the name to call them by.
 SEPARATORS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 
-#: Columns that a file may have. The widest genomic tables that are worth a study have some hundred thousand; a line of
-#: a million names is a table on its side or no table, and takes minutes to read only to be refused.
+#: Columns that a file may have. The widest genomic tables have some hundred thousand; a line of a million names is a
+#: transposed table or no table, and takes minutes to read only to be refused.
 MOST_COLUMNS: Final = 250_000
 
 _LINES: Final = 50
@@ -30,39 +30,22 @@ _DECIMAL_POINT: Final = re.compile(r"\s*[-+]?\d*\.\d+\s*")
 
 
 class TextFormat(NamedTuple):
-    """How delimited text is written.
-
-    Attributes
-    ----------
-    separator, decimal : str
-    note : str or None
-        What is not as the file's ending says, in words.
-    """
+    """Format of delimited text; the notes say where it differs from the file's ending."""
 
     separator: str
     decimal: str = "."
-    note: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 def text_format_of(path: Path, expected: str) -> TextFormat:
-    """Find out how a file is written from its first lines.
+    """Find the format of a file from its first lines; the expected separator is preferred.
 
-    The separator that its ending promises is kept wherever it gives more than one column.
-
-    Parameters
-    ----------
-    path : Path
-    expected : str
-        The separator that the file's ending promises.
-
-    Examples
-    --------
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "shells.csv")
     ...     _ = path.write_text("size;kind\\n1,5;a\\n2,5;b\\n")
-    ...     text_format_of(path, ",").note
-    "'shells.csv' has semicolons between its columns, and commas in its numbers; it was read so."
+    ...     print(*text_format_of(path, ",").notes)
+    'shells.csv' has semicolons between its columns, and commas in its numbers; it was read accordingly.
     """
     header = _first_lines(path, 1)
     check_width(max(len(line) - len(line.replace(mark, "")) + 1 for line in header for mark in SEPARATORS), path)
@@ -73,21 +56,19 @@ def text_format_of(path: Path, expected: str) -> TextFormat:
         separator = max(SEPARATORS, key=lambda mark: (_columns(lines, mark), mark == expected))
         separator = separator if _columns(lines, separator) > 1 else expected
     decimal = "," if separator != "," and _has_decimal_commas(lines, separator) else "."
-    return TextFormat(separator, decimal, _note(path, expected, separator, decimal))
+    found = [f"{SEPARATORS[separator]} between its columns"] if separator != expected else []
+    found += ["commas in its numbers"] if decimal == "," else []
+    notes = (f"{path.name!r} has {', and '.join(found)}; it was read accordingly.",) if found else ()
+    return TextFormat(separator, decimal, notes)
 
 
 def check_width(columns: int, path: Path) -> None:
     """Refuse a table of more columns than can be worked with, before it is read."""
     if columns > MOST_COLUMNS:
         raise InvalidInput(
-            f"{path.name!r} must have at most {MOST_COLUMNS:,} columns. Got about {columns:,}. Choose columns of it "
-            "first, or turn it round where its rows are columns."
+            f"{path.name!r} must have at most {MOST_COLUMNS:,} columns. Got about {columns:,}. Select columns, or "
+            "transpose it where its rows are columns."
         )
-
-
-def _header_of(path: Path, separator: str) -> list[str]:
-    """Return the names in the first line of a file, as they are written."""
-    return next(_records(_first_lines(path, _LINES), separator), [])
 
 
 def _first_lines(path: Path, count: int) -> list[str]:
@@ -102,7 +83,7 @@ def _first_lines(path: Path, count: int) -> list[str]:
 
 def _columns(lines: list[str], separator: str) -> int:
     """Into how many columns a separator cuts the header, 1 where the other lines do not agree."""
-    records = list(_records(lines, separator))
+    records = _records(lines, separator)
     if len(lines) == _LINES:
         records = records[:-1]  # it may go on in lines that were not read
     widths = {len(record) for record in records[:1]} | {
@@ -113,42 +94,29 @@ def _columns(lines: list[str], separator: str) -> int:
     return widths.pop() if len(widths) == 1 else 1
 
 
-def _records(lines: list[str], separator: str) -> Iterator[list[str]]:
-    with _fields_of_any_length():
-        records = [record for record in csv.reader(lines, delimiter=separator) if record]
-    return iter(records)
-
-
-@contextlib.contextmanager
-def _fields_of_any_length() -> Iterator[None]:
-    """Lift the limit of the standard library's reader, 131,072 characters, which the reading itself does not have."""
+def _records(lines: list[str], separator: str) -> list[list[str]]:
+    # The standard library's reader has a limit of 131,072 characters, which pandas does not have.
     before = csv.field_size_limit(sys.maxsize)
     try:
-        yield
+        return [record for record in csv.reader(lines, delimiter=separator) if record]
     finally:
         csv.field_size_limit(before)
 
 
 def _has_decimal_commas(lines: list[str], separator: str) -> bool:
-    values = [value for record in list(_records(lines, separator))[1:] for value in record]
+    values = [value for record in _records(lines, separator)[1:] for value in record]
     return any(map(_DECIMAL_COMMA.fullmatch, values)) and not any(map(_DECIMAL_POINT.fullmatch, values))
 
 
-def _note(path: Path, expected: str, separator: str, decimal: str) -> str | None:
-    found = [f"{SEPARATORS[separator]} between its columns"] if separator != expected else []
-    found += ["commas in its numbers"] if decimal == "," else []
-    return f"{path.name!r} has {', and '.join(found)}; it was read so." if found else None
-
-
 def read_delimited(path: Path, target: str | None, *, separator: str) -> pd.DataFrame:
-    """Read a whole file, whose ending promises a separator."""
+    """Read a whole file, whose ending implies a separator."""
     import pandas as pd
 
     text_format = checked_format(path, target, separator=separator)
     with _errors(path, text_format):
         # Without index_col=False the first value of a line longer than the header would become its label,
         # and every column be one off; with it, values that have no name are a warning, here an error.
-        # In chunks a column could be numbers here and text there; read whole, its type is settled once.
+        # In chunks a column could be numbers here and text there; read whole, it has one type.
         return pd.read_csv(
             path, sep=text_format.separator, decimal=text_format.decimal, index_col=False, low_memory=False
         )  # fmt: skip
@@ -157,7 +125,7 @@ def read_delimited(path: Path, target: str | None, *, separator: str) -> pd.Data
 def read_chunks(
     path: Path, *, text_format: TextFormat, types: Mapping[str, Any] | None = None
 ) -> Generator[pd.DataFrame]:
-    """Read a file in chunks; without types each chunk settles its own."""
+    """Read a file in chunks; without types each chunk infers its own."""
     import pandas as pd
 
     with (
@@ -172,7 +140,7 @@ def read_chunks(
 
 @contextlib.contextmanager
 def _errors(path: Path, text_format: TextFormat) -> Iterator[None]:
-    """Say what an error of the parser means for whoever wrote the file."""
+    """Turn errors of the parser into InvalidInput."""
     import pandas as pd
 
     try:
@@ -190,28 +158,20 @@ def _errors(path: Path, text_format: TextFormat) -> Iterator[None]:
         reason = str(error).removeprefix("Error tokenizing data. C error: ").strip()
         raise InvalidInput(
             f"{path.name!r} must have as many values in each line as its header has names, separated by "
-            f"{SEPARATORS[text_format.separator]}. The reader says: {reason}. Mend these lines, or the header."
+            f"{SEPARATORS[text_format.separator]}. The reader reports: {reason}. Fix these lines, or the header."
         ) from error
 
 
 def checked_format(path: Path, target: str | None, *, separator: str) -> TextFormat:
-    """Find out how a file is written, and refuse a header that is one name only or has the target twice.
-
-    Parameters
-    ----------
-    path : Path
-    target : str, optional
-    separator : str
-        The one that the file's ending promises.
-    """
+    """Find the format of a file, and refuse a header that has one name only or the target twice."""
     with _errors(path, TextFormat(separator)):
         text_format = text_format_of(path, separator)
-        names = _header_of(path, text_format.separator)
+        names = next(iter(_records(_first_lines(path, _LINES), text_format.separator)), [])
     if target is not None and len(names) == 1 and target != names[0]:
         *others, last = SEPARATORS.values()
         raise InvalidInput(
             f"{path.name!r} must have {', '.join(others)} or {last} between its columns, in every line as many as in "
-            f"its header. Got one column only, named {names[0]!r}. Save it with commas, or mend lines that have more."
+            f"its header. Got one column only, named {names[0]!r}. Save it with commas, or fix lines that have more."
         )
     if target is not None and names.count(target) > 1:
         # pandas would rename the second one and leave it among the inputs.

@@ -1,4 +1,4 @@
-"""Files: what pandas reads, with errors that say what is wrong with the file."""
+"""Files that pandas reads, with errors that explain what is wrong with the file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import partial
 from gzip import BadGzipFile
 from lzma import LZMAError
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 from zipfile import BadZipFile
 
 import numpy as np
@@ -23,15 +23,14 @@ from truefit.sources.table import check_names
 if TYPE_CHECKING:
     import pandas as pd
 
-T = TypeVar("T")
 
 _COMPRESSED: Final = frozenset({".gz", ".bz2", ".xz", ".zip"})
 #: Endings of text with a separator between its columns, and that separator.
 DELIMITED: Final = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 PARQUET: Final = (".parquet", ".pq")
-#: What pandas raises for damaged or odd metadata in a file of Arrow's, besides what pyarrow raises.
+#: What pandas raises for damaged metadata in an Arrow file, besides pyarrow's errors.
 _DAMAGE: Final = (ValueError, TypeError, LookupError, AttributeError, OverflowError, OSError)
-#: Characters of what another library says about a file; it may list every column.
+#: Characters of another library's message; it may list every column.
 _LONGEST_REASON: Final = 300
 _LINES_AT_ONCE: Final = 10_000
 #: What a line of JSON lines is, by the character that it begins with.
@@ -39,41 +38,21 @@ _JSON_KINDS: Final = {"[": "a list", '"': "text", "n": "null", "t": "true or fal
 
 
 def read_frame(path: Path, target: str | None = None) -> pd.DataFrame:
-    """Read a file into a frame, by its ending.
-
-    Parameters
-    ----------
-    path : Path
-        An existing file.
-    target : str, optional
-        Checked not to be there twice.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "shells.csv")
-    ...     _ = path.write_text("size,kind\\n1.5,a\\n2.5,b\\n")
-    ...     read_frame(path).shape
-    (2, 2)
-    """
+    """Read an existing file into a frame, by its ending; a delimited file must not have the target twice."""
     reader = _READERS[ending_of(path)]
     with file_errors(path):
         return reader(path, target)
 
 
 def notes_of(path: Path) -> tuple[str, ...]:
-    """Return what is not in a file as its ending says, in words; usually nothing."""
+    """Return a note where the format of a file differs from its ending; usually nothing."""
     separator = DELIMITED.get(ending_of(path))
-    note = None if separator is None else text_format_of(path, separator).note
-    return () if note is None else (note,)
+    return () if separator is None else text_format_of(path, separator).notes
 
 
 def ending_of(path: Path) -> str:
-    """Return the ending that says what a file is, refused if it is none of a table or the file is empty.
+    """Return the ending that gives the format; refuse an unknown ending and an empty file.
 
-    Examples
-    --------
     >>> ending_of(Path("shells.xls"))
     Traceback (most recent call last):
         ...
@@ -94,7 +73,7 @@ def ending_of(path: Path) -> str:
 
 @contextlib.contextmanager
 def file_errors(path: Path) -> Iterator[None]:
-    """Say what an error of the system or of a decoder means for whoever reads the file."""
+    """Turn errors of the system or of a decoder into InvalidInput."""
     try:
         yield
     except UnicodeDecodeError as error:
@@ -110,17 +89,11 @@ def file_errors(path: Path) -> Iterator[None]:
         if isinstance(error, InvalidInput) or path.suffix.lower() != ".zip":
             raise
         reason = str(error)[:_LONGEST_REASON]
-        raise InvalidInput(f"{path.name!r} must be an archive of one file. The reader says: {reason}") from error
+        raise InvalidInput(f"{path.name!r} must be an archive of one file. The reader reports: {reason}") from error
 
 
 def stem(path: Path) -> str:
-    """Return a file's name without its endings.
-
-    Examples
-    --------
-    >>> stem(Path("data/shells.csv.gz")), stem(Path("shells.v2.parquet"))
-    ('shells', 'shells.v2')
-    """
+    """Return a file's name without its endings: 'shells' for data/shells.csv.gz."""
     return Path(path.stem).stem if path.suffix.lower() in _COMPRESSED else path.stem
 
 
@@ -129,21 +102,21 @@ def _read_json_lines(path: Path, target: str | None) -> pd.DataFrame:
 
     _check_json_lines(path)
     try:
-        # JSON says itself what is text and what is a number: "007" is text.
+        # JSON distinguishes text and numbers: "007" is text.
         return pd.read_json(path, lines=True, dtype=False, encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise
     except (ValueError, TypeError, AttributeError) as error:  # the last two where values stand between objects
         raise InvalidInput(
             f'{path.name!r} must have one JSON object per line, such as {{"size": 1.5, "kind": "a"}}. '
-            f"The reader says: {str(error)[:_LONGEST_REASON]}."
+            f"The reader reports: {str(error)[:_LONGEST_REASON]}."
         ) from error
 
 
 def _read_parquet(path: Path, target: str | None) -> pd.DataFrame:
     import pandas as pd
 
-    def read() -> pd.DataFrame:
+    with arrow_errors(path, "Parquet"):
         from pyarrow import parquet
 
         metadata = parquet.read_metadata(path)
@@ -151,12 +124,11 @@ def _read_parquet(path: Path, target: str | None) -> pd.DataFrame:
         check_names(metadata.schema.to_arrow_schema().names, stem(path))
         return checked_columns(pd.read_parquet(path), path)
 
-    return with_arrow(read, path, "Parquet")
-
 
 def _read_arrow(path: Path, target: str | None) -> pd.DataFrame:
-    def read() -> pd.DataFrame:
-        import pandas as pd
+    import pandas as pd
+
+    with arrow_errors(path, "Arrow"):
         import pyarrow as pa
 
         try:
@@ -166,13 +138,12 @@ def _read_arrow(path: Path, target: str | None) -> pd.DataFrame:
             with pa.OSFile(str(path)) as source, pa.ipc.open_stream(source) as stream:
                 return checked_columns(stream.read_pandas(), path)
 
-    return with_arrow(read, path, "Arrow")
 
-
-def with_arrow(read: Callable[[], T], path: Path, format_name: str) -> T:
-    """Return what is read with pyarrow, or say what is missing or wrong."""
+@contextlib.contextmanager
+def arrow_errors(path: Path, format_name: str) -> Iterator[None]:
+    """Turn errors of pyarrow, or its absence, into ours."""
     try:
-        return read()
+        yield
     except ImportError as error:
         raise MissingDependency(
             f"Reading {path.name!r} needs pyarrow, which is not installed. Install it with "
@@ -181,15 +152,11 @@ def with_arrow(read: Callable[[], T], path: Path, format_name: str) -> T:
     except (PermissionError, InvalidInput):
         raise
     except Exception as error:
-        if not isinstance(error, _DAMAGE) and not _is_arrow_error(error):
+        # For some damage pyarrow raises nothing better than its general exception.
+        if not isinstance(error, _DAMAGE) and type(error).__module__.partition(".")[0] != "pyarrow":
             raise
         reason = " ".join(str(error).split())
         raise InvalidInput(f"{path.name!r} does not read as {format_name}: {reason[:_LONGEST_REASON]}") from error
-
-
-def _is_arrow_error(error: BaseException) -> bool:
-    """Whether pyarrow raised it: for some damage it has no better name than its general exception."""
-    return type(error).__module__.partition(".")[0] == "pyarrow"
 
 
 _READERS: Final[dict[str, Callable[[Path, str | None], pd.DataFrame]]] = {
@@ -214,22 +181,7 @@ def _encoding(path: Path, error: UnicodeDecodeError) -> str:
 
 
 def _check_json_lines(path: Path) -> None:
-    """Refuse a file that has a line which is no object; blank lines do not count.
-
-    pandas takes lists and numbers for rows of columns without names, and mixed with objects it falls over them.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "shells.jsonl")
-    ...     _ = path.write_text('{"size": 1.5}\\n[2.5]\\n')
-    ...     _check_json_lines(path)
-    Traceback (most recent call last):
-        ...
-    truefit._core.errors.InvalidInput: 'shells.jsonl' must have one JSON object per line, such as {"size": 1.5, "kind":
-    "a"}. Got a list in line 2. Write each row as an object with the names of its columns.
-    """
+    """Refuse a file with a line that is no object, which pandas would read as a row of unnamed columns."""
     import pandas as pd
 
     try:
@@ -248,7 +200,7 @@ def _check_json_lines(path: Path) -> None:
                     check_width(len(json.loads(lines[0])), path)
     except pd.errors.ParserError as error:
         reason = " ".join(str(error).split())
-        raise InvalidInput(f"{path.name!r} must be lines of text. The reader says: {reason}.") from error
+        raise InvalidInput(f"{path.name!r} must be lines of text. The reader reports: {reason}.") from error
 
 
 def _refuse_line(path: Path, line: int, text: str) -> None:
@@ -265,8 +217,8 @@ def _refuse_line(path: Path, line: int, text: str) -> None:
 def checked_columns(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     """Return the frame with lists where cells were arrays; refused where a text holds bytes that are not UTF-8.
 
-    Arrow promises UTF-8 and does not enforce it: such bytes are handed on unread, and whoever first looks at a value
-    fails. Arrays in cells have no single truth value, which preprocessing needs; lists, as JSON has them, are fine.
+    Arrow does not enforce UTF-8: other bytes are passed on, and fail when a value is first used. Arrays in cells
+    have no single truth value, which preprocessing needs; lists, as JSON has them, are fine.
     """
     for place, name in enumerate(frame.columns):
         values = frame.iloc[:, place]

@@ -27,7 +27,7 @@ def load(name_or_path: str | os.PathLike[str], target: str | None = None) -> Tab
     name_or_path : str or path
         ``breast_cancer``, ``california_housing``, ``diabetes``, ``digits``, ``iris`` or ``wine``; or a CSV,
         TSV, Parquet, Feather, Arrow or JSON lines file. CSV, TSV and JSON lines may be compressed (``.gz``,
-        ...), and other separators than the ending promises are recognised and noted. Or ``sqlite:///FILE#TABLE``,
+        ...), and other separators than the ending implies are recognised and noted. Or ``sqlite:///FILE#TABLE``,
         ``postgresql://USER@HOST/NAME#TABLE``, where the table may be left out if there is only one; or
         ``openml:NAME``, ``openml:NAME@VERSION`` or ``openml:NUMBER``.
     target : str, optional
@@ -66,18 +66,7 @@ def load(name_or_path: str | os.PathLike[str], target: str | None = None) -> Tab
 
 
 def load_rows(name_or_path: str | os.PathLike[str]) -> tuple[pd.DataFrame, str, tuple[str, ...]]:
-    """Load rows that need no target, such as those to be predicted.
-
-    Parameters
-    ----------
-    name_or_path : str or path
-        As for ``load``.
-
-    Returns
-    -------
-    frame, name, notes
-        All columns; what the source is called; what was done to it on the way in, in words.
-    """
+    """Load rows without a target, such as those to be predicted: all columns, the source's name, and notes."""
     name = os.fspath(name_or_path)
     if name in BUILTIN or name.startswith(OPENML_PREFIX):
         table = load(name)
@@ -95,21 +84,18 @@ def _read(name: str, target: str | None) -> tuple[pd.DataFrame, str, tuple[str, 
 
 
 def existing_file(name: str) -> Path:
-    """Return the path of a file that is there, or say which one may have been meant."""
+    """Return the path of a file that exists, or suggest similar names."""
     path, shown = Path(name).expanduser(), redacted(name)
     if "://" in name:
         raise InvalidInput(f"Files are read from this computer. Got {shown!r}: download it first, then pass its path.")
     if not path.exists():
-        raise InvalidInput(_missing(path, shown))
+        neighbours = [p.name for p in path.parent.iterdir() if p.is_file()] if path.parent.is_dir() else []
+        meant = [hint for hint in (nearest(path.name, neighbours), nearest(path.stem, list(BUILTIN))) if hint]
+        question = f" Did you mean {' or '.join(meant)}?" if meant else ""
+        raise InvalidInput(
+            f"There is no file {shown!r}, and no built-in set of that name.{question} Built-in sets: "
+            f"{', '.join(BUILTIN)}."
+        )
     if path.is_dir():
         raise InvalidInput(f"{name!r} is a folder. Pass the path of a file in it.")
     return path
-
-
-def _missing(path: Path, name: str) -> str:
-    """Say that there is no such file, with the files and the built-in sets that may have been meant."""
-    neighbours = [p.name for p in path.parent.iterdir() if p.is_file()] if path.parent.is_dir() else []
-    meant = [hint for hint in (nearest(path.name, neighbours), nearest(path.stem, list(BUILTIN))) if hint]
-    question = f" Did you mean {' or '.join(meant)}?" if meant else ""
-    known = f"Built-in sets: {', '.join(BUILTIN)}."
-    return f"There is no file {name!r}, and no built-in set of that name.{question} {known}"

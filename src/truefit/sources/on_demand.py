@@ -1,4 +1,4 @@
-"""Rows on demand: samples that contain each other, from a table that is read no further than they go."""
+"""Rows on demand: nested samples of a table, of which no more rows are read than are needed."""
 
 from __future__ import annotations
 
@@ -12,22 +12,21 @@ import numpy.typing as npt
 
 from truefit._core.credentials import redacted
 from truefit._core.errors import InvalidInput
-from truefit._core.hashing import mix, row_tokens, table_blocks, value_tokens
-from truefit._core.rows import add_tokens
+from truefit._core.rows import add_tokens, mix, row_tokens, table_blocks, value_tokens
 from truefit.sources.database import is_database, open_database
 from truefit.sources.datasets import BUILTIN, load_builtin
 from truefit.sources.files import DELIMITED, PARQUET, ending_of, notes_of, read_frame, stem
 from truefit.sources.load import existing_file
-from truefit.sources.readers import DelimitedReader, FrameReader, KeyKind, Keys, ParquetReader, Reader
+from truefit.sources.readers import DelimitedReader, FrameReader, Keys, ParquetReader, Reader
 from truefit.sources.sql_table import SqlReader
 from truefit.sources.table import Table, find_column
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Files up to this size are read whole: their rows are then known by content, wherever they stand.
+#: Files up to this size are read whole: their rows are then identified by content, not by position.
 WHOLE_BYTES: Final = 16 << 20
-#: Rows that are fetched at least: finding them costs a look through the table, whatever their number.
+#: Rows that are fetched at least: finding them takes a pass over the table, whatever their number.
 AHEAD = 10_000
 
 
@@ -41,21 +40,21 @@ def open_rows(
     first: Sequence[Any] | Keys = (),
     whole: bool | None = None,
 ) -> RowsOnDemand:
-    """Open a table of which no more rows are read than are asked for.
+    """Open a table of which no more rows are read than are requested.
 
     Parameters
     ----------
     data : str, path or pandas DataFrame
         A built-in name; a file, as for ``load``; ``sqlite:///FILE`` or the path of a SQLite database; or
-        ``postgresql://USER@HOST/NAME``. ``#TABLE`` may stand behind a database.
+        ``postgresql://USER@HOST/NAME``. ``#TABLE`` may follow a database.
     target : str, optional
         The column to predict; the built-in sets have one of their own.
     table : str, optional
-        Of a database that has several.
+        The table of a database that has several.
     key : str, optional
         Column of a database's table that identifies its rows; its primary key by default.
     seed : int
-        Another seed is another sequence of the rows.
+        Seed of the random sequence of the rows.
     first : sequence of keys
         Rows that come first: ``keys(n)`` of an earlier sample.
     whole : bool, optional
@@ -64,7 +63,7 @@ def open_rows(
     Returns
     -------
     RowsOnDemand
-        Rows of a file that is read whole and have no target are left out, and counted in ``unlabelled``.
+        The rows. Those without a target in a file that is read whole are dropped, and counted in ``unlabelled``.
 
     Examples
     --------
@@ -103,7 +102,7 @@ def open_rows(
 
 
 def _labelled(frame: pd.DataFrame, target: str | None, name: str) -> tuple[pd.DataFrame, int]:
-    """Leave out the rows that have no target yet, and count them."""
+    """Drop the rows that have no target yet, and count them."""
     names = [str(column) for column in frame.columns]
     place = names.index(find_column(names, target, name))
     y = frame.iloc[:, place]
@@ -111,9 +110,9 @@ def _labelled(frame: pd.DataFrame, target: str | None, name: str) -> tuple[pd.Da
     if not missing or missing == len(y):
         return frame, 0
     known = y.notna().to_numpy()
-    # With gaps among them, truth values and numbers are objects: without, they are what they were.
+    # Among missing values truth values and numbers are objects; without them they have a type of their own.
     values = y[known].infer_objects()
-    if isinstance(y.dtype, np.dtype) and y.dtype.kind == "f" and _are_whole(values):
+    if isinstance(y.dtype, np.dtype) and y.dtype.kind == "f" and ((values % 1 == 0) & (values.abs() < 2**53)).all():
         # Whole numbers with gaps are read as floats; they must not become others when the last gap is filled.
         values = values.astype("int64")
     frame = frame[known]
@@ -121,32 +120,35 @@ def _labelled(frame: pd.DataFrame, target: str | None, name: str) -> tuple[pd.Da
     return frame, missing
 
 
-def _are_whole(values: pd.Series[Any]) -> bool:
-    """Whether all values are whole numbers that an integer of 64 bits holds exactly."""
-    return bool(((values % 1 == 0) & (values.abs() < 2**53)).all())
-
-
 class RowsOnDemand:
     """The rows of a table in one fixed random sequence: a sample of n rows is the first n of it.
 
-    Rows are fetched when they are asked for, at least twice as many as before, and held.
+    Rows are fetched when they are requested, at least twice as many as before, and held in memory.
 
     Parameters
     ----------
     reader : Reader
-        Where the rows are.
+        The reader of the table.
     target : str
         The column to predict.
     seed : int
-        Another seed is another sequence.
+        Seed of the sequence.
     first : sequence of keys
         Rows that come first, in this order: those of an earlier sample, so that it is contained in every later one
         although the table has grown.
     unlabelled : int
-        How many rows were left out, since they have no target yet.
+        How many rows were dropped, since they have no target yet.
 
     Attributes
     ----------
+    name : str
+        Name of the table, for messages.
+    place : str
+        Where the rows are: the same for the same table on every call.
+    kind : {"content", "position", "key"}
+        What identifies a row.
+    total : int
+        Number of rows.
     missing : int
         How many rows of ``first`` are no longer there.
     """
@@ -160,38 +162,16 @@ class RowsOnDemand:
         first: Sequence[Any] | Keys = (),
         unlabelled: int = 0,
     ) -> None:
-        self._reader = reader
-        self._target = target
-        self._seed = seed
+        self._reader, self._target, self._seed = reader, target, seed
+        self.name, self.place, self.kind, self.total = reader.name, reader.place, reader.kind, reader.total
         self.unlabelled = unlabelled
         self._first, self.missing = _still_there(reader, first)
         self._keys: Keys = self._first[:0]
-        self._frame: pd.DataFrame | None = None
-        self._table: Table | None = None
+        self._rows: tuple[pd.DataFrame, Table] | None = None
 
     def beginning_with(self, first: Sequence[Any] | Keys) -> RowsOnDemand:
         """Return the same rows in a sequence that begins with those of these keys, as far as they are there."""
         return RowsOnDemand(self._reader, self._target, seed=self._seed, first=first, unlabelled=self.unlabelled)
-
-    @property
-    def name(self) -> str:
-        """What messages call it."""
-        return self._reader.name
-
-    @property
-    def place(self) -> str:
-        """Where the rows are: the same for the same table on every call."""
-        return self._reader.place
-
-    @property
-    def kind(self) -> KeyKind:
-        """What identifies a row."""
-        return self._reader.kind
-
-    @property
-    def total(self) -> int:
-        """How many rows there are."""
-        return self._reader.total
 
     def take(self, n: int) -> tuple[pd.DataFrame, pd.Series[Any]]:
         """Return X and y of the first n rows, or of all where there are fewer."""
@@ -200,7 +180,7 @@ class RowsOnDemand:
 
     def table(self, n: int) -> Table:
         """Return the first n rows, or all where there are fewer, with what their target looks like."""
-        held = self._held(n)
+        _, held = self._held(n)
         return held if len(held.y) <= n else replace(held, X=held.X.iloc[:n], y=held.y.iloc[:n])
 
     def keys(self, n: int) -> Keys:
@@ -209,26 +189,22 @@ class RowsOnDemand:
         return self._keys[:n]
 
     def digest(self, n: int) -> str:
-        """Return what the first n rows hold together, whatever their order: it changes when one of them does."""
-        self._held(n)
-        assert self._frame is not None
-        lanes = add_tokens(row_tokens(table_blocks(self._frame.iloc[:n])[0]))
+        """Return a hash of the content of the first n rows, in any order: it changes when one of them does."""
+        lanes = add_tokens(row_tokens(table_blocks(self._held(n)[0].iloc[:n])[0]))
         return f"{lanes[0]:016x}{lanes[1]:016x}"
 
     @property
     def schema(self) -> str:
         """Names and types of the columns."""
-        self._held(1)
-        assert self._frame is not None
-        return table_blocks(self._frame.iloc[:1])[1]
+        return table_blocks(self._held(1)[0].iloc[:1])[1]
 
-    def _held(self, n: int) -> Table:
-        if self._table is None or (n > len(self._keys) and len(self._keys) < self.total):
-            self._fetch(min(max(n, AHEAD, 2 * len(self._keys), len(self._first)), self.total))
-        assert self._table is not None
-        return self._table
+    def _held(self, n: int) -> tuple[pd.DataFrame, Table]:
+        """Return at least the first n rows, as they were read and as a table."""
+        if self._rows is None or (n > len(self._keys) and len(self._keys) < self.total):
+            self._rows = self._fetch(min(max(n, AHEAD, 2 * len(self._keys), len(self._first)), self.total))
+        return self._rows
 
-    def _fetch(self, n: int) -> None:
+    def _fetch(self, n: int) -> tuple[pd.DataFrame, Table]:
         import pandas as pd
 
         keys = self._sequence(n)
@@ -237,26 +213,25 @@ class RowsOnDemand:
         if len(frame) != len(new):
             raise InvalidInput(
                 f"{self.name!r} must keep its rows while they are read. Got {len(frame):,} of {len(new):,} rows that "
-                "were there before. Run it again when nobody changes the table."
+                "were there before. Rerun it when the table does not change."
             )
         frame = frame.reset_index(drop=True)
-        if self._frame is not None:
-            frame = pd.concat([self._frame, frame], ignore_index=True)
+        if self._rows is not None:
+            frame = pd.concat([self._rows[0], frame], ignore_index=True)
         at = keys.tolist() if self.kind == "position" else None
         table = Table.of(frame, name=self.name, target=self._target, positions=at)
-        self._table = replace(table, notes=(*self._reader.notes, *table.notes))
-        self._frame, self._keys = frame, keys
+        self._keys = keys
+        return frame, replace(table, notes=(*self._reader.notes, *table.notes))
 
     def _sequence(self, n: int) -> Keys:
         first = self._first[:n]
         if len(first) == n:
             return first
-        known = self._first
-        others = (
-            (keys[~np.isin(keys, known)] for keys in self._reader.all_keys()) if len(known) else self._reader.all_keys()
-        )
-        rest = first_keys(others, n - len(first), seed=self._seed)
-        return np.concatenate([first, rest]) if len(first) else rest
+        others = self._reader.all_keys()
+        if not len(first):
+            return first_keys(others, n, seed=self._seed)
+        others = (keys[~np.isin(keys, self._first)] for keys in others)
+        return np.concatenate([first, first_keys(others, n - len(first), seed=self._seed)])
 
 
 def _still_there(reader: Reader, first: Sequence[Any] | Keys) -> tuple[Keys, int]:
@@ -272,39 +247,23 @@ def _still_there(reader: Reader, first: Sequence[Any] | Keys) -> tuple[Keys, int
 
 
 def first_keys(keys: Iterable[Keys], n: int, *, seed: int = 0) -> Keys:
-    """Return the first n keys of the sequence: those whose hashes are the smallest, in the order of the hashes.
+    """Return the n keys with the smallest hashes, in the order of the hashes; no more than about 3 n keys are held.
 
-    What comes first for a smaller n comes first for a larger one too, and no more than about 3 n keys are held.
-
-    Parameters
-    ----------
-    keys : iterable of arrays
-        All keys, in chunks; each key once.
-    n : int
-    seed : int
-
-    Examples
-    --------
     >>> chunks = [np.arange(0, 60), np.arange(60, 100)]
     >>> first_keys(chunks, 4).tolist()
     [48, 7, 81, 87]
     >>> first_keys(chunks, 6).tolist()
     [48, 7, 81, 87, 2, 5]
     """
-    held: list[Keys] = []
-    hashes: list[npt.NDArray[np.uint64]] = []
-    count = 0
+    held: list[tuple[Keys, npt.NDArray[np.uint64]]] = []
     for chunk in keys:
-        held.append(chunk)
-        hashes.append(hash_of(chunk, seed))
-        count += len(chunk)
-        if count > 2 * max(n, 1):
-            held, hashes = _smallest(held, hashes, n)
-            count = len(held[0])
+        held.append((chunk, hash_of(chunk, seed)))
+        if sum(len(part) for part, _ in held) > 2 * max(n, 1):
+            held = [_smallest(held, n)]
     if not held:
         return np.empty(0, dtype=np.int64)
-    held, hashes = _smallest(held, hashes, n)
-    return held[0][np.argsort(hashes[0], kind="stable")]
+    chosen, hashes = _smallest(held, n)
+    return chosen[np.argsort(hashes, kind="stable")]
 
 
 def hash_of(keys: Keys, seed: int = 0) -> npt.NDArray[np.uint64]:
@@ -319,11 +278,9 @@ def hash_of(keys: Keys, seed: int = 0) -> npt.NDArray[np.uint64]:
     return hashes
 
 
-def _smallest(
-    held: list[Keys], hashes: list[npt.NDArray[np.uint64]], n: int
-) -> tuple[list[Keys], list[npt.NDArray[np.uint64]]]:
-    keys, order = np.concatenate(held), np.concatenate(hashes)
-    if len(keys) > n:
-        chosen = np.argpartition(order, n - 1)[:n] if n else np.empty(0, dtype=np.intp)
-        keys, order = keys[chosen], order[chosen]
-    return [keys], [order]
+def _smallest(held: list[tuple[Keys, npt.NDArray[np.uint64]]], n: int) -> tuple[Keys, npt.NDArray[np.uint64]]:
+    keys, hashes = (np.concatenate(parts) for parts in zip(*held, strict=True))
+    if len(keys) <= n:
+        return keys, hashes
+    chosen = np.argpartition(hashes, n - 1)[:n] if n else np.empty(0, dtype=np.intp)
+    return keys[chosen], hashes[chosen]

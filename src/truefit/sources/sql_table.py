@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from truefit._core.errors import InvalidInput
-from truefit.sources.database import Column, Database, json_list, quoted, quoted_column
+from truefit.sources.database import Column, Database, quoted, quoted_column
 from truefit.sources.files import check_text
 from truefit.sources.readers import KeyKind, Keys
 from truefit.sources.table import find_column, nearest
@@ -20,23 +21,7 @@ _KEYS_AT_ONCE: Final = 20_000
 
 
 def read_table(database: Database, table: str | None, target: str | None) -> tuple[pd.DataFrame, str, tuple[str, ...]]:
-    """Read all rows of a table.
-
-    A primary key of one column numbers the rows and says nothing else: it orders them, and is left out.
-
-    Parameters
-    ----------
-    database : Database
-    table : str, optional
-        None where the database has one table only.
-    target : str, optional
-        Whole numbers in it stay whole.
-
-    Returns
-    -------
-    frame, name, notes
-        The rows, the table's name, and what was left out, in words.
-    """
+    """Read all rows of a table, or of the only one, without its primary key; return them with its name and notes."""
     import pandas as pd
     import pyarrow as pa
 
@@ -52,28 +37,13 @@ def read_table(database: Database, table: str | None, target: str | None) -> tup
         return pd.DataFrame(columns=[column.name for column in kept]), name, ()
     # A batch in which a column has no value has no type for it either.
     whole = pa.concat_tables([pa.Table.from_batches([batch]) for batch in batches], promote_options="permissive")
-    frame = pd.DataFrame(
-        {i: _typed(whole.column(i), column, name, is_target=column.name == target) for i, column in enumerate(kept)},
-        copy=False,
-    )
-    frame.columns = pd.Index([column.name for column in kept])
-    left_out = f"The column {key.name!r} identifies the rows; it is not among the inputs." if key else None
-    return frame, name, () if left_out is None else (left_out,)
+    return _frame(whole.columns, kept, name, target), name, _note(key)
 
 
 class SqlReader:
-    """Rows of a table. Its keys are looked through; of the other columns only the chosen rows are read.
+    """Rows of a table, or of the only table: all keys are read, and the other columns of the requested rows alone.
 
-    Parameters
-    ----------
-    database : Database
-    table : str or None
-        None where the database has one table only.
-    key : str, optional
-        A column that identifies the rows; the primary key by default, or what SQLite numbers its rows by. It is
-        not among the inputs.
-    target : str, optional
-        Checked to be there, and to be no key.
+    The key is the primary key by default, or SQLite's row number. It is not among the inputs.
     """
 
     kind: KeyKind = "key"
@@ -87,8 +57,7 @@ class SqlReader:
         self._columns = [column for column in columns if column != self._key]
         names = [column.name for column in self._columns]
         self._target = find_column(names, target, self.name)
-        note = f"The column {self._key.name!r} identifies the rows; it is not among the inputs."
-        self.notes = (note,) if self._key in columns else ()
+        self.notes = _note(self._key if self._key in columns else None)
         (counted,) = self._database.batches(f"SELECT count(*) AS total FROM {quoted(self.name)}")
         self.total = int(counted.column(0)[0].as_py())
 
@@ -119,12 +88,11 @@ class SqlReader:
         return column if self._key.is_integer else f"CAST({column} AS text)"
 
     def _read(self, keys: Keys) -> pd.DataFrame:
-        import pandas as pd
         import pyarrow as pa
 
         selected = ", ".join([self._key_text, *map(self._database.selected, self._columns)])
         query = f"SELECT {selected} FROM {quoted(self.name)} WHERE {self._database.among(self._key)}"
-        batches = list(self._database.batches(query, [json_list(keys.tolist())]))
+        batches = list(self._database.batches(query, [json.dumps(keys.tolist())]))
         table = pa.Table.from_batches(batches)
         found = table.column(0).to_pandas()
         if found.duplicated().any():
@@ -132,15 +100,22 @@ class SqlReader:
                 f"The key {self._key.name!r} of {self.name!r} must identify rows. Got the same one in several rows. "
                 "Name another column as the key."
             )
-        frame = pd.DataFrame(
-            {
-                i: _typed(table.column(i + 1), column, self.name, is_target=column.name == self._target)
-                for i, column in enumerate(self._columns)
-            },
-            index=found.array,
-        )
-        frame.columns = pd.Index([column.name for column in self._columns])
+        frame = _frame(table.columns[1:], self._columns, self.name, self._target).set_axis(found.array)
         return frame.loc[[key for key in keys.tolist() if key in frame.index]]
+
+
+def _note(key: Column | None) -> tuple[str, ...]:
+    return () if key is None else (f"The column {key.name!r} identifies the rows; it is not among the inputs.",)
+
+
+def _frame(values: Sequence[Any], columns: Sequence[Column], table: str, target: str | None) -> pd.DataFrame:
+    import pandas as pd
+
+    pairs = enumerate(zip(values, columns, strict=True))
+    typed = {i: _typed(each, column, table, is_target=column.name == target) for i, (each, column) in pairs}
+    frame = pd.DataFrame(typed, copy=False)
+    frame.columns = pd.Index([column.name for column in columns])
+    return frame
 
 
 def _typed(values: Any, column: Column, table: str, *, is_target: bool) -> Any:
@@ -175,13 +150,13 @@ def _columns_of(database: Database, table: str) -> list[Column]:
 
 
 def _chosen_table(database: Database, table: str | None) -> str:
-    """Return the table that is meant: the one that is named, or the only one."""
+    """Return the table that is named, or the only one."""
     if table is not None:
         return table
     known = database.tables()
     if len(known) != 1:
         listed = f"Tables: {', '.join(known)}." if known else "It has no tables."
-        raise InvalidInput(f"Say which table of the database is meant. {listed}")
+        raise InvalidInput(f"The database must come with the name of one table, as in FILE#TABLE. {listed}")
     return known[0]
 
 

@@ -15,7 +15,7 @@ from truefit.sources.task import MAX_CLASSES, TaskHint, infer_task
 if TYPE_CHECKING:
     import pandas as pd
 
-#: So many column names are listed in a message; a wide table has thousands.
+#: Column names listed in a message; a wide table has thousands.
 LISTED = 20
 
 _WITH_COMMA = re.compile(r"\s*[-+]?\d[\d.]*(,\d+)*\s*")
@@ -38,7 +38,7 @@ class Table:
     task_hint : TaskHint
         Whether the target looks like a class or a quantity, and why.
     notes : tuple of str
-        What was done to the source on the way in, in words; usually nothing.
+        What was changed while the source was read; usually nothing.
     """
 
     X: pd.DataFrame
@@ -55,9 +55,13 @@ class Table:
         Parameters
         ----------
         frame : pandas DataFrame
-        name, target : str
+            All columns, the target among them.
+        name : str
+            Name of the source, for messages.
+        target : str
+            Name of the target column.
         positions : sequence of int, optional
-            Where its rows stand in the source, if it is a sample; by default it is the whole.
+            Positions of the rows in the source, if the frame is a sample; by default it is the whole.
 
         Examples
         --------
@@ -70,7 +74,7 @@ class Table:
         if len(frame) < 2 or not len(frame.columns):
             got = "no columns" if not len(frame.columns) else ("columns but no rows", "one row only")[len(frame)]
             raise InvalidInput(f"{name!r} must have rows to learn from and rows to test on. Got {got}.")
-        # A file's index is no column: rows are known by their position from here on.
+        # A file's index is no column: from here on rows are identified by their position.
         frame, notes = _without_row_numbers(
             frame.reset_index(drop=True), target, range(len(frame)) if positions is None else positions
         )
@@ -90,10 +94,8 @@ class Table:
 
 
 def find_column(columns: Sequence[str], target: str | None, name: str) -> str:
-    """Return the target's column, or say which columns there are.
+    """Return the target's column, or list the columns.
 
-    Examples
-    --------
     >>> find_column(["age", "income"], "incme", "people")
     Traceback (most recent call last):
         ...
@@ -105,7 +107,7 @@ def find_column(columns: Sequence[str], target: str | None, name: str) -> str:
     listed = ", ".join(columns[:LISTED])
     listed += f", and {len(columns) - LISTED:,} more." if len(columns) > LISTED else "."
     if target is None:
-        raise InvalidInput(f"{name!r} needs a target: say which column is to be predicted. Columns: {listed}")
+        raise InvalidInput(f"{name!r} needs a target: name the column to predict. Columns: {listed}")
     near = nearest(target, columns)
     meant = f" Did you mean {near}?" if near else ""
     raise InvalidInput(f"{name!r} has no column {target!r}.{meant} Columns: {listed}")
@@ -124,8 +126,6 @@ def check_names(names: Sequence[str], name: str) -> None:
 def nearest(word: str, choices: Sequence[str]) -> str:
     """Return the choices most like a word, quoted, in one string; empty if none is.
 
-    Examples
-    --------
     >>> nearest("Iris", ["iris", "wine"]), nearest("zebra", ["iris", "wine"])
     ("'iris'", '')
     """
@@ -137,10 +137,7 @@ def nearest(word: str, choices: Sequence[str]) -> str:
 def _without_row_numbers(
     frame: pd.DataFrame, target: str | None, positions: Sequence[int]
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Leave out the row numbers that writing a frame with its index puts first.
-
-    In a file that is sorted by its target they would give the answer away.
-    """
+    """Leave out the row numbers that writing a frame with its index puts first: they may leak the target."""
     first = frame.columns[0]
     if first == target or not str(first).startswith("Unnamed: 0"):
         return frame, ()
@@ -150,23 +147,17 @@ def _without_row_numbers(
     return frame.drop(columns=first), ("The first column has no name and counts the rows; it was left out.",)
 
 
-def _nested(y: pd.Series[Any]) -> list[Any]:
-    """Return the values of a column that are no single values: lists, dicts, arrays."""
+def _check_target(y: pd.Series[Any], column: str, name: str) -> None:
     import pandas as pd
 
-    if y.dtype.kind != "O" or isinstance(y.dtype, pd.StringDtype | pd.CategoricalDtype):
-        return []
-    return [value for value in y if not pd.api.types.is_scalar(value)]
-
-
-def _check_target(y: pd.Series[Any], column: str, name: str) -> None:
     missing = int(y.isna().sum())
     if missing:
         raise InvalidInput(
             f"The target {column!r} of {name!r} must have a value in every row. Got {missing:,} of {len(y):,} "
             "missing. Drop these rows, or fill in their target."
         )
-    nested = _nested(y)
+    plain = y.dtype.kind != "O" or isinstance(y.dtype, pd.StringDtype | pd.CategoricalDtype)
+    nested = [] if plain else [value for value in y if not pd.api.types.is_scalar(value)]
     if nested:
         raise InvalidInput(
             f"The target {column!r} of {name!r} must have one label or number in every row. Got "
@@ -190,5 +181,5 @@ def _check_target(y: pd.Series[Any], column: str, name: str) -> None:
     if infinite:
         raise InvalidInput(
             f"The target {column!r} of {name!r} must be finite. Got {infinite:,} infinite of {len(y):,}. "
-            "Drop or mend these rows."
+            "Drop or fix these rows."
         )

@@ -1,18 +1,17 @@
-"""The task: whether a target is a class or a quantity, as far as its values tell."""
+"""The task: whether a target is a class or a quantity, judged by its values."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from truefit._core.errors import InvalidInput
-from truefit._core.validation import as_array
+from truefit._core.validation import Task, as_array
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Task = Literal["classification", "regression"]
 
 #: Whole numbers with more distinct values than this are taken for a quantity.
 MAX_CLASSES = 20
@@ -23,23 +22,23 @@ MIN_SHARE = 0.001
 
 
 class TaskHint(NamedTuple):
-    """What a target looks like, and why: a guess that the caller may overrule."""
+    """What a target looks like, and why; the caller may overrule it."""
 
     task: Task
     reason: str
 
 
 def infer_task(y: Any) -> TaskHint:
-    """Guess from the values of a target whether it is a class or a quantity.
+    """Infer from the values of a target whether it is a class or a quantity.
 
-    Text, yes or no, and categories are classes. Numbers with fractions are a quantity. Whole numbers are
+    Text, truth values and categories are classes. Numbers with fractions are a quantity. Whole numbers are
     classes when there are two of them, or at most 20 and each occurs at least 5 times and in 1 of 1,000 rows;
     otherwise they are a quantity.
 
     Parameters
     ----------
     y : array-like of shape (n,)
-        Missing values are left out of account.
+        Missing values are ignored.
 
     Returns
     -------
@@ -61,7 +60,9 @@ def infer_task(y: Any) -> TaskHint:
     distinct = int(values.nunique())
     kind = _kind_of_labels(values)
     if kind is not None:
-        return TaskHint("classification", f"the target is {kind} with {distinct} distinct {_values(distinct)}")
+        return TaskHint(
+            "classification", f"the target is {kind} with {distinct} distinct {'value' if distinct == 1 else 'values'}"
+        )
     fractions = int((values % 1 != 0).sum())
     if fractions:
         return TaskHint("regression", f"the target has fractions at {fractions:,} of {len(values):,} rows")
@@ -93,22 +94,16 @@ def _known_values(y: Any) -> pd.Series[Any]:
         values = pd.Series(values.to_numpy())  # without missing values, a type of numpy's
     if values.dtype == object and all(type(value) in (int, float, Decimal) for value in values):
         values = values.astype(float)
-    no_label = next(_no_labels(values), None)
-    if no_label is not None:
-        raise InvalidInput(f"The target must be one label or number per row. Got values such as {no_label!r}.")
+    if values.dtype == object or "[pyarrow]" in str(values.dtype) or values.dtype.kind == "c":
+        for value in values:
+            if isinstance(value, complex) or not isinstance(value, Hashable):
+                raise InvalidInput(f"The target must be one label or number per row. Got values such as {value!r}.")
     if pd.api.types.is_datetime64_any_dtype(values) or pd.api.types.is_timedelta64_dtype(values):
         raise InvalidInput(
             "The target must be labels or numbers. Got dates or durations. Turn them into a number, such as "
             "days since a first date."
         )
     return values  # type: ignore[no-any-return]
-
-
-def _no_labels(values: pd.Series[Any]) -> Iterator[Any]:
-    """Values that cannot be labels: lists, and complex numbers."""
-    may_hold_lists = values.dtype == object or "[pyarrow]" in str(values.dtype)
-    if may_hold_lists or values.dtype.kind == "c":
-        yield from (value for value in values if isinstance(value, complex) or not isinstance(value, Hashable))
 
 
 def _kind_of_labels(values: pd.Series[Any]) -> str | None:
@@ -126,7 +121,3 @@ def _kind_of_labels(values: pd.Series[Any]) -> str | None:
 
 def _shown(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _values(count: int) -> str:
-    return "value" if count == 1 else "values"

@@ -20,9 +20,8 @@ from scipy import sparse
 
 from truefit._core.data import Data
 from truefit._core.outcome import Outcome, Predictions
-from truefit._core.protocols import Executor, Job
+from truefit._core.protocols import Ask, Executor, Fit, Job
 from truefit._core.rows import Rows
-from truefit._core.task import Ask, Fit
 
 Action = Literal["answer", "raise", "exit", "die", "kill", "die once", "config", "lock"]
 
@@ -39,7 +38,7 @@ class Script:
 
 
 class ScriptedSolver:
-    """Does what the script of a fit says, and answers with a number for each row."""
+    """Runs the script of a fit, and answers with a number for each row."""
 
     name = "scripted"
 
@@ -122,10 +121,29 @@ def assert_as_here(got: Iterable[list[Outcome]], jobs: Iterable[Job], data: Data
             assert mine.tokens.tobytes() == theirs.tokens.tobytes()
 
 
-class ExecutorContract:
-    """Subclass it, make your executor in ``make_executor``, and let pytest find the class.
+def assert_usable(executor: Executor, data: Data, count: int = 10) -> None:
+    """Check that an executor runs some jobs as they run here."""
+    jobs = some_jobs(data, count)
+    assert_as_here(executor.map(jobs, data), jobs, data)
 
-    One executor serves all tests in turn: whatever one does to it, the next must find it usable.
+
+def assert_only_failure(executor: Executor, data: Data, script: Script, kind: str) -> str:
+    """Check that a fit fails with a kind of failure and its neighbours do not; return the message."""
+    jobs = some_jobs(data, 20)
+    jobs[3:3] = [job(data, script, name="bad")]
+    found = by_key(executor.map(jobs, data))
+    failure = found.pop("bad/0").error
+    assert failure is not None
+    assert failure.kind == kind
+    assert len(found) == sum(len(one.fits) for one in jobs) - 1
+    assert all(outcome.error is None for outcome in found.values())
+    return failure.message
+
+
+class ExecutorContract:
+    """Subclass this in your tests, define ``make_executor``, and pytest checks the contract of ``Executor``.
+
+    All tests use the same executor: it must be usable after each of them.
     """
 
     #: Whether there is a time limit, whether a fit past it is really stopped, and whether a worker may die.
@@ -134,7 +152,7 @@ class ExecutorContract:
     survives_death = True
     #: How far the jobs taken may be ahead of the outcomes given, for jobs of some milliseconds.
     max_lead = 64
-    #: What the failure says of a worker that exits with 7, and of one that is killed.
+    #: Parts of the failure message by action: for a worker that exits with 7 ("die"), and one that is killed ("kill").
     exit_messages: ClassVar[dict[str, str]] = {}
     #: Seconds of the time limit in tests; a worker must be able to do next to nothing within it.
     timeout = 1.0
@@ -175,33 +193,24 @@ class ExecutorContract:
         return executor
 
     def test_keeps_the_protocol(self, executor: Executor) -> None:
-        """The methods are there."""
+        """The methods are there, and no jobs give no outcomes."""
         assert isinstance(executor, Executor)
-
-    def test_no_jobs_no_outcomes(self, executor: Executor) -> None:
-        """Nothing comes of nothing."""
         assert list(executor.map([], some_data())) == []
 
     def test_every_outcome_once_and_as_run_here(self, executor: Executor) -> None:
-        """Each job gives one list with an outcome per fit, equal to those of running it in this process."""
+        """Each job gives one list with an outcome per fit, equal to those of running it here, in any order."""
         data = some_data()
         jobs = some_jobs(data, 50)
-        lists = list(executor.map(iter(jobs), data))
-        assert sorted(map(len, lists)) == sorted(len(one.fits) for one in jobs)
-        assert_as_here(lists, jobs, data)
-
-    def test_order_does_not_matter(self, executor: Executor) -> None:
-        """Jobs in another order give the same."""
-        data = some_data()
-        jobs = some_jobs(data, 20)
-        assert_as_here(executor.map(jobs[::-1], data), jobs, data)
+        for ordered in (jobs, jobs[::-1]):
+            lists = list(executor.map(iter(ordered), data))
+            assert sorted(map(len, lists)) == sorted(len(one.fits) for one in jobs)
+            assert_as_here(lists, jobs, data)
 
     def test_maps_in_turn_on_different_data(self, executor: Executor) -> None:
         """An executor goes from table to table and back."""
         tables = [some_data(seed, n=20 + 10 * seed) for seed in range(4)]
         for data in [*tables, tables[0]]:
-            jobs = some_jobs(data, 5)
-            assert_as_here(executor.map(jobs, data), jobs, data)
+            assert_usable(executor, data, count=5)
 
     @pytest.mark.parametrize("kind", ["columns first", "strided", "sparse", "pandas", "big", "no columns"])
     def test_any_kind_of_table(self, executor: Executor, kind: str) -> None:
@@ -217,8 +226,7 @@ class ExecutorContract:
             "no columns": X[:, :0],
         }
         data = Data(tables[kind], rng.normal(size=len(X)), task="regression")
-        jobs = some_jobs(data, 3)
-        assert_as_here(executor.map(jobs, data), jobs, data)
+        assert_usable(executor, data, count=3)
 
     def test_jobs_are_taken_as_they_can_be_started(self, executor: Executor) -> None:
         """An endless stream of jobs is no problem: the lead over the outcomes is bounded."""
@@ -236,7 +244,7 @@ class ExecutorContract:
         _close(outcomes)
 
     def test_a_fit_that_raises_is_its_own_failure(self, executor: Executor) -> None:
-        """Neighbours get their answers, and the failure says what happened."""
+        """The other fits get their answers, and the failure has the error message."""
         data = some_data()
         jobs = some_jobs(data, 12)
         jobs[5:5] = [job(data, Script("raise"), Script(), name="bad"), job(data, Script("exit"), name="worse")]
@@ -249,7 +257,7 @@ class ExecutorContract:
         assert "as the script says" in str(found["bad/0"].error)
         assert all(outcome.error is None for key, outcome in found.items() if key[0].isdigit())
 
-    def test_a_job_that_cannot_travel_is_its_own_failure(self, executor: Executor) -> None:
+    def test_a_job_that_cannot_be_pickled_is_its_own_failure(self, executor: Executor) -> None:
         """Where jobs go to other processes, one that cannot be pickled fails by itself."""
         data = some_data()
         jobs = some_jobs(data, 4)
@@ -259,7 +267,7 @@ class ExecutorContract:
         assert heavy is None or heavy.kind == "raised"
         assert all(outcome.error is None for outcome in found.values())
 
-    def test_models_come_back_when_wanted(self, executor: Executor) -> None:
+    def test_requested_models_are_returned(self, executor: Executor) -> None:
         """A model that is to be kept is part of the outcome; one that cannot be pickled is a failure at most."""
         data = some_data()
         jobs = [
@@ -287,8 +295,7 @@ class ExecutorContract:
             outcomes = executor.map(iter(some_jobs(data, 100, seconds=0.01)), data)
             assert len(list(itertools.islice(outcomes, taken))) == taken
             _close(outcomes)
-        jobs = some_jobs(data, 10)
-        assert_as_here(executor.map(jobs, data), jobs, data)
+        assert_usable(executor, data)
 
     @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
     def test_an_exception_in_the_caller_leaves_it_usable(self, executor: Executor, error: type[BaseException]) -> None:
@@ -298,8 +305,7 @@ class ExecutorContract:
         next(outcomes)
         with pytest.raises(error):
             outcomes.throw(error())
-        jobs = some_jobs(data, 10)
-        assert_as_here(executor.map(jobs, data), jobs, data)
+        assert_usable(executor, data)
 
     def test_an_exception_where_the_jobs_come_from_leaves_it_usable(self, executor: Executor) -> None:
         """It is the caller's to handle."""
@@ -311,8 +317,7 @@ class ExecutorContract:
 
         with pytest.raises(LookupError, match="no more of them"):
             list(executor.map(faulty(), data))
-        jobs = some_jobs(data, 10)
-        assert_as_here(executor.map(jobs, data), jobs, data)
+        assert_usable(executor, data)
 
     def test_closing_early_does_not_wait_for_a_long_fit(self, executor: Executor) -> None:
         """What runs is stopped, where that can be done."""
@@ -340,16 +345,8 @@ class ExecutorContract:
 
     def test_a_fit_past_its_limit_is_its_own_failure(self, strict: Executor) -> None:
         """It is a timeout, and neighbours get their answers."""
-        data = some_data()
-        jobs = some_jobs(data, 20)
-        jobs[3:3] = [job(data, Script(seconds=300 if self.can_kill else 3 * self.timeout), name="hung")]
-        found = by_key(strict.map(jobs, data))
-        failure = found.pop("hung/0").error
-        assert failure is not None
-        assert failure.kind == "timeout"
-        assert f"{self.timeout:g} s" in failure.message
-        assert len(found) == sum(len(one.fits) for one in jobs) - 1
-        assert all(outcome.error is None for outcome in found.values())
+        hangs = Script(seconds=300 if self.can_kill else 3 * self.timeout)
+        assert f"{self.timeout:g} s" in assert_only_failure(strict, some_data(), hangs, "timeout")
 
     def test_the_limit_is_for_each_model(self, strict: Executor) -> None:
         """A job that fits several models has several times as long."""
@@ -361,18 +358,10 @@ class ExecutorContract:
     @pytest.mark.parametrize("action", ["die", "kill"])
     def test_a_fit_that_kills_its_worker_is_its_own_failure(self, restarting: Executor, action: Action) -> None:
         """It is a death, and neighbours get their answers."""
-        data = some_data()
-        jobs = some_jobs(data, 20)
-        jobs[3:3] = [job(data, Script(action), name="killer")]
-        found = by_key(restarting.map(jobs, data))
-        failure = found.pop("killer/0").error
-        assert failure is not None
-        assert failure.kind == "died"
-        assert self.exit_messages.get(action, "") in failure.message
-        assert len(found) == sum(len(one.fits) for one in jobs) - 1
-        assert all(outcome.error is None for outcome in found.values())
+        message = assert_only_failure(restarting, some_data(), Script(action), "died")
+        assert self.exit_messages.get(action, "") in message
 
-    def test_a_worker_that_dies_once_is_forgiven(self, restarting: Executor, tmp_path: Path) -> None:
+    def test_a_worker_that_dies_once_is_replaced(self, restarting: Executor, tmp_path: Path) -> None:
         """The job is run again: the worker may have died of something else."""
         data = some_data()
         jobs = some_jobs(data, 6)

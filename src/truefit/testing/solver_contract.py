@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,25 +12,25 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from truefit._core.data import Data, Task
+from truefit._core.data import Data
 from truefit._core.identity import Keys
 from truefit._core.outcome import Outcome
-from truefit._core.protocols import Job, Solver
+from truefit._core.protocols import Ask, Fit, FitTask, Job, Response, Solver
 from truefit._core.rows import Rows
-from truefit._core.task import Ask, Fit, FitTask, Response
+from truefit._core.validation import Task
 
 #: How close numbers must be to those of plain fitting, relative to themselves.
 RELATIVE = 1e-8
-#: What is forgiven besides, relative to the largest number of an answer: where sums cancel out only rounding is left.
+#: Absolute tolerance relative to the largest number of an answer: where sums cancel out only rounding is left.
 ROUNDING = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
 class SolverCase:
-    """Candidates that are fitted on the same splits of one table, and what is asked of them.
+    """Candidates that are fitted on the same splits of one table, and the responses that are requested.
 
-    ``folds`` is the number of folds, each left out in turn; 0 leaves out each row by itself. ``labels`` take the place
-    of y in the fits, as a permutation test would have it.
+    ``folds`` is the number of folds, each held out in turn; 0 is leave-one-out. ``labels`` replace y in the fits, as in
+    a permutation test.
     """
 
     name: str
@@ -61,7 +61,7 @@ class SolverCase:
 
 
 def assert_equal_answers(got: Outcome, expected: Outcome, fit: Fit, data: Data) -> None:
-    """Check that an outcome says of a fit what plain fitting says: labels equal, numbers within 1e-8 relative."""
+    """Check that an outcome equals that of plain fitting: labels equal, numbers within 1e-8 relative."""
     assert got.key == expected.key == fit.key
     if expected.error is not None:
         assert got.error is not None, f"plain fitting fails: {expected.error.message}"
@@ -93,11 +93,17 @@ def claimed(solver: Solver, fits: Sequence[Fit], data: Data) -> list[Job]:
     return jobs
 
 
-class SolverContract:
-    """Subclass it, say what your solver is for, and let pytest find the class.
+def _with_fits(cases: Sequence[SolverCase]) -> Iterator[tuple[SolverCase, Data, list[Fit]]]:
+    for case in cases:
+        data = case.data()
+        yield case, data, case.fits(data)
 
-    ``make_solver`` makes it, ``make_reference`` the plain solver that it is measured against. ``cases`` are for it
-    to take as a whole, ``not_for_it`` to leave alone, and ``failing`` to take although some of their fits fail.
+
+class SolverContract:
+    """Subclass this in your tests, define the solver and its cases, and pytest checks the contract of ``Solver``.
+
+    ``make_solver`` returns it, ``make_reference`` the plain solver that it is compared with. The solver must claim all
+    fits of ``cases``, none of ``not_for_it``, and those of ``failing`` although some of them fail.
     """
 
     def make_solver(self) -> Solver:
@@ -131,52 +137,42 @@ class SolverContract:
         return {outcome.key: outcome for job in jobs for outcome in job.run(data)}
 
     def test_is_a_solver(self, solver: Solver) -> None:
-        """It has the methods of one, and a name."""
+        """It has the methods of one, and a name; no fits give no jobs."""
         assert isinstance(solver, Solver)
         assert solver.name
         assert isinstance(solver.name, str)
-
-    def test_claims_nothing_of_nothing(self, solver: Solver) -> None:
-        """No fits, no jobs."""
         assert solver.claim([], self.cases()[0].data()) == []
 
     def test_claims_its_cases(self, solver: Solver) -> None:
         """Each fit of a case is in one job, and fewer models are to be fitted than there are fits."""
-        for case in self.cases():
-            data = case.data()
-            fits = case.fits(data)
+        for case, data, fits in _with_fits(self.cases()):
             jobs = claimed(solver, fits, data)
             assert sum(len(job.fits) for job in jobs) == len(fits), case.name
             assert all(0 <= job.work <= len(job.fits) for job in jobs), case.name
 
     def test_leaves_the_rest_alone(self, solver: Solver) -> None:
         """What is not for it is not claimed."""
-        for case in self.not_for_it():
-            data = case.data()
-            assert claimed(solver, case.fits(data), data) == [], case.name
+        for case, data, fits in _with_fits(self.not_for_it()):
+            assert claimed(solver, fits, data) == [], case.name
 
     def test_claims_only_what_is_there(self, solver: Solver) -> None:
-        """Some of a case are a case of their own, or not, but never bring back the others."""
-        for case in self.cases():
-            data = case.data()
-            fits = case.fits(data)
+        """For some fits of a case, claimed or not, none of the others is in a job."""
+        for _, data, fits in _with_fits(self.cases()):
             for some in (fits[:1], fits[::2], fits[::-1]):
                 claimed(solver, some, data)
 
     def test_claiming_fits_nothing(self, solver: Solver) -> None:
         """Estimators come out as they went in."""
-        for case in self.cases():
-            data, before = case.data(), [sorted(vars(estimator)) for estimator in case.estimators]
-            solver.claim(case.fits(data), data)
+        for case, data, fits in _with_fits(self.cases()):
+            before = [sorted(vars(estimator)) for estimator in case.estimators]
+            solver.claim(fits, data)
             assert [sorted(vars(estimator)) for estimator in case.estimators] == before, case.name
 
     def test_equals_plain_fitting(self, solver: Solver) -> None:
-        """Answers are those of plain fitting, one outcome per fit in order, and say who made them."""
+        """Answers are those of plain fitting, one outcome per fit in order, with the name of the solver."""
         plain = self.make_reference().name
         cases, failing = list(self.cases()), list(self.failing())
-        for case in cases + failing:
-            data = case.data()
-            fits = case.fits(data)
+        for case, data, fits in _with_fits(cases + failing):
             expected, makers = self.reference(fits, data), set()
             for job in claimed(solver, fits, data):
                 outcomes = job.run(data)
@@ -189,29 +185,25 @@ class SolverContract:
                     makers.add(outcome.solver)
             assert solver.name in makers or case in failing, f"{case.name}: all was left to {plain} fitting"
 
-    def test_travels_to_a_worker(self, solver: Solver) -> None:
+    def test_runs_in_a_worker(self, solver: Solver) -> None:
         """A job can be pickled, and answers there as it does here."""
-        for case in self.cases():
-            data = case.data()
-            for job in solver.claim(case.fits(data), data)[:1]:
+        for case, data, fits in _with_fits(self.cases()):
+            for job in solver.claim(fits, data)[:1]:
                 there = pickle.loads(pickle.dumps(job)).run(pickle.loads(pickle.dumps(data)))
                 assert all(outcome.error is None for outcome in there), case.name
                 for fit, mine, theirs in zip(job.fits, job.run(data), there, strict=True):
                     assert_equal_answers(replace(theirs, model=None), mine, fit, data)
 
     def test_failures_are_outcomes(self, solver: Solver) -> None:
-        """Whatever goes wrong is told, never raised; here the table itself is gone."""
-        for case in self.cases():
-            data = case.data()
-            for job in solver.claim(case.fits(data), data)[:1]:
+        """Errors are recorded in outcomes, never raised; here the table itself is missing."""
+        for case, data, fits in _with_fits(self.cases()):
+            for job in solver.claim(fits, data)[:1]:
                 outcomes = job.run(data.without_table())
                 assert [outcome.key for outcome in outcomes] == [fit.key for fit in job.fits], case.name
                 assert all(outcome.error is not None for outcome in outcomes), case.name
 
-    def test_models_that_are_wanted_come_along(self, solver: Solver) -> None:
+    def test_requested_models_are_returned(self, solver: Solver) -> None:
         """A fit whose model is to be kept is left alone, or answered with its model."""
-        for case in self.cases():
-            data = case.data()
-            fits = [replace(fit, keep_model=True) for fit in case.fits(data)]
-            for job in claimed(solver, fits, data):
+        for case, data, fits in _with_fits(self.cases()):
+            for job in claimed(solver, [replace(fit, keep_model=True) for fit in fits], data):
                 assert all(outcome.model is not None for outcome in job.run(data)), case.name

@@ -1,7 +1,7 @@
 """Networks of PyTorch as scikit-learn estimators; all members of a cross-test are trained at once.
 
 An extra: ``pip install truefit[torch]``. The fits of one architecture are stacked into one computation, on a GPU
-replayed as a CUDA graph; :mod:`truefit.torch.solver` tells how.
+replayed as a CUDA graph: see :mod:`truefit.torch.solver`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""TrainingConfig: how a network is trained, with every parameter checked."""
+"""TrainingConfig: the parameters of training a network, validated."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SCHEDULES: dict[str, Callable[[float], float]] = {"cosine": _cosine, "linear": _
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """The parameters of an estimator, made ready to be used."""
+    """The validated parameters of an estimator."""
 
     module: Callable[..., Any]
     module_params: Mapping[str, Any]
@@ -106,13 +106,7 @@ class TrainingConfig:
 
 
 def find_device(wanted: Any) -> torch.device:
-    """Return the device that is meant; "auto" is a GPU where there is one.
-
-    Examples
-    --------
-    >>> find_device("cpu")
-    device(type='cpu')
-    """
+    """Return a device of torch; "auto" is a GPU where there is one."""
     # The count does not start CUDA, so that worker processes can still be forked.
     gpus = torch.cuda.device_count()
     if isinstance(wanted, str) and wanted == "auto":

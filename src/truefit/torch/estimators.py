@@ -1,4 +1,4 @@
-"""TorchClassifier and TorchRegressor: a network of one's own as a scikit-learn estimator."""
+"""TorchClassifier and TorchRegressor: a PyTorch network as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from truefit.torch.head import Head, head_of
 from truefit.torch.modules import MLP
 from truefit.torch.training import train_epochs
 
-#: Rows are predicted on in stretches of about this many bytes.
-_STRETCH_BYTES = 64 << 20
+#: Rows are predicted in chunks of about this many bytes.
+_CHUNK_BYTES = 64 << 20
 
 
 class _Torch(BaseEstimator):  # type: ignore[misc]
-    """What both have in common."""
+    """Base of both estimators."""
 
     #: Whether the target is numbers, not labels.
     _numbers: ClassVar[bool]
@@ -84,9 +84,11 @@ class _Torch(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array of shape (rows, ...)
-            A table, or images, or whatever the module takes.
-        y : array of shape (rows,)
+            A table, images, or any other input of the module.
+        y : array of shape (rows,) or (rows, columns)
+            Labels, or numbers in one or several columns.
         sample_weight : array of shape (rows,), optional
+            Weights of the rows in the training loss.
         """
         for _ in self.fit_stages(X, y, sample_weight):
             pass
@@ -131,7 +133,7 @@ class _Torch(BaseEstimator):  # type: ignore[misc]
         kind = np.float64 if dtype == torch.float64 else np.float32
         X = validate_data(self, X, reset=False, allow_nd=True, dtype=kind)
         self.module_.eval()
-        step = max(1, _STRETCH_BYTES // max(1, X[:1].nbytes))
+        step = max(1, _CHUNK_BYTES // max(1, X[:1].nbytes))
         parts = []
         with torch.no_grad():
             for start in range(0, len(X), step):
@@ -152,8 +154,9 @@ class _Torch(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         folder : path
+            The folder that ``save`` wrote.
         module : class or function, optional
-            What makes the network, unless it is one of truefit's own: nothing is imported by what a file says.
+            Makes the network. Needed unless it is one of truefit's own: a file does not decide what is imported.
         """
         from truefit.torch.saving import load
 
@@ -167,7 +170,7 @@ class _Torch(BaseEstimator):  # type: ignore[misc]
         return state
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        # A snapshot while training goes on stays where it is.
+        # A snapshot during training stays on its device.
         taken = object.__new__(type(self))
         memo[id(self)] = taken
         taken.__dict__.update({name: copy.deepcopy(value, memo) for name, value in self.__dict__.items()})
@@ -185,30 +188,43 @@ class TorchClassifier(ClassifierMixin, _Torch):  # type: ignore[misc]
     module_params : dict, optional
         Further arguments of the module.
     loss : "auto", "cross_entropy" or callable, default="auto"
-        A function takes the outputs and the class codes, and returns a loss for each row.
+        The training loss. A function takes the outputs and the class codes, and returns a loss for each row.
     optimizer : {"adam", "adamw", "rmsprop", "sgd"} or a class of torch.optim, default="adam"
+        The optimizer.
     optimizer_params : dict, optional
-        Such as ``{"momentum": 0.9}``.
+        Further arguments of the optimizer, such as ``{"momentum": 0.9}``.
     lr : float, default=1e-3
+        The learning rate.
     weight_decay : float, default=0
+        The weight decay, as the optimizer defines it.
     schedule : {None, "cosine", "linear"} or callable, default=None
-        A function takes the share of the epochs that is done and returns the share of ``lr`` for the next.
+        How the learning rate falls. A function takes the share of the epochs that is done and returns the share of
+        ``lr`` for the next.
     max_epochs : int, default=100
+        Number of passes over the training rows.
     batch_size : int or None, default=64
-        None: all rows at once.
+        Rows per training step. None: all rows at once.
     device : "auto", "cpu", "cuda" or torch.device, default="auto"
-        "auto" is a GPU where there is one.
+        Where the network is trained. "auto" is a GPU where there is one.
     dtype : {"float32", "float64"}, default="float32"
+        Type of the weights and of the inputs.
     random_state : int or RandomState, optional
-        For the initial weights, the order of the rows and what the network draws by itself.
+        Seed of the initial weights, the order of the rows and the network's own random numbers, such as dropout.
 
     Attributes
     ----------
     module_ : nn.Module
+        The trained network.
     classes_ : array
+        The classes, in the order of the columns of ``predict_proba``.
     loss_curve_ : list of float
         Mean training loss of each epoch.
-    n_epochs_, n_features_in_, feature_names_in_
+    n_epochs_ : int
+        Number of epochs trained.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : array of str
+        Names of the columns of X, where it has names.
 
     Examples
     --------
@@ -247,16 +263,48 @@ class TorchRegressor(RegressorMixin, _Torch):  # type: ignore[misc]
 
     Parameters
     ----------
-    module, module_params, optimizer, optimizer_params, lr, weight_decay, schedule, max_epochs, batch_size, device, \
-dtype, random_state
-        As for :class:`TorchClassifier`; ``out_features`` is the number of target columns.
+    module : class or function, default=MLP
+        Makes the network. Parameters of it named ``in_features``, ``in_shape`` and ``out_features`` are given the
+        number of inputs, the shape of one row, and the number of outputs: one per target column.
+    module_params : dict, optional
+        Further arguments of the module.
     loss : {"auto", "squared_error", "absolute_error", "huber"} or callable, default="auto"
-        "auto" is the squared error. A function takes the outputs and the targets, and returns a loss for each row.
+        The training loss. "auto" is the squared error. A function takes the outputs and the targets, and returns a loss
+        for each row.
+    optimizer : {"adam", "adamw", "rmsprop", "sgd"} or a class of torch.optim, default="adam"
+        The optimizer.
+    optimizer_params : dict, optional
+        Further arguments of the optimizer, such as ``{"momentum": 0.9}``.
+    lr : float, default=1e-3
+        The learning rate.
+    weight_decay : float, default=0
+        The weight decay, as the optimizer defines it.
+    schedule : {None, "cosine", "linear"} or callable, default=None
+        How the learning rate falls. A function takes the share of the epochs that is done and returns the share of
+        ``lr`` for the next.
+    max_epochs : int, default=100
+        Number of passes over the training rows.
+    batch_size : int or None, default=64
+        Rows per training step. None: all rows at once.
+    device : "auto", "cpu", "cuda" or torch.device, default="auto"
+        Where the network is trained. "auto" is a GPU where there is one.
+    dtype : {"float32", "float64"}, default="float32"
+        Type of the weights and of the inputs.
+    random_state : int or RandomState, optional
+        Seed of the initial weights, the order of the rows and the network's own random numbers, such as dropout.
 
     Attributes
     ----------
-    module_, loss_curve_, n_epochs_, n_features_in_, feature_names_in_
-        As for :class:`TorchClassifier`.
+    module_ : nn.Module
+        The trained network.
+    loss_curve_ : list of float
+        Mean training loss of each epoch.
+    n_epochs_ : int
+        Number of epochs trained.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : array of str
+        Names of the columns of X, where it has names.
 
     Examples
     --------
@@ -286,7 +334,7 @@ def seed_of(random_state: Any) -> int:
 
 
 def outputs_for(classes: int, columns: int) -> int:
-    """Return how many outputs a network is asked for."""
+    """Return the number of outputs of a network."""
     if classes:
         return 1 if classes == 2 else classes
     return max(columns, 1)

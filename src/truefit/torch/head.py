@@ -1,4 +1,4 @@
-"""Head: what the outputs of a network mean, and what they are judged by in training."""
+"""Head: the meaning of a network's outputs, and their training loss."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _huber(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
 
 
 def _binary(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-    """Cross-entropy of two classes, 0 and 1, in a third of the kernels that torch's own takes apart under vmap.
+    """Cross-entropy of two classes, 0 and 1, in a third of the kernels of torch's own under vmap.
 
     Beyond the threshold the function is its argument within the precision of the dtype.
     """
@@ -39,10 +39,10 @@ _NUMBERS: dict[str, Loss] = {"squared_error": _squared, "absolute_error": _absol
 
 @dataclass(frozen=True)
 class Head:
-    """How outputs are read.
+    """Reads outputs.
 
     ``kind`` is "binary" for one output and two classes, "classes" for an output per class, "numbers" in regression;
-    ``width`` is the number of outputs that count, 0 for numbers without an axis of their own.
+    ``width`` is the number of outputs that are used, 0 for numbers of one dimension.
     """
 
     kind: Literal["binary", "classes", "numbers"]
@@ -82,18 +82,9 @@ class Head:
 
 
 def head_of(module: Any, x: torch.Tensor, *, classes: int, columns: int, loss: Any) -> Head:
-    """Look at what a network returns, and say how that is read.
+    """Return the head that suits a network's outputs for a few rows ``x``.
 
-    Parameters
-    ----------
-    module : nn.Module
-    x : tensor
-        A few rows.
-    classes : int
-        Number of classes; 0 in regression.
-    columns : int
-        Number of target columns; 0 for a target without an axis of its own.
-    loss : str or callable
+    ``classes`` is 0 in regression, ``columns`` is 0 for a target of one dimension.
     """
     module.eval()
     with torch.no_grad():
@@ -114,8 +105,8 @@ def head_of(module: Any, x: torch.Tensor, *, classes: int, columns: int, loss: A
         must = f"(rows, {columns})" if columns else "(rows,) or (rows, 1)"
     got = type(output).__name__ if shape is None else f"shape {shape} for {len(x)} rows"
     raise InvalidInput(
-        f"The module must return a tensor of shape {must}. Got {got}. A parameter named out_features of the module is "
-        "given the number that is needed."
+        f"The module must return a tensor of shape {must}. Got {got}. The module's parameter "
+        "out_features is given the required number."
     )
 
 

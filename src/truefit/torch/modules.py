@@ -13,12 +13,14 @@ class MLP(nn.Module):  # type: ignore[misc]
 
     Parameters
     ----------
-    in_features, out_features : int
-        Given by the estimator.
+    in_features : int
+        Number of inputs; given by the estimator.
+    out_features : int
+        Number of outputs; given by the estimator.
     hidden : sequence of int, default=(100,)
         Widths of the hidden layers.
     dropout : float, default=0
-        Share of hidden units that is left out at random in each training step.
+        Share of hidden units that is dropped at random in each training step.
 
     Examples
     --------
@@ -51,7 +53,7 @@ class ConvNet(nn.Module):  # type: ignore[misc]
     in_shape : tuple of int
         Channels, height and width of an image; given by the estimator.
     out_features : int
-        Given by the estimator.
+        Number of outputs; given by the estimator.
     channels : sequence of int, default=(16, 32, 64)
         One block for each; all but the last halve height and width.
     norm : {None, "group", "batch"}, default=None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gc
+import logging
 import math
 import time
 import warnings
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf, isnan
 from typing import Any
 
 import numpy as np
@@ -18,29 +18,22 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_array, validate_data
 
 from truefit._core.data import Data
+from truefit._core.errors import Failure
 from truefit._core.fingerprint import Fingerprint
-from truefit._core.metadata import fit_metadata
-from truefit._core.outcome import Failure, Outcome, Predictions
-from truefit._core.parameters import seeded
-from truefit._core.protocols import Job
+from truefit._core.outcome import Outcome, Predictions
+from truefit._core.parameters import fit_metadata, seeded
+from truefit._core.protocols import Fit, Job, Response
 from truefit._core.stages import AtStage
-from truefit._core.task import Fit, Response
 from truefit._core.typing import Array
 from truefit._solvers.paths.stages import StagesSolver
 from truefit._solvers.plain import WrongAnswer, checked, fit_plain
 from truefit.torch.config import TrainingConfig, on_device
 from truefit.torch.estimators import TorchClassifier, TorchRegressor, outputs_for, seed_of, targets_for
 from truefit.torch.head import Head, head_of
-from truefit.torch.stack import (
-    CannotStack,
-    Member,
-    Stack,
-    Stage,
-    check_stackable,
-    has_batch_statistics,
-    has_convolutions,
-)
+from truefit.torch.stack import CannotStack, Member, Stack, Stage, check_stackable, has_batch_statistics
 from truefit.torch.training import batch_bounds, not_finite
+
+_logger = logging.getLogger(__name__)
 
 #: Members that are trained together on a CPU, where other workers may take the next ones.
 CPU_MEMBERS = 8
@@ -49,32 +42,31 @@ CPU_INPUTS = 8192
 #: Weights of a network up to which a stack is faster on a CPU, whose caches hold no more of them.
 CPU_WEIGHTS = 250_000
 
-#: Architectures that turned out not to be stackable in this process; the reason was said. So many are remembered.
+#: Architectures that could not be stacked in this process, with a warning.
 _refused: set[bytes] = set()
-_REFUSED = 1000
 
 
 class StackedNetworksSolver:
-    """Networks that differ in their rows, labels or seeds only: their weights get one more axis, and a step is one.
+    """Trains networks that differ in rows, labels or seeds only as one stack: their weights get one more axis.
 
-    The stages of a training run are one member, asked along the way. Members are shuffled and initialised by their own
-    seeds, as they are by themselves, so the answers are those of one-by-one training up to rounding: about 1e-14 in
-    float64; in float32 rounding grows with the steps, as it does from one device to another. What a network draws while
-    it is trained, as dropout does, is another draw than alone.
+    The stages of a training run are one member, which predicts after each. Members are shuffled and initialised by
+    their own seeds, so the predictions are those of one-by-one training up to rounding: about 1e-14 in float64; in
+    float32 rounding grows with the steps, as it does from one device to another. Random numbers that a network draws
+    in training, as dropout does, differ from those of one-by-one training.
 
     On a GPU a step is recorded once as a CUDA graph and then replayed, for a single member too. A group that does not
-    fit into the device's memory is halved until it does. What cannot be stacked is trained one by one, and the reason
-    is given once.
+    fit into the device's memory is halved until it does. Networks that cannot be stacked are trained one by one, with
+    one warning that gives the reason.
     """
 
     name = "stacked networks"
 
     def claim(self, fits: Sequence[Fit], data: Data) -> list[Job]:
-        """One job for each group of networks that can go together."""
+        """One job for each group of networks that can be stacked."""
         if not _readable(data.X):
             return []
         families = _Families(data)
-        groups: dict[Hashable, dict[Hashable, list[Fit]]] = defaultdict(lambda: defaultdict(list))
+        groups: dict[tuple[Hashable, ...], dict[Hashable, list[Fit]]] = defaultdict(lambda: defaultdict(list))
         for fit in fits:
             place = families.place(fit)
             if place is not None:
@@ -83,7 +75,7 @@ class StackedNetworksSolver:
         jobs = []
         for group, members in groups.items():
             runs = list(members.values())
-            gpu = families.on_gpu(group)
+            gpu = group[-1] == "cuda"
             # Alone on a CPU there is nothing to gain.
             if not gpu and len(runs) == 1:
                 continue
@@ -95,7 +87,7 @@ class StackedNetworksSolver:
         return jobs
 
     def solve(self, job: Job, data: Data) -> list[Outcome]:
-        """Train the members together; what that is not possible for, one by one."""
+        """Train the members together; one by one where that fails."""
         try:
             runs = _runs_of(job.fits, data)
             found = _together(runs, data)
@@ -126,7 +118,7 @@ class _Run:
 
 
 class _Families:
-    """Which fits go together: what depends on an estimator or on a training set alone is worked out once."""
+    """Groups fits; what depends on an estimator or on a training set alone is computed once."""
 
     def __init__(self, data: Data) -> None:
         self._data = data
@@ -134,7 +126,7 @@ class _Families:
         self._classes: dict[bytes, int] = {}
         self._paying: dict[Hashable, bool] = {}
 
-    def place(self, fit: Fit) -> tuple[Hashable, Hashable] | None:
+    def place(self, fit: Fit) -> tuple[tuple[Hashable, ...], Hashable] | None:
         """Return the group and the member that a fit belongs to, or None if it is for other solvers."""
         inner = _network_of(fit.estimator)
         if inner is None or fit.model is not None or not _can_answer(inner, fit, self._data):
@@ -149,7 +141,7 @@ class _Families:
         count = self._count(fit)
         if config.device.type == "cpu" and not self._pays(digest, config, count):
             return None
-        return (digest, count, steps, config.device), (digest, fit.train_key, _seed_of(fit))
+        return (digest, count, steps, str(config.device), config.device.type), (digest, fit.train_key, _seed_of(fit))
 
     def _pays(self, digest: bytes, config: TrainingConfig, classes: int) -> bool:
         """Whether a stack is faster on a CPU: large networks and large convolutions are not."""
@@ -159,14 +151,13 @@ class _Families:
             try:
                 module = config.build(shape, outputs_for(classes, 0), 0)
                 weights = sum(value.numel() for value in module.parameters())
-                pays = weights <= CPU_WEIGHTS and (inputs <= CPU_INPUTS or not has_convolutions(module))
-            except Exception:
-                pays = False  # one by one it will say for itself what is wrong
+                convolves = any(isinstance(part, torch.nn.modules.conv._ConvNd) for part in module.modules())
+                pays = weights <= CPU_WEIGHTS and (inputs <= CPU_INPUTS or not convolves)
+            except Exception as error:
+                _logger.debug("%s was not built, so its fits are not stacked: %r", config.module, error)
+                pays = False  # training it one by one raises the error
             self._paying[digest, classes] = pays
         return self._paying[digest, classes]
-
-    def on_gpu(self, group: Any) -> bool:
-        return bool(group[3].type == "cuda")
 
     def _count(self, fit: Fit) -> int:
         """Return the number of classes among the training rows."""
@@ -205,8 +196,9 @@ def _family_of(inner: Any) -> tuple[bytes, TrainingConfig] | None:
         config = TrainingConfig.of(inner)
         check_stackable(config)
         return Fingerprint(clone(inner).set_params(random_state=None)).digest, config
-    except Exception:
-        return None  # one by one it will say for itself what is wrong
+    except Exception as error:
+        _logger.debug("Fits of %s are not stacked: %r", type(inner).__name__, error)
+        return None  # training it one by one raises the error
 
 
 def _readable(X: Any) -> bool:
@@ -234,8 +226,8 @@ def _run_of(fits: Sequence[Fit], data: Data) -> _Run:
     metadata = fit_metadata(first.estimator, data, index)
     if not set(metadata) <= {"sample_weight"}:
         raise CannotStack(f"fit takes {', '.join(sorted(metadata))}")
-    asked = [ask.rows.index for fit in fits for ask in fit.asks]
-    union = np.unique(np.concatenate(asked)) if asked else np.zeros(0, dtype=np.intp)
+    queried = [ask.rows.index for fit in fits for ask in fit.asks]
+    union = np.unique(np.concatenate(queried)) if queried else np.zeros(0, dtype=np.intp)
     return _Run(fits, Member(seed_of(_seed_of(first)), index, y, metadata.get("sample_weight"), union), classes)
 
 
@@ -251,11 +243,11 @@ def _together(runs: Sequence[_Run], data: Data) -> dict[str, Outcome]:
 
 
 def _halved(group: _Group, runs: Sequence[_Run]) -> dict[str, Outcome]:
-    """Train a group, or its halves where it does not fit into memory; one that does not fit alone is left to itself."""
+    """Train a group, or its halves where it does not fit into memory; a single member without a stack."""
     try:
         return group.train(runs)
     except (torch.cuda.OutOfMemoryError, MemoryError):
-        pass  # handled outside, so that the traceback lets go of what was on the device
+        pass  # handled outside, so that the traceback frees the tensors on the device
     gc.collect()
     if torch.cuda.is_initialized():
         torch.cuda.empty_cache()
@@ -266,7 +258,7 @@ def _halved(group: _Group, runs: Sequence[_Run]) -> dict[str, Outcome]:
 
 
 class _Group:
-    """What all members have in common."""
+    """The common properties of all members."""
 
     def __init__(self, inner: Any, config: TrainingConfig, X: torch.Tensor, data: Data) -> None:
         self.inner, self.config, self.X, self.data = inner, config, X, data
@@ -285,15 +277,15 @@ class _Group:
         return list(sizes.values())
 
     def train(self, runs: Sequence[_Run]) -> dict[str, Outcome]:
-        """Train the members, and answer what they are asked."""
+        """Train the members, and return their outcomes."""
         begun = time.perf_counter()
         modules = [self._build(run) for run in runs]
         classes, columns = runs[0].sizes
         head = head_of(modules[0], self.X[:2].cpu(), classes=classes, columns=columns, loss=self.inner.loss)
         members = [replace(run.member, target=targets_for(head, run.member.target, self.config)) for run in runs]
         stages = sorted({stage for run in runs for stage in run.stages})
-        keeping = any(fit.keep_model for run in runs for fit in run.fits)
-        stack = Stack(self.config, modules, head, self.X, members, stages=stages, keeping=keeping)
+        hold_weights = any(fit.keep_model for run in runs for fit in run.fits)
+        stack = Stack(self.config, modules, head, self.X, members, stages=stages, hold_weights=hold_weights)
         recorders = [_MemberRecorder(run, head, self) for run in runs]
         for stage in stack.run():
             for place, recorder in enumerate(recorders):
@@ -305,7 +297,7 @@ class _Group:
 
 @dataclass(eq=False)
 class _MemberRecorder:
-    """Takes down what one member says, stage by stage, and holds on to the best of its models."""
+    """Records the predictions of one member, stage by stage, and its best models."""
 
     run: _Run
     head: Head
@@ -313,7 +305,7 @@ class _MemberRecorder:
     _found: dict[str, Outcome] = field(default_factory=dict)
     _losses: list[float] = field(default_factory=list)
     _best: dict[Hashable, tuple[float, Fit, dict[str, torch.Tensor], int]] = field(default_factory=dict)
-    _lost: int | None = None
+    _diverged: int | None = None
 
     def __post_init__(self) -> None:
         self._by_stage: dict[int, list[Fit]] = defaultdict(list)
@@ -326,12 +318,12 @@ class _MemberRecorder:
     def take(self, stage: Stage, place: int, stack: Stack) -> None:
         """Answer the fits of a stage."""
         loss = float(stage.losses[place])
-        if self._lost is None and not np.isfinite(loss):
-            self._lost = stage.epoch
+        if self._diverged is None and not np.isfinite(loss):
+            self._diverged = stage.epoch
         self._losses.append(loss)
         for fit in self._by_stage.get(stage.epoch, ()):
-            if self._lost is not None:
-                failure = Failure.of(not_finite(self._lost))
+            if self._diverged is not None:
+                failure = Failure.of(not_finite(self._diverged))
                 self._found[fit.key] = Outcome(fit.key, error=failure, solver=StackedNetworksSolver.name)
                 continue
             outcome = self._answered(fit, None if stage.answers is None else stage.answers[place])
@@ -355,7 +347,7 @@ class _MemberRecorder:
     def _where(self, rows: Any) -> tuple[Any, Any]:
         if id(rows) not in self._rows:
             index = rows.index
-            where = np.searchsorted(self.run.member.asked, index)
+            where = np.searchsorted(self.run.member.queried, index)
             self._rows[id(rows)] = (rows, where, self.group.data.tokens[index])  # held, so that its id stays its own
         return self._rows[id(rows)][1:]
 
@@ -367,14 +359,14 @@ class _MemberRecorder:
         return Predictions(response, tokens, values)
 
     def _offer(self, fit: Fit, outcome: Outcome, stack: Stack, place: int) -> None:
-        """Take a copy of a model that leads its group; of one that nothing else is asked of in any case."""
+        """Copy a model that is the best of its group so far; one without predictions in any case."""
         keep = fit.keep if fit.asks else None
         group: Hashable = fit.key if keep is None else keep.group
         loss = 0.0 if keep is None or keep.metric is None else float(keep.metric(outcome))
-        loss = inf if isnan(loss) else loss
+        loss = math.inf if math.isnan(loss) else loss
         held = self._best.get(group)
         if held is None or loss < held[0]:
-            self._best.pop(group, None)  # let go of the old copy before the new one is made
+            self._best.pop(group, None)  # free the old copy before the new one is made
             self._best[group] = (loss, fit, stack.weights(place), len(self._losses))
 
     def outcomes(self, unit: float) -> list[Outcome]:
@@ -386,7 +378,7 @@ class _MemberRecorder:
         ]
 
     def _model(self, fit: Fit, weights: dict[str, torch.Tensor], epochs: int) -> Any:
-        """Return a model as plain fitting would have it."""
+        """Return a model as plain fitting returns it."""
         whole = seeded(fit.estimator, fit.seeds)
         model = whole.estimator if type(whole) is AtStage else whole
         module = self.group._build(self.run).to(self.group.config.device)
@@ -413,8 +405,6 @@ def _warn_once(fit: Fit, error: BaseException) -> None:
     family = _family_of(_network_of(fit.estimator))
     if family is None or family[0] in _refused:
         return
-    if len(_refused) >= _REFUSED:
-        _refused.clear()  # a forgotten one is tried once more, and the reason said again
     _refused.add(family[0])
     name = getattr(family[1].module, "__qualname__", repr(family[1].module))
     reason = str(error).strip().partition("\n")[0]

@@ -17,34 +17,32 @@ from truefit.torch.config import OPTIMIZERS, TrainingConfig, on_device
 from truefit.torch.head import Head
 from truefit.torch.training import batch_bounds, epoch_seed, orders, own_random_numbers, seed_all, weighted_mean
 
-#: Inputs of all members together that are predicted on at once.
+#: Bytes of inputs of all members together that are predicted at once.
 _ANSWER_BYTES = {"cpu": 32 << 20, "cuda": 1 << 30}
-#: Steps before a CUDA graph is recorded: libraries choose their ways in the first ones.
-_WARM_UP = 1
 #: Epochs whose orders are made at once, and the most numbers in them: on a GPU many small calls cost more than one.
 _EPOCHS_AHEAD, _ORDERS_AHEAD = 16, 1 << 23
-#: Optimizers that look at each weight by itself, so that a stack of weights is treated as its members would be.
+#: Optimizers that update each weight by itself, so that a stack of weights is updated as its members would be.
 ELEMENTWISE = tuple(OPTIMIZERS.values())
 
 
 class CannotStack(Exception):
-    """Why networks cannot be trained as one."""
+    """The reason why networks cannot be trained as one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """One network to be trained: its seed, rows and targets, and the rows that it is asked about."""
+    """One network to be trained: its seed, rows and targets, and the rows to predict."""
 
     seed: int
     rows: npt.NDArray[np.intp]
     target: Array
     weight: Array | None
-    asked: npt.NDArray[np.intp]
+    queried: npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """What the members say after an epoch, and their training losses in it."""
+    """Predictions of the members after an epoch, and their training losses in it."""
 
     epoch: int
     answers: Array | None
@@ -61,37 +59,21 @@ def check_stackable(config: TrainingConfig) -> None:
 
 
 def has_batch_statistics(module: Any) -> bool:
-    """Whether what a network does with a row in training depends on the others of its batch."""
+    """Whether the training output of a row depends on the other rows of its batch."""
     found = [part for part in module.modules() if isinstance(part, torch.nn.modules.batchnorm._BatchNorm)]
     if not all(part.track_running_stats for part in found):
-        raise CannotStack("batch normalisation without running statistics answers by the rows it is asked together")
+        raise CannotStack("batch normalisation without running statistics predicts by the other rows of the batch")
     return bool(found)
-
-
-def has_convolutions(module: Any) -> bool:
-    """Whether a network convolves."""
-    return any(isinstance(part, torch.nn.modules.conv._ConvNd) for part in module.modules())
 
 
 class Stack:
     """Members with a leading axis of their own in every weight, all in one tensor.
 
-    All must take the same number of steps in an epoch; where their last batches differ in size, missing rows are
-    there with weight 0, which batch statistics would notice: members of such networks must be equally large.
+    All must take the same number of steps in an epoch. Where their last batches differ in size, they are padded with
+    rows of weight 0, which would change batch statistics: members with such layers must have equally many rows.
 
-    Parameters
-    ----------
-    config : TrainingConfig
-    modules : sequence of nn.Module
-        The members' networks as they start.
-    head : Head
-    X : tensor
-        All rows, on the device.
-    members : sequence of Member
-    stages : sequence of int
-        Epochs after which the members are asked.
-    keeping : bool
-        Whether networks of some stages will be wanted, so that they are held until the next one.
+    ``modules`` are the members' initial networks, and ``X`` all rows, on the device. After each of the epochs in
+    ``stages`` the members predict. With ``hold_weights`` the weights of a stage are available until the next one.
     """
 
     def __init__(
@@ -103,11 +85,11 @@ class Stack:
         members: Sequence[Member],
         *,
         stages: Sequence[int],
-        keeping: bool = False,
+        hold_weights: bool = False,
     ) -> None:
         self.config, self.head, self.stages = config, head, sorted(stages)
         self._device, self._X, self._count = config.device, X, len(members)
-        self._keeping = keeping
+        self._hold_weights = hold_weights
         self._lay_out_rows(members)
         self._lay_out_weights(modules)
         self._prepare(len(self.stages))
@@ -137,8 +119,8 @@ class Stack:
         self._seeds = torch.tensor([member.seed for member in members], device=device)
         self._drawn = members[0].seed
         self._lasts = torch.tensor(lasts, dtype=self.config.dtype, device=device)
-        asked = max(len(member.asked) for member in members)
-        self._asked = on_device(_padded([member.asked for member in members], asked), device) if asked else None
+        most = max(len(member.queried) for member in members)
+        self._queried = on_device(_padded([member.queried for member in members], most), device) if most else None
 
     def _lay_out_weights(self, modules: Sequence[Any]) -> None:
         device = self._device
@@ -174,7 +156,7 @@ class Stack:
             self._record(answered)
 
     def _on_gpu(self) -> dict[str, Any]:
-        """Return how the optimizer is set up, so that its steps can be recorded: the learning rate is on the device."""
+        """Return options of the optimizer with which its steps can be recorded: the learning rate is on the device."""
         config, single = self.config, self.config.dtype == torch.float32
         sgd = config.optimizer is OPTIMIZERS["sgd"]
         if sgd and not single:
@@ -185,7 +167,7 @@ class Stack:
         return {"lr": rate, "fused" if fused else "foreach": True} | ({} if sgd else {"capturable": True})
 
     def _follow_gradients(self) -> None:
-        """Lay the weights out in memory as their gradients come, so that these need not be copied in each step."""
+        """Lay the weights out in memory as their gradients are, so that these need not be copied in each step."""
         buffers = {name: value.clone() for name, value in self._buffers.items()}
         self._last_step()
         for name, value in buffers.items():
@@ -197,17 +179,16 @@ class Stack:
             value.grad = None
 
     def _record(self, answered: int) -> None:
-        """Record the steps as CUDA graphs, and put everything back to where it was."""
+        """Record the steps as CUDA graphs, and restore the state."""
         held = {name: value.detach().clone() for name, value in self._state().items()}
         todo = [self._step, self._last_step] if self._steps > 1 else [self._last_step]
-        todo += [self._answer] if self._asked is not None and answered > 1 else []
+        todo += [self._answer] if self._queried is not None and answered > 1 else []
         stream = torch.cuda.Stream(self._device)
         stream.wait_stream(torch.cuda.current_stream(self._device))
-        with torch.cuda.stream(stream):
-            for _ in range(_WARM_UP):
-                self._place.zero_()
-                for work in todo:
-                    work()
+        with torch.cuda.stream(stream):  # libraries select their algorithms in the first step
+            self._place.zero_()
+            for work in todo:
+                work()
         torch.cuda.current_stream(self._device).wait_stream(stream)
         pool = torch.cuda.graph_pool_handle()
         self._place.zero_()
@@ -249,17 +230,14 @@ class Stack:
             for value, gradient in zip(parameters, found, strict=True):
                 value.grad = gradient
             if self._optimizer is not None:
-                self._align_gradients(parameters)
+                for value in parameters:
+                    if value.grad is not None and value.grad.stride() != value.stride():
+                        value.grad = torch.empty_like(value).copy_(value.grad)
                 self._optimizer.step()
             self._losses += losses.detach() * counts
             self._place += 1
 
         return step
-
-    def _align_gradients(self, parameters: Sequence[torch.Tensor]) -> None:
-        for value in parameters:
-            if value.grad is not None and value.grad.stride() != value.stride():
-                value.grad = torch.empty_like(value).copy_(value.grad)
 
     def _make_answer(self) -> Callable[[], None]:
         def answer_of(weights: Any, buffers: Any, x: torch.Tensor) -> torch.Tensor:
@@ -270,14 +248,14 @@ class Stack:
         length = max(1, _ANSWER_BYTES[self._device.type] // row_bytes)
 
         def answer() -> None:
-            assert self._asked is not None
+            assert self._queried is not None
             self._module.eval()
             with torch.no_grad():
-                for start in range(0, self._asked.shape[1], length):
-                    part = slice(start, min(start + length, self._asked.shape[1]))
-                    found = together(self._parameters, self._buffers, self._X[self._asked[:, part]])
+                for start in range(0, self._queried.shape[1], length):
+                    part = slice(start, min(start + length, self._queried.shape[1]))
+                    found = together(self._parameters, self._buffers, self._X[self._queried[:, part]])
                     if self._answers is None:
-                        shape = (self._count, self._asked.shape[1], *found.shape[2:])
+                        shape = (self._count, self._queried.shape[1], *found.shape[2:])
                         self._answers = torch.empty(shape, dtype=found.dtype, device=self._device)
                     self._answers[:, part] = found
 
@@ -317,31 +295,36 @@ class Stack:
         return [_Batches.of(each, self._steps, self._batch) for each in shuffled]
 
     def run(self) -> Iterator[Stage]:
-        """Train to the last stage, and yield each when its answers are there; by then the next one is under way."""
+        """Train to the last stage, and yield each when its predictions have arrived; the next one is then running."""
         try:
             with own_random_numbers(self._device, self._drawn):
                 yield from self._run()
         finally:
-            # A graph that is let go of while another is recorded would spoil that one.
+            # A graph that is freed while another is recorded would invalidate that one.
             for work in (self._step, self._last_step, self._answer):
                 work.forget()
 
     def _run(self) -> Iterator[Stage]:
         # Two of each: while one is read, the next stage goes into the other.
         transfers = [_HostTransfer(), _HostTransfer()]
-        self._kept = [_like(self._state()), _like(self._state())] if self._keeping else []
+        copies = 2 if self._hold_weights else 0
+        self._held_weights = [
+            {k: torch.empty_like(v).detach() for k, v in self._state().items()} for _ in range(copies)
+        ]
         stages, waiting = set(self.stages), False
         for epoch in range(1, self.stages[-1] + 1):
             self._train_epoch(epoch)
             answers = None
-            if epoch in stages and self._asked is not None:
+            if epoch in stages and self._queried is not None:
                 self._answer()
                 answers = self._answers
             transfers[epoch % 2].send(epoch, answers, self._losses / self._sizes)
             if waiting:
                 yield self._received(transfers[1 - epoch % 2])
-            if epoch in stages and self._keeping:
-                torch._foreach_copy_(list(self._kept[epoch % 2].values()), [v.detach() for v in self._state().values()])
+            if epoch in stages and self._hold_weights:
+                torch._foreach_copy_(
+                    list(self._held_weights[epoch % 2].values()), [v.detach() for v in self._state().values()]
+                )
             waiting = True
         yield self._received(transfers[self.stages[-1] % 2])
 
@@ -351,8 +334,8 @@ class Stack:
         return stage
 
     def weights(self, member: int) -> dict[str, torch.Tensor]:
-        """Return a copy of a member's weights and buffers at the stage that came last."""
-        return {name: value[member].clone() for name, value in self._kept[self._reached % 2].items()}
+        """Return a copy of a member's weights and buffers at the latest stage."""
+        return {name: value[member].clone() for name, value in self._held_weights[self._reached % 2].items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -373,13 +356,13 @@ class _Batches:
         return self.full.index_select(0, place)[0]
 
     def take(self, other: _Batches) -> None:
-        """Take over other values where these are."""
+        """Copy other values into these tensors."""
         self.full.copy_(other.full)
         self.last.copy_(other.last)
 
 
 class _HostTransfer:
-    """Brings the numbers of a stage to the host, while the device goes on."""
+    """Copies the numbers of a stage to the host, while the device continues."""
 
     def __init__(self) -> None:
         self._epoch = 0
@@ -388,7 +371,7 @@ class _HostTransfer:
         self._event: Any = None
 
     def send(self, epoch: int, answers: torch.Tensor | None, losses: torch.Tensor) -> None:
-        """Start on the way what is there now."""
+        """Start the copy."""
         self._epoch = epoch
         self._sent = [self._copy_to_host(values) for values in (losses, answers) if values is not None]
         if losses.device.type == "cuda":
@@ -404,7 +387,7 @@ class _HostTransfer:
         return self._there[shape].copy_(values, non_blocking=True)
 
     def receive(self) -> Stage:
-        """Wait until all has come, and take it out."""
+        """Wait for the copy, and return it."""
         if self._event is not None:
             self._event.synchronize()
         losses, *answers = (values.numpy().copy() if self._event else values.numpy() for values in self._sent)
@@ -412,14 +395,14 @@ class _HostTransfer:
 
 
 class GraphReplay:
-    """Something to do again and again, recorded as a CUDA graph or not."""
+    """A function that is called many times, recorded as a CUDA graph or not."""
 
     def __init__(self, work: Callable[[], None]) -> None:
         self._work: Any = work
         self._graph: Any = None
 
     def record(self, pool: Any) -> None:
-        """Record it: nothing is done by that."""
+        """Record it, without running it."""
         graph = torch.cuda.CUDAGraph()
         collecting = gc.isenabled()
         gc.disable()
@@ -432,19 +415,15 @@ class GraphReplay:
         self._graph = graph
 
     def forget(self) -> None:
-        """Let go of what was recorded, and of what was to be done."""
+        """Free the graph and the function."""
         self._graph = self._work = None
 
     def __call__(self) -> None:
-        """Do it once more."""
+        """Call it once."""
         if self._graph is None:
             self._work()
         else:
             self._graph.replay()
-
-
-def _like(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    return {name: torch.empty_like(value, requires_grad=False) for name, value in state.items()}
 
 
 def _padded(columns: Sequence[Array], width: int, *, fill: Any = None) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import blake2b
 from typing import Any
 
@@ -21,21 +22,10 @@ _LAST = 2**63 - 1
 
 
 def orders(seeds: torch.Tensor, epochs: torch.Tensor, sizes: torch.Tensor, width: int) -> torch.Tensor:
-    """Return for each epoch and member an order of its rows; places past its own rows come last, in their order.
+    """Return an order of the rows for each epoch and member, of shape (epochs, members, width).
 
-    Each row gets a random number by its seed, the epoch and its place alone, and the rows are sorted by it: no state
-    that a device would keep, so that a member is shuffled alike in a stack and on its own.
-
-    Parameters
-    ----------
-    seeds, sizes : integer tensors of shape (members,)
-    epochs : integer tensor of shape (epochs,)
-    width : int
-        At least the largest size.
-
-    Returns
-    -------
-    tensor of shape (epochs, members, width)
+    Places past the rows of a member come last. Each row gets a random number from its seed, the epoch and its place
+    alone, and the rows are sorted by it: a member is shuffled alike in a stack and on its own, on every device.
 
     Examples
     --------
@@ -64,9 +54,9 @@ def _shifted(values: torch.Tensor, by: int) -> torch.Tensor:
 
 
 def batch_bounds(rows: int, size: int | None) -> list[tuple[int, int]]:
-    """Return where each batch of an epoch starts and ends; a single row that is left over joins the batch before it.
+    """Return where each batch of an epoch starts and ends.
 
-    Batch normalisation knows nothing of a batch of one.
+    A last batch of one row is merged with the one before: batch normalisation fails on a single row.
 
     Examples
     --------
@@ -82,16 +72,16 @@ def batch_bounds(rows: int, size: int | None) -> list[tuple[int, int]]:
 
 
 def epoch_seed(seed: int, epoch: int) -> int:
-    """Return a seed for what is drawn inside the network in an epoch, such as dropout."""
+    """Return a seed for the network's own random numbers in an epoch, such as dropout."""
     return int.from_bytes(blake2b(f"{seed} {epoch}".encode(), digest_size=4).digest(), "little") >> 1
 
 
 class LossNotFinite(ArithmeticError):
-    """Training came to a loss that is no number any more."""
+    """The training loss became NaN or infinite."""
 
 
 def not_finite(epoch: int) -> LossNotFinite:
-    """Say in which epoch the loss was lost."""
+    """Return the error for the epoch in which it happened."""
     return LossNotFinite(
         f"The training loss must stay finite. It became NaN or infinite in epoch {epoch}. Lower lr, or scale X and y."
     )
@@ -135,7 +125,7 @@ def train_epochs(
 
 
 def weighted_mean(losses: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """Return a mean in which a row counts by its weight; 0 where all weigh nothing."""
+    """Return the weighted mean; 0 where all weights are 0."""
     return (losses * weights).sum() / weights.sum().clamp_min(torch.finfo(losses.dtype).tiny)
 
 
@@ -146,16 +136,9 @@ def seed_all(device: torch.device, seed: int) -> None:
         torch.cuda.default_generators[device.index].manual_seed(seed)
 
 
-class own_random_numbers:  # noqa: N801
-    """What is drawn inside comes from a seed, and what is drawn outside does not notice."""
-
-    def __init__(self, device: torch.device, seed: int) -> None:
-        self._device, self._seed = device, seed
-        self._fork = torch.random.fork_rng(devices=[device] if device.type == "cuda" else [])
-
-    def __enter__(self) -> None:
-        self._fork.__enter__()
-        seed_all(self._device, self._seed)
-
-    def __exit__(self, *exception: Any) -> None:
-        self._fork.__exit__(*exception)
+@contextmanager
+def own_random_numbers(device: torch.device, seed: int) -> Iterator[None]:
+    """Draw random numbers from a seed inside, and leave the generators outside as they were."""
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        seed_all(device, seed)
+        yield

@@ -222,7 +222,7 @@ def test_what_a_result_has():
     assert kept["kind"] == "cross-test"
     assert "<svg" in result._repr_html_()
     names = [label.get_text() for label in result.plot().get_yticklabels()]
-    assert names == ["Agghoo", "members alone", "members' validation", "CV + refit"]
+    assert names == ["Agghoo", "single members", "members' validation", "CV + refit"]
     members = result.plot(kind="members")
     assert np.allclose(members.collections[0].get_offsets()[:, 0], result.member_risks[0])
     estimates = [label.get_text() for label in result.plot(kind="estimates", truth=0.05).get_yticklabels()]
@@ -235,7 +235,7 @@ def test_what_a_result_has():
     assert len(without.plot(kind="estimates").get_yticklabels()) == 2
     assert np.isnan(without.mean_validation)
     assert without.to_dict()["mean_validation"] is None
-    assert "Beside it" not in without.summary()
+    assert "For comparison" not in without.summary()
 
 
 @pytest.mark.parametrize(

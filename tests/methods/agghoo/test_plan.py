@@ -5,8 +5,8 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from truefit._core.data import Data
-from truefit._core.errors import FitError, InvalidInput
-from truefit._core.outcome import Failure, Outcome, Predictions
+from truefit._core.errors import Failure, FitError, InvalidInput
+from truefit._core.outcome import Outcome, Predictions
 from truefit._core.rows import Rows
 from truefit._methods.agghoo.plan import (
     AgghooConfig,
@@ -51,7 +51,7 @@ def test_the_loss_of_a_fit_is_worked_out_without_the_table_and_travels():
 def test_a_split_without_any_candidate_is_an_error():
     good, bad = Outcome("good"), Outcome("bad", error=Failure("raised", "ValueError: no"))
     assert [failure.message for failure in checked_failures([[good, bad], [good, good]])] == ["ValueError: no"]
-    with pytest.raises(FitError, match="All the 2 fits of split 1 failed"):
+    with pytest.raises(FitError, match="All 2 fits of split 1 failed"):
         checked_failures([[good, bad], [bad, bad]])
 
 

@@ -57,7 +57,7 @@ def test_it_is_drawn_told_and_written():
     [
         (TREE, {"parameter": "depth", "values": [1]}, "must be a parameter of DecisionTreeClassifier"),
         (TREE, {"parameter": "max_depth", "values": []}, "must be a list of values"),
-        ([TREE, GaussianNB()], {"parameter": "max_depth", "values": [1]}, "of one estimator"),
+        ([TREE, GaussianNB()], {"parameter": "max_depth", "values": [1]}, "takes one estimator"),
     ],
 )
 def test_what_cannot_be_followed_is_refused(model, options, message):

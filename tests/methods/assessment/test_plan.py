@@ -193,7 +193,7 @@ def test_equal_reasons_are_counted_and_the_traceback_is_a_note_when_all_fail():
 def test_the_result_is_plain_data_text_picture_and_html():
     result = assess({"a": GaussianNB(), "b": LogisticRegression()}, X, y)
     assert json.loads(json.dumps(result.to_dict()))["version"] == 1
-    assert "95% interval" in result.summary()
+    assert "95% confidence interval" in result.summary()
     assert "<table" in result._repr_html_()
     assert result.plot().get_xlabel()
     assert assess(GaussianNB(), X, y).plot().get_xlabel()
@@ -241,7 +241,7 @@ def test_weights_that_would_not_be_used_are_refused():
         ({"interval": "magic"}, "'interval' parameter"),
         ({"level": 95}, "'level' parameter"),
         ({"random_state": "x"}, "'random_state' parameter"),
-        ({"interval": "pooled", "metric": "auc"}, "needs a metric that is made of values"),
+        ({"interval": "pooled", "metric": "auc"}, "needs a per-sample metric"),
     ],
 )
 def test_options_that_will_not_do(options, message):
@@ -335,6 +335,6 @@ def test_a_result_can_be_pickled():
 
 def test_splits_over_time_get_a_word_of_caution():
     over_time = assess(Ridge(), XD, yd, cv=TimeSeriesSplit(5))
-    assert any("depend on one another" in note for note in over_time.notes)
+    assert any("are dependent" in note for note in over_time.notes)
     at_random = assess(Ridge(), XD, yd, cv=ShuffleSplit(5, random_state=0))
-    assert not any("depend on one another" in note for note in at_random.notes)
+    assert not any("are dependent" in note for note in at_random.notes)

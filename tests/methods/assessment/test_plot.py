@@ -1,12 +1,15 @@
+import inspect
+
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.linear_model import Ridge, RidgeClassifier
 from sklearn.metrics import auc, roc_auc_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from truefit import Engine, assess
+from truefit import Engine, assess, compare
 from truefit._core.errors import InvalidInput
 from truefit._plots.svg import to_svg
 
@@ -84,3 +87,27 @@ def test_all_metrics_stand_in_one_table_without_a_fit(engine):
 def test_a_picture_that_does_not_suit_is_refused(model, table, target, kind, message):
     with pytest.raises(InvalidInput, match=message):
         assess(model, table, target, cv=3).plot(kind=kind)
+
+
+def test_the_kind_or_the_axes_come_first(engine):
+    result = assess(GaussianNB(), X, y, engine=engine)
+    own = Figure().subplots(1, 2)
+    assert result.plot("confusion").get_xlabel() == "predicted"
+    assert [result.plot(own[0], kind="roc"), result.plot("roc", ax=own[1])] == own.tolist()
+    assert own[0].get_xlabel() == own[1].get_xlabel() == "false positive rate"
+    assert result.plot(own[0]) is own[0]
+    assert "kind" in inspect.signature(result.plot).parameters
+    kinds = "'roc', 'precision_recall', 'calibration', 'confusion', 'residuals', 'predicted' or None. Got 'pie'"
+    with pytest.raises(InvalidInput, match=kinds):
+        result.plot("pie")
+    with pytest.raises(InvalidInput, match=r"must be None\. Got 'roc'"):
+        compare([GaussianNB(), DecisionTreeClassifier(max_depth=1)], X, y, engine=engine).plot("roc")
+
+
+def test_shares_are_drawn_in_percent_and_other_metrics_in_their_own_unit(engine):
+    result = assess({"nb": GaussianNB(), "tree": DecisionTreeClassifier(max_depth=2)}, X, y, engine=engine)
+    for metric, percent in {"error": True, "balanced_accuracy": True, "recall_macro": True, "auc": False}.items():
+        texts = [text.get_text() for text in result.under(metric).plot().texts]
+        assert all(("%" in text) == percent for text in texts), (metric, texts)
+    differences = compare([GaussianNB(), DecisionTreeClassifier(max_depth=1)], X, y, engine=engine).plot()
+    assert "in percentage points" in differences.get_xlabel().replace("\n", " ")

@@ -85,7 +85,7 @@ def test_a_clear_loser_is_no_tie_and_the_sentences_say_so():
     assert result.best in result.ties
     assert "dummy" not in result.ties
     assert f"{result.best} is best" in result.verdict[0]
-    assert "dummy is worse." in result.verdict
+    assert "dummy is significantly worse." in result.verdict
     assert result.table.loc[result.best, "difference"] == 0
     assert list(result.table["tie"]) == [name in result.ties for name in MODELS]
     assert result.table["estimate"].to_dict() == result.assessment.estimate
@@ -183,7 +183,7 @@ def test_a_hold_out_is_compared_row_by_row():
 def test_single_rows_have_no_auc_to_compare():
     result = compare({"nb": GaussianNB(), "dummy": DummyClassifier()}, X[:40], y[:40], design="loo", metric="auc")
     assert result.differences.loc[0, "verdict"] == "no comparison"
-    assert "cannot be told on each of the test sets" in result.pairs[0].reason
+    assert "is not defined on each of the test sets" in result.pairs[0].reason
     with pytest.raises(InvalidInput, match="one-standard-error rule needs"):
         result.simplest_within_one_se()
 
@@ -193,8 +193,8 @@ def test_repeats_show_more():
     once, often = (compare(models, X, y, repeats=repeats).differences.iloc[0] for repeats in (1, 4))
     assert (once["df"], often["df"]) == (4, 19)
     assert often["high"] - often["low"] < once["high"] - once["low"]
-    assert any("repeats=4" in note for note in compare(models, X, y).notes)
-    assert not any("repeats=4" in note for note in compare(models, X, y, repeats=4).notes)
+    assert any("repeated cross-validation" in note for note in compare(models, X, y).notes)
+    assert not any("repeated cross-validation" in note for note in compare(models, X, y, repeats=4).notes)
 
 
 def test_a_reference_of_ones_own_and_each_with_each():
@@ -216,7 +216,7 @@ def test_holm_over_all_pairs_is_at_least_the_plain_p():
 
 
 def test_the_note_on_picking_the_best_is_there_where_it_is_true():
-    picked = "picked as the best"
+    picked = "selected as the best"
     assert any(picked in note for note in compare(MODELS, X, y).notes)
     assert not any(picked in note for note in compare(MODELS, X, y, reference="nb").notes)
     assert not any(picked in note for note in compare(MODELS, X, y, reference="all").notes)
@@ -234,7 +234,7 @@ def test_a_region_of_practical_equivalence():
     assert found["p_better"] + found["p_equivalent"] + found["p_worse"] == pytest.approx(1)
     assert found["verdict"] == "equivalent"
     assert len(result.ties) == 2
-    assert "as good as equal to it: within 0.1" in result.summary()
+    assert "practically equivalent to it: within 0.1" in result.summary()
     assert "p_better" not in compare(near, X, y).differences
 
 
@@ -337,7 +337,7 @@ BAD = {
     "test": ({"test": "magic"}, "'test' parameter"),
     "level": ({"level": 95}, "'level' parameter"),
     "design": ({"design": ".632+"}, "without replacement"),
-    "pooled auc": ({"test": "pooled", "metric": "auc"}, "mean over independent rows"),
+    "pooled auc": ({"test": "pooled", "metric": "auc"}, "per-sample metric on independent rows"),
     "pooled overlapping splits": ({"test": "pooled", "cv": ShuffleSplit(5)}, "each tested once"),
 }
 
@@ -349,3 +349,21 @@ def test_what_cannot_be_compared_is_refused_before_anything_is_fitted(case):
     with pytest.raises(InvalidInput, match=message):
         compare(**{"estimators": MODELS, "X": X, "y": y, "engine": engine, **options})
     assert engine.stats.run == 0
+
+
+def test_rmse_is_compared_row_by_row_with_its_linearisation():
+    X, y = load_diabetes(return_X_y=True)
+    learners = {"ridge": Ridge(alpha=0.1), "mean": DummyRegressor()}
+    found = compare(learners, X, y, metric="rmse", test="pooled")
+    [pair] = found.pairs
+    contributions = []
+    for name in (pair.candidate, pair.reference):
+        squares = found.assessment.under("mse").row_losses(name)
+        roots = [math.sqrt(each.mean()) for each in squares]
+        contributions.append(np.concatenate([(r + s / r) / 2 for r, s in zip(roots, squares, strict=True)]))
+    difference = contributions[0] - contributions[1]
+    assert pair.found.mean == pytest.approx(difference.mean())
+    assert pair.found.se == pytest.approx(1.2 * difference.std(ddof=1) / math.sqrt(len(y)))
+    assert pair.found.mean == pytest.approx(
+        found.assessment.estimate["mean"] - found.assessment.estimate["ridge"], rel=0.01
+    )

@@ -38,7 +38,7 @@ def adult():
     ("errors", "stderr", "rows", "truth"),
     [(ADULT, ADULT_SE, 35_734, 0.1977), (ADULT, None, 35_734, 0.1977), (MNIST, None, 50_500, 0.0321)],
 )
-def test_the_end_of_real_curves_is_foretold(errors, stderr, rows, truth) -> None:
+def test_the_end_of_real_curves_is_forecast(errors, stderr, rows, truth) -> None:
     result = extrapolate(SIZES, errors, stderr)
     value, low, high = result.predict(rows)
     assert result.refused is None
@@ -92,18 +92,18 @@ def test_rows_for_an_error() -> None:
     assert found.reading.startswith("About ")
     measured = result.rows_for(0.2)
     assert 400 < measured.rows < 800
-    assert "no more than were measured" in measured.reading
+    assert measured.reading.endswith("were measured.")
 
 
 def test_an_error_that_is_never_reached() -> None:
     found = extrapolate(SIZES, [0.25 + n**-0.7 for n in SIZES]).rows_for(0.1)
     assert found.rows is None
     assert found.high is None
-    assert found.reading.startswith("Never, at this learner: the curve levels off at 0.25")
+    assert found.reading.startswith("The fitted curve does not reach an error of 0.1: it levels off at 0.25")
     slow = extrapolate(SIZES, [0.9 * n**-0.1 for n in SIZES])
     beyond = slow.rows_for((slow.end + slow.predict(1000 * SIZES[-1])[0]) / 2)
     assert beyond.rows is None
-    assert beyond.reading.startswith("Hardly ever, at this learner: not within 1,000 times")
+    assert "within 1,000 times the measured rows" in beyond.reading
 
 
 def test_both_ends_of_the_rows_are_known_where_the_curve_falls_steeply() -> None:
@@ -121,7 +121,7 @@ def test_both_ends_of_the_rows_are_known_where_the_curve_falls_steeply() -> None
         (SIZES[:12], ISOLET, "The curve rises"),
     ],
 )
-def test_what_cannot_be_foretold_is_refused_in_words(sizes, errors, words) -> None:
+def test_what_cannot_be_forecast_is_refused_in_words(sizes, errors, words) -> None:
     result = extrapolate(sizes, errors)
     assert words in result.refused
     assert np.isnan(result.predict(10_000)).all()
@@ -147,7 +147,7 @@ def test_warnings_are_said() -> None:
     sizes = np.round(16 * 2 ** (np.arange(41) / 5))
     result = extrapolate(sizes, 0.5 - 0.2 * np.log2(np.maximum(sizes, 2000) / 2000))
     assert len(result.warnings) == 2
-    assert "falling faster" in result.warnings[0]
+    assert "fell faster" in result.warnings[0]
     assert all(warning in result.summary() for warning in result.warnings)
 
 
@@ -158,7 +158,7 @@ def test_stopping_is_about_what_is_still_to_be_had() -> None:
     assert "at most" in settled.reason
     falling = extrapolate(SIZES, MNIST)
     assert not falling.stopped
-    assert "perhaps by" in falling.reason
+    assert "upper bound" in falling.reason
     assert extrapolate(SIZES, MNIST, tolerance=0.5).stopped
     assert extrapolate(SIZES, MNIST, horizon=20_000).table.index.tolist() == [8192, 16_384, 20_000, 40_960, 81_920]
 
@@ -221,13 +221,21 @@ def test_bad_points_are_refused(arguments, words) -> None:
         ({"level": 95}, "between 0.2 and 0.99"),
         ({"tolerance": 0}, "'tolerance' parameter"),
         ({"horizon": 100}, "'horizon' parameter"),
-        ({"largest": 0.2}, "No error may exceed"),
+        ({"largest": 0.2}, "must not exceed largest=0.2"),
         ({"largest": "one"}, "'largest' parameter"),
     ],
 )
 def test_bad_options_are_refused(options, words) -> None:
     with pytest.raises(InvalidInput, match=words):
         extrapolate(DOUBLING, FALLING, **options)
+
+
+def test_an_error_above_1_by_rounding_is_1() -> None:
+    errors = [1.0, 0.8, 0.7, 0.65, 0.62, 0.6]
+    rounded = extrapolate(DOUBLING, [1 + 2e-16, *errors[1:]], largest=1.0)
+    assert rounded.errors[0] == 1.0
+    assert rounded.predict(10_000) == extrapolate(DOUBLING, errors, largest=1.0).predict(10_000)
+    assert extrapolate(DOUBLING, [1 + 2e-16, *errors[1:]]).predict(10_000) == rounded.predict(10_000)
 
 
 def test_errors_of_zero_stay_there() -> None:
@@ -254,7 +262,7 @@ def test_paper_mode_follows_the_published_table() -> None:
     assert early.end == pytest.approx(13.7966, abs=1e-3)
     assert early.well_behaved
     assert not result.well_behaved
-    assert "covers far too seldom" in early.summary()
+    assert "coverage is far too low" in early.summary()
 
 
 def test_paper_mode_says_when_it_does_not_stop() -> None:
@@ -296,20 +304,20 @@ def test_what_was_measured_was_not_enough() -> None:
 def test_an_end_that_may_never_be_reached() -> None:
     found = answer(0.105, 0.02)
     assert found.high is None
-    assert found.reading == "About 2,000 rows for an error of 0.105 (at least 400, and it may never be reached)."
+    assert (
+        found.reading == "About 2,000 rows for an error of 0.105 (95% interval from 400 rows; it may never be reached)."
+    )
 
 
 def test_never() -> None:
-    assert answer(0.08, 0.01).reading == (
-        "Never, at this learner: the curve levels off at 0.1, and an error of 0.08 is asked for."
-    )
-    assert answer(0.095, 0.01).reading.endswith("At best about 2,000 rows would do.")
+    assert answer(0.08, 0.01).reading == ("The fitted curve does not reach an error of 0.08: it levels off at 0.1.")
+    assert answer(0.095, 0.01).reading.endswith("(low end of the 95% interval: about 2,000 rows).")
 
 
 def test_measured_already() -> None:
     found = answer(0.3)
     assert found.rows == pytest.approx(50, abs=1)
-    assert "no more than were measured" in found.reading
+    assert found.reading.endswith("were measured.")
     assert answer(5.0).rows == 10
 
 

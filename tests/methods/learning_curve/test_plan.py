@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -15,10 +16,9 @@ from sklearn.tree import DecisionTreeClassifier
 from truefit import Engine, assess, compare, learning_curve
 from truefit._core.data import Data
 from truefit._core.errors import BudgetSpent, FitError, InvalidInput
-from truefit._methods.learning_curve.config import learning_curve_config
+from truefit._methods.learning_curve.config import learning_curve_config, sampled_table
 from truefit._methods.learning_curve.plan import learning_curve_plan
 from truefit._methods.learning_curve.result import LearningCurves
-from truefit._methods.learning_curve.samples import sampled_table
 from truefit._metrics.metric import get_metric
 
 CANCER = load_breast_cancer(return_X_y=True)
@@ -50,6 +50,34 @@ def test_all_rows_share_their_fits_with_other_methods() -> None:
     before = engine.stats.run
     compare({"a": GaussianNB()} | {"b": GaussianNB()}, *CANCER, cv=5, engine=engine)
     assert engine.stats.run == before
+
+
+class AlwaysWrong(GaussianNB):
+    def predict(self, X):
+        return 1 - (X[:, 0] > 0)
+
+
+def test_a_learner_that_is_always_wrong_has_an_error_of_at_most_1() -> None:
+    # The weighted sum over rows is 1 + 2e-16 at some sizes.
+    X = np.random.default_rng(0).normal(size=(400, 3))
+    curve = learning_curve(AlwaysWrong(), X, (X[:, 0] > 0).astype(int))
+    assert curve.errors.max() == 1.0
+    assert curve.errors.min() == pytest.approx(1.0)
+    assert "the error stays near 1." in curve.refused
+    assert curve.summary().count("the error stays near 1.") == 1
+
+
+def test_an_error_of_zero_is_a_plain_sentence() -> None:
+    X = np.random.default_rng(0).normal(size=(400, 3))
+    X[:, 0] += 2 * np.sign(X[:, 0])
+    curve = learning_curve(DecisionTreeClassifier(), X, (X[:, 0] > 0).astype(int), target=0.01)
+    assert curve.errors[-1] == 0
+    assert curve.reason == f"Target reached: error 0 with {curve.sizes[-1]:,.0f} rows (target 0.01)."
+    without = learning_curve(DecisionTreeClassifier(), X, (X[:, 0] > 0).astype(int))
+    assert re.fullmatch(
+        r"More rows, up to 400, would lower the error by at most 0\.\d+, less than the tolerance of 0\.02\.",
+        without.reason,
+    )
 
 
 def test_a_weighted_error_at_all_rows_is_that_of_assess() -> None:

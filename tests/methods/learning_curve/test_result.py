@@ -18,13 +18,19 @@ def test_as_many_as_the_next_step_takes_or_as_there_are(curve):
     more = curve.next_size - 200
     assert more > 20
     assert labelling(curve, 200).rows == labelling(curve, 200, unlabelled=more).rows == more
-    assert str(labelling(curve, 200)) == f"Label {more:,} more rows, then look again."
+    assert str(labelling(curve, 200)) == f"Label {more:,} more rows, then rerun."
     assert labelling(curve, 200, unlabelled=more - 1).rows == more - 1
-    assert str(labelling(curve, 200, unlabelled=1)) == "Label what is left, 1 row, then look again."
+    assert str(labelling(curve, 200, unlabelled=1)) == "Label the remaining 1 row, then rerun."
     assert labelling(curve, 200, unlabelled=0).to_dict() == {
         "rows": 0,
-        "reading": "Stop labelling: no rows are left to label.",
+        "reading": "Stop labelling: all rows are labelled.",
     }
+
+
+def test_the_advice_has_the_cost_of_the_rows():
+    priced = learning_curve(GaussianNB(), X, Y, cv=5, tolerance=0.001, budget={"money": 500, "price_per_row": 0.25})
+    more = priced.next_size - 200
+    assert str(labelling(priced, 200)) == f"Label {more} more rows (cost {more / 4:g}), then rerun."
 
 
 def test_enough_is_enough_and_a_spent_budget_ends_it():
@@ -34,4 +40,4 @@ def test_enough_is_enough_and_a_spent_budget_ends_it():
     assert labelling(enough, 200, unlabelled=1000) == labelling(enough, 200)
     assert str(labelling(enough, 200)) == f"Stop labelling. {enough.reason}"
     spent = learning_curve(GaussianNB(), X, Y, cv=5, tolerance=0.001, budget=100)
-    assert str(labelling(spent, 200)).startswith("Stop here. The budget of 100 rows is spent.")
+    assert str(labelling(spent, 200)).startswith("Stop here. Budget of 100 rows exhausted.")

@@ -25,18 +25,18 @@ CLEAN = learner([0.86, 0.88, 0.87])
 GREEDY = learner([0.02, 0.03, 0.01], training=1.0)
 
 
-def test_memorising_is_told_by_the_lower_end_of_its_interval():
+def test_memorising_depends_on_the_lower_end_of_its_interval():
     # Ideal rate 0.9: 0.3 leaves 0.667. With little spread that is more than half, with much it may not be.
     sure, unsure = learner([0.30, 0.29, 0.31]), learner([0.10, 0.50, 0.30])
     assert sure.memorisation == pytest.approx(unsure.memorisation) == pytest.approx(1 - 0.3 / 0.9)
     found = diagnose({"sure": sure, "unsure": unsure}, None, classes=2)
     assert [each.flag for each in found.values()] == ["memorises", "no flag"]
-    assert "67% (95% interval 64% to 69%)" in found["sure"].words
+    assert "67% (95% interval 64% to 69%)" in found["sure"].reason
 
 
 def test_noise_that_can_be_learned_takes_more():
     both = {"most": learner([0.3, 0.29, 0.31]), "all": GREEDY}
-    assert [each.flag for each in diagnose(both, None, classes=2, learnable=True).values()] == ["no flag", "memorises"]
+    assert [each.flag for each in diagnose(both, None, classes=2, kind="boundary").values()] == ["no flag", "memorises"]
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def test_a_candidate_that_memorises_as_much_proves_nothing():
 def test_of_several_the_best_is_named():
     errors = folds(greedy=[0.3, 0.32], clean=[0.2, 0.21], better=[0.1, 0.12])
     by_name = {"greedy": GREEDY, "clean": CLEAN, "better": learner([0.80, 0.81, 0.79])}
-    words = diagnose(by_name, errors, classes=2)["greedy"].words
-    assert "better, which follows 11%, is not worse on rows left out: error 0.11 against 0.31" in words
+    reason = diagnose(by_name, errors, classes=2)["greedy"].reason
+    assert "better memorises 11% and is not worse on held-out rows: error 0.11 against 0.31" in reason
 
 
 def test_underfitting_is_little_above_the_largest_class():
@@ -93,12 +93,12 @@ def test_a_memorising_learner_is_not_called_underfitted():
     assert diagnose({"it": rare}, None, classes=2)["it"].flag == "memorises"
 
 
-def test_near_chance_nothing_is_told():
+def test_near_chance_nothing_is_flagged():
     weak = learner([0.0, 0.01, -0.01], training=0.58)
     found = diagnose({"it": weak}, None, classes=2)["it"]
     assert weak.memorisation is None
     assert found.flag == "no flag"
-    assert "near chance" in found.words
+    assert "near chance" in found.reason
 
 
 def test_a_regression_is_held_against_0():

@@ -1,5 +1,9 @@
 """The learners that are tried when none are named: the right ones for the table, and all of them fit it."""
 
+import os
+import warnings
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +12,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.datasets import load_iris
 from sklearn.naive_bayes import GaussianNB
 
+from truefit import assess, study
 from truefit._methods.selection.default_candidates import EncodedLabels, default_candidates
 
 OPTIONAL = {"lightgbm", "xgboost"}
@@ -91,3 +96,73 @@ def test_a_small_table_has_as_many_neighbours():
     for rows, count in ((3, 1), (30, 6), (75, 15), (1000, 15)):
         knn = default_candidates(np.zeros((rows, 2)), "classification")["knn"]
         assert knn[-1].n_neighbors == count
+
+
+def assert_same_answers(X, y, task, names=None):
+    pl = pytest.importorskip("polars")
+    tables = (X, y), (pl.from_pandas(X), pl.from_pandas(y))
+    found = []
+    for table, target in tables:
+        candidates = default_candidates(table, task)
+        candidates = {name: candidates[name] for name in names or candidates}
+        found.append(assess(candidates, table, target, cv=3, random_state=0))
+    assert found[0].estimate == found[1].estimate
+    assert found[0].interval == found[1].interval
+
+
+def test_pandas_and_polars_give_the_same_answers():
+    raw = RAW.assign(
+        visits=pd.array(rng.choice([1, 2, None], N), dtype="Int64"),
+        grade=pd.Categorical(rng.choice(["b", "a"], N), categories=["c", "b", "a"]),
+        digits=rng.choice(["1", "2"], N),
+    )
+    y = pd.Series(rng.choice(["no", "yes"], N))
+    assert_same_answers(raw, y, "classification", ["linear", "naive_bayes", "knn", "tree", "boosting", "svm"])
+    numbers = pd.DataFrame({"a": rng.normal(size=N), "b": rng.integers(0, 9, N), "c": rng.random(N) < 0.5})
+    assert_same_answers(numbers, numbers["a"] + rng.normal(size=N), "regression")
+
+
+def test_a_model_of_a_polars_study_predicts_either_frame():
+    pl = pytest.importorskip("polars")
+    y = rng.choice(["no", "yes"], N)
+    table = pl.from_pandas(RAW)
+    model = default_candidates(table, "classification")["linear"].fit(table, y)
+    assert model.predict(table).tolist() == model.predict(RAW).tolist()
+
+
+def test_categories_that_only_test_rows_have_are_no_reason_to_warn():
+    X = pd.DataFrame({"colour": ["red"] * 20 + ["blue"] * 20, "size": np.arange(40.0)})
+    y = np.tile([0, 1], 20)
+    model = default_candidates(X, "classification")["linear"].fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(X.assign(colour="green"))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.skipif("TRUEFIT_DATA" not in os.environ, reason="the public tables are not there")
+@pytest.mark.parametrize(
+    ("table", "task"),
+    [
+        ("german_credit", "classification"),
+        ("adult", "classification"),
+        ("auto_mpg", "regression"),
+        ("wine_quality", "regression"),
+    ],
+)
+def test_real_tables_give_the_same_answers_from_pandas_and_polars(table, task):
+    frame = pd.read_parquet(Path(os.environ["TRUEFIT_DATA"]) / f"{table}.parquet")
+    if len(frame) > 1000:
+        frame = frame.sample(600, random_state=0)
+    assert_same_answers(frame.iloc[:, :-1], frame.iloc[:, -1], task)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.skipif("TRUEFIT_DATA" not in os.environ, reason="the public tables are not there")
+def test_a_study_of_a_real_table_is_the_same_from_pandas_and_polars():
+    pl = pytest.importorskip("polars")
+    frame = pd.read_parquet(Path(os.environ["TRUEFIT_DATA"]) / "auto_mpg.parquet")
+    X, y = frame.iloc[:, :-1], frame.iloc[:, -1]
+    one, other = study(X, y, random_state=0), study(pl.from_pandas(X), pl.from_pandas(y), random_state=0)
+    assert (one.best, one.estimate, one.interval) == (other.best, other.estimate, other.interval)

@@ -74,7 +74,7 @@ def test_who_is_dropped_after_the_first_fold_is_told_by_a_paired_t_of_its_rows()
     assert 3 <= len(expected) < len(FIELD)
     first = found.dropped[0]
     apart = 100 * (wrong[first.candidate] - wrong[leader]).mean()
-    assert first.reason.startswith(f"worse than the leader by {apart:.1f} points, a chance ")
+    assert first.reason.startswith(f"worse than the leader by {apart:.1f} points (one-sided paired t-test")
 
 
 def test_the_race_chooses_as_the_whole_search_does_from_fewer_fits():
@@ -292,7 +292,7 @@ def test_where_only_the_assessment_fails_the_race_goes_on():
 def test_a_race_needs_a_metric():
     data = table()
     plan = search_plan(FIELD, data, folds_of(data), responses=[("predict",)] * 12, judge=None, choose=None, race=Race())
-    with pytest.raises(InvalidInput, match="needs the metric"):
+    with pytest.raises(InvalidInput, match="needs a metric"):
         Engine().run(plan, data)
 
 

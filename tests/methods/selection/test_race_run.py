@@ -5,7 +5,7 @@ from sklearn.model_selection import ShuffleSplit
 
 from truefit._core.data import Data
 from truefit._methods.selection.plan import inner_splits
-from truefit._methods.selection.race_run import MOST_ROUNDS, inner_rounds, one_round, rounds_of, tournament
+from truefit._methods.selection.race_run import MOST_ROUNDS, inner_rounds, one_round, round_robin, rounds_of
 from truefit._methods.splitting.splits import make_splits
 
 X, y = make_classification(120, random_state=0)
@@ -14,7 +14,7 @@ DATA = Data(X, y, task="classification")
 
 @pytest.mark.parametrize("players", range(2, 13))
 def test_everybody_meets_everybody_once(players):
-    rounds = tournament(players)
+    rounds = round_robin(players)
     assert len(rounds) == players - 1 + players % 2
     met = []
     for partners in rounds:

@@ -58,7 +58,7 @@ def test_the_better_end_reaches_to_the_model_of_all_rows():
     # Whatever the number of neighbours, more rows than these few bring much.
     few, labels = X[:100, ::2], y[:100]
     found = HonestSearchCV(KNeighborsClassifier(), GRID, cv=5, random_state=0).fit(few, labels).assessment_
-    assert found.summary().count("reaching to all rows") == 1
+    assert found.summary().count("extended for training on all rows") == 1
     assert found.reach > 0
     right = round(100 * found.estimate)
     low, high = pooled(np.repeat([0, 1], [right, 100 - right]), factor=1.4, zero_one=True)

@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from truefit import Engine, HonestSearchCV, assess, bias_variance
 from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
-from truefit._methods.splitting.designs import bootstrap_samples, draw_samples, make_design
+from truefit._methods.splitting.designs import draw_samples, make_design
 from truefit._methods.splitting.splits import shared_partition
 from truefit._metrics.metric import get_metric
 from truefit._stats.triangle import nested_cv, triangle_tau
@@ -118,7 +118,7 @@ def test_632_plus_takes_squared_losses_and_refuses_what_is_no_mean_over_rows():
     result = assess(DecisionTreeRegressor(max_depth=3), XD, yd, design=".632+", repeats=20)
     low, high = result.interval
     assert low < result.estimate < high
-    with pytest.raises(InvalidInput, match=r"632\+ bootstrap needs a metric that is a mean over rows"):
+    with pytest.raises(InvalidInput, match=r"632\+ bootstrap needs a per-sample metric"):
         assess(DecisionTreeRegressor(), XD, yd, design=".632+", metric="r2", repeats=5).estimate
 
 
@@ -189,11 +189,11 @@ REFUSED = {
     "unknown design": ({"design": "boot"}, "'design' parameter must be None or one of"),
     "triangle without folds": ({"cv": ShuffleSplit(5), "interval": "triangle"}, "needs 3 or more folds"),
     "triangle of time": ({"cv": TimeSeriesSplit(4), "interval": "nested_cv"}, "needs 3 or more folds"),
-    "triangle of auc": ({"metric": "auc", "interval": "triangle"}, "made of values of independent rows"),
+    "triangle of auc": ({"metric": "auc", "interval": "triangle"}, "per-sample metric on independent rows"),
     "triangle of groups": ({"groups": np.arange(120) // 4, "interval": "triangle"}, "with groups"),
     "conservative z of folds": ({"interval": "conservative_z"}, "needs repeated hold-outs"),
     "two folds, three ways": ({"design": "threeway", "cv": 2}, "cv must be 3 or more"),
-    "three ways, twice": ({"design": "threeway", "repeats": 2}, "made once"),
+    "three ways, twice": ({"design": "threeway", "repeats": 2}, "has no repeats"),
     "one bootstrap sample": ({"design": "bootstrap", "repeats": 1}, "at least 2 samples"),
     "bootstrap, pooled": ({"design": ".632", "interval": "pooled"}, "interval of its own"),
 }
@@ -230,7 +230,7 @@ data = Data(NUMBERS, TARGET, task="regression")
 
 
 def test_a_sample_has_as_many_rows_as_the_table_and_tests_on_those_it_lacks():
-    for sample in bootstrap_samples(data, 5):
+    for sample in draw_samples(data, 5):
         drawn = sample.train.index
         assert len(drawn) == 80
         assert len(np.unique(drawn)) < 80
@@ -286,7 +286,7 @@ def test_a_sample_always_holds_two_classes_and_leaves_rows_out():
 
 def test_what_cannot_be_drawn_is_refused():
     hopeless = Data([[0.0], [1.0]], [0, 1], task="classification")
-    with pytest.raises(InvalidInput, match="hold two classes"):
+    with pytest.raises(InvalidInput, match="two classes"):
         list(draw_samples(hopeless, 1))
     with pytest.raises(InvalidInput, match="at least 2 rows"):
         draw_samples(Data([[0.0]], [0.0], task="regression"), 1)

@@ -18,7 +18,8 @@ from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
 from truefit._core.rows import Rows
 from truefit._core.spill import HELD_BYTES
-from truefit._methods.selection.plan import has_triangle, inner_splits
+from truefit._methods.selection.plan import inner_splits
+from truefit._methods.splitting.designs import has_triangle
 from truefit._methods.splitting.splits import Split, Splits, make_splits, shared_partition
 
 rng = np.random.default_rng(3)
@@ -203,7 +204,7 @@ BAD = {
     "repeats of 0": (lambda: make_splits(data, "kfold", repeats=0), "at least 1"),
     "groups missing": (lambda: make_splits(data, GroupKFold(3)), "groups must be given"),
     "splitter too fine": (lambda: make_splits(data, KFold(60)), "cannot split these 53 rows"),
-    "overlap": (lambda: make_splits(data, [(np.arange(20), np.arange(10, 30))]), "must not be trained on"),
+    "overlap": (lambda: make_splits(data, [(np.arange(20), np.arange(10, 30))]), "must not overlap"),
     "out of range": (lambda: make_splits(data, [(np.arange(20), np.array([53]))]), r"must lie in 0\.\.52"),
     "empty part": (lambda: make_splits(data, [(np.arange(20), np.array([], int))]), "non-empty"),
     "no split": (lambda: make_splits(data, []), "at least one split"),
@@ -223,7 +224,7 @@ def test_splits_that_go_forward_in_time_are_known():
     assert not make_splits(data, "kfold", k=3).forward
 
 
-@pytest.mark.parametrize(("rows", "advice"), [(1, "has 1 row. Leave its rows out"), (2, "Use at most 2 folds")])
+@pytest.mark.parametrize(("rows", "advice"), [(1, "has 1 row. Drop its rows"), (2, "Use at most 2 folds")])
 def test_a_class_of_too_few_rows_is_named_with_what_can_be_done(rows, advice):
     labels = np.r_[np.zeros(20), np.ones(rows)].astype(int)
     few = Data(rng.normal(size=(len(labels), 2)), labels, task="classification")

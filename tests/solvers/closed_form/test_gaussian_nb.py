@@ -18,8 +18,8 @@ from tests.solvers.cases import (
 )
 
 from truefit._core.data import Data
+from truefit._core.protocols import Ask
 from truefit._core.rows import Rows
-from truefit._core.task import Ask
 from truefit._solvers.closed_form.gaussian_nb import NaiveBayesSolver
 from truefit._solvers.plain import PlainSolver
 from truefit.testing.solver_contract import SolverContract

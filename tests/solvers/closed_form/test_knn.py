@@ -11,8 +11,8 @@ from tests.solvers.cases import assert_same_bits, flipped, label_case, numbers, 
 
 from truefit._core.data import Data
 from truefit._core.identity import Keys
+from truefit._core.protocols import Ask, FitTask
 from truefit._core.rows import Rows
-from truefit._core.task import Ask, FitTask
 from truefit._solvers.closed_form.knn import NeighboursSolver
 from truefit._solvers.plain import PlainSolver, fit_plain
 from truefit.testing.solver_contract import SolverContract, assert_equal_answers

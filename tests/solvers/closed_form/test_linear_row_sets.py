@@ -19,7 +19,8 @@ from tests.solvers.cases import (
 )
 
 from truefit._core.data import Data
-from truefit._solvers.closed_form.linear_row_sets import MOST_COLUMNS, LinearSetsSolver
+from truefit._solvers.closed_form.linear_row_sets import LinearSetsSolver
+from truefit._solvers.closed_form.row_sets import MOST_COLUMNS
 from truefit._solvers.plain import PlainSolver, fit_plain
 from truefit.testing.solver_contract import SolverContract
 

@@ -21,8 +21,8 @@ from tests.solvers.cases import (
 
 from truefit._core.data import Data
 from truefit._core.identity import Keys
+from truefit._core.protocols import Ask, FitTask
 from truefit._core.rows import Rows
-from truefit._core.task import Ask, FitTask
 from truefit._solvers.closed_form.ridge import RidgeSolver
 from truefit._solvers.plain import PlainSolver, fit_plain
 from truefit.testing.solver_contract import SolverContract, assert_equal_answers

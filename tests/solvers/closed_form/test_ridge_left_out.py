@@ -13,8 +13,8 @@ from sklearn.preprocessing import StandardScaler
 
 from truefit._core.data import Data
 from truefit._core.identity import Keys
+from truefit._core.protocols import Ask, FitTask
 from truefit._core.rows import Rows
-from truefit._core.task import Ask, FitTask
 from truefit._solvers.closed_form.left_out import SMALLEST_GROUP
 from truefit._solvers.closed_form.ridge import LinearLooSolver, problem_of
 from truefit._solvers.plain import PlainSolver, fit_plain

@@ -9,10 +9,12 @@ from sklearn.naive_bayes import GaussianNB
 from tests.solvers.cases import bootstrap, curve, flipped, folds, numbers, sets_fits
 
 from truefit._core.data import Data
+from truefit._core.protocols import Fit
 from truefit._core.rows import Rows
 from truefit._solvers.closed_form.gaussian_nb import NaiveBayesSetsSolver
 from truefit._solvers.closed_form.linear_row_sets import LinearSetsSolver
-from truefit._solvers.closed_form.row_sets import SMALLEST_GROUP, RowSets
+from truefit._solvers.closed_form.other_rows import SMALLEST_GROUP
+from truefit._solvers.closed_form.row_sets import RowSets, equal_rows, used_rows
 from truefit._solvers.registry import all_solvers
 
 
@@ -92,7 +94,7 @@ def test_parts_of_the_sets_give_the_same_answers(data, rng, monkeypatch):
     [job] = NaiveBayesSetsSolver().claim(fits, data)
     whole = job.run(data)
     monkeypatch.setattr("truefit._solvers.closed_form.row_sets.WORK_BYTES", 8 * data.n * 2)
-    monkeypatch.setattr("truefit._solvers.base.BATCH_ROWS", 30)
+    monkeypatch.setattr("truefit._solvers.registry.BATCH_ROWS", 30)
     parts = job.run(data)
     for fit, one, other in zip(fits, whole, parts, strict=True):
         for ask in fit.asks:
@@ -117,3 +119,23 @@ def test_pages_of_a_mapped_table_are_let_go(rng):
     data.release = lambda: released.append(1)
     job.run(data)
     assert released == [1]
+
+
+def test_rows_of_the_same_sets_are_one_group():
+    groups = equal_rows(np.array([[1.0, 0.0, 1.0, 0.0, 1.0, 0.0], [1.0, 2.0, 1.0, 2.0, 1.0, 2.0]]))
+    assert [rows.tolist() for rows in groups.rows] == [[0, 2, 4], [1, 3, 5]]
+    assert groups.counts.tolist() == [[1.0, 0.0], [1.0, 2.0]]
+    assert equal_rows(np.array([[1.0, 0.0, 2.0]])) is None
+
+
+def test_rows_that_any_set_uses():
+    assert used_rows([Rows.of([0, 2, 2]), Rows.of([3])], 5).tolist() == [True, False, True, True, False]
+    assert used_rows([Rows.without(4, [1, 2]), Rows.without(4, [2, 3])], 4).tolist() == [True, True, False, True]
+
+
+def test_rows_of_a_class_stand_together():
+    data = Data([[0.0], [1.0], [2.0], [3.0]], ["b", "a", "b", "a"], task="classification")
+    trains = Rows.without(4, [3]), Rows.of([1, 1, 2])
+    sets = RowSets([Fit("", b"", b"", None, train, ()) for train in trains], data, data.codes)
+    assert (sets.X.ravel().tolist(), sets.slices) == ([1.0, 0.0, 2.0], [slice(0, 1), slice(1, 3)])
+    assert sets.counts([0, 1]).tolist() == [[1.0, 1.0, 1.0], [2.0, 0.0, 1.0]]

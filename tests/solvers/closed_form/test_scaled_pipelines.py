@@ -33,7 +33,7 @@ from truefit._solvers.closed_form.gaussian_nb import NaiveBayesSetsSolver
 from truefit._solvers.closed_form.knn_row_sets import ScaledNeighboursSolver
 from truefit._solvers.closed_form.lda import DiscriminantSetsSolver
 from truefit._solvers.closed_form.linear_row_sets import LinearSetsSolver
-from truefit._solvers.closed_form.row_sets import learner_of
+from truefit._solvers.closed_form.other_rows import learner_of
 from truefit._solvers.plain import PlainSolver
 from truefit.testing.solver_contract import SolverContract
 

@@ -21,8 +21,8 @@ from threadpoolctl import threadpool_limits
 
 from truefit._core.data import Data
 from truefit._core.identity import Keys
+from truefit._core.protocols import Ask, FitTask
 from truefit._core.rows import Rows
-from truefit._core.task import Ask, FitTask
 from truefit._solvers.paths.boosting import AUTO_STOPPING_ROWS, BoostingStagesSolver
 from truefit._solvers.plain import PlainSolver, fit_plain
 from truefit.testing.solver_contract import SolverCase, SolverContract

@@ -13,9 +13,9 @@ from sklearn.preprocessing import StandardScaler
 from truefit._core.data import Data
 from truefit._core.errors import InvalidEstimator
 from truefit._core.identity import Keys
+from truefit._core.protocols import Ask, FitTask, Keep
 from truefit._core.rows import Rows
 from truefit._core.stages import AtStage, offers_stages, run_stages, snapshot
-from truefit._core.task import Ask, FitTask, Keep
 from truefit._solvers.paths.stages import StagesSolver
 from truefit._solvers.plain import PlainSolver, fit_plain
 from truefit.testing.solver_contract import SolverCase, SolverContract

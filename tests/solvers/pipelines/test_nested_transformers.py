@@ -23,8 +23,8 @@ from sklearn.tree import DecisionTreeClassifier
 from truefit import Engine, assess
 from truefit._core.data import Data
 from truefit._core.identity import Keys
+from truefit._core.protocols import Ask, FitTask
 from truefit._core.rows import Rows
-from truefit._core.task import Ask, FitTask
 from truefit._solvers.pipelines.nested_transformers import is_nested, nested_names
 from truefit._solvers.pipelines.shared_prefix import PrefixSolver
 from truefit._solvers.plain import PlainSolver, fit_plain

@@ -36,8 +36,8 @@ from tests.solvers.cases import flipped, label_case, numbers, sweep_fits
 
 from truefit._core.data import Data
 from truefit._core.identity import Keys
+from truefit._core.protocols import Ask, FitTask
 from truefit._core.rows import Rows
-from truefit._core.task import Ask, FitTask
 from truefit._solvers.closed_form.gaussian_nb import NaiveBayesSolver
 from truefit._solvers.pipelines.shared_prefix import MOST, MOST_KEPT, PrefixSolver, _recent
 from truefit._solvers.plain import PlainSolver, fit_plain
@@ -77,7 +77,7 @@ class Unlike(TransformerMixin, BaseEstimator):
 
 
 def solver():
-    return next(one for one in all_solvers() if isinstance(one, PrefixSolver))
+    return next(offer.solver for offer in all_solvers() if offer.name == "shared prefix")
 
 
 def tree(depth=3):

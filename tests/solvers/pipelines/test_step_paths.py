@@ -17,9 +17,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from truefit import Engine, assess
 from truefit._core.data import Data
 from truefit._core.identity import Keys
+from truefit._core.protocols import Ask, FitTask
 from truefit._core.rows import Rows
-from truefit._core.task import Ask, FitTask
-from truefit._solvers.pipelines.shared_prefix import PrefixSolver
 from truefit._solvers.pipelines.step_paths import StepPathSolver
 from truefit._solvers.plain import PlainSolver, fit_plain
 from truefit._solvers.registry import all_solvers
@@ -43,7 +42,7 @@ def best(count, **params):
 
 
 def the_solver():
-    [solver] = [solver for solver in all_solvers() if solver.name == "step paths"]
+    [solver] = [offer.solver for offer in all_solvers() if offer.name == "step paths"]
     return solver
 
 
@@ -165,7 +164,7 @@ def test_through_the_engine(scaled):
 
 
 def test_a_solver_needs_no_other_than_plain():
-    solver = StepPathSolver(PrefixSolver((PlainSolver(),)))
+    solver = StepPathSolver((PlainSolver(),))
     case = SolverCase("", sizes(PCA, Ridge()), XD, yd)
     data = case.data()
     assert len(solver.claim(case.fits(data), data)) == case.folds

@@ -14,8 +14,8 @@ from tests.solvers.cases import flipped, numbers, sweep_fits
 
 from truefit._core.data import Data
 from truefit._core.identity import Keys
+from truefit._core.protocols import Ask, Fit, FitTask
 from truefit._core.rows import Rows
-from truefit._core.task import Ask, Fit, FitTask
 from truefit._solvers.closed_form.gaussian_nb import NaiveBayesSolver
 from truefit._solvers.registry import all_solvers
 from truefit._solvers.relabelled.driver import all_coded, as_floats, classes_for, coded, full_precision, label_sweeps

@@ -12,14 +12,14 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from truefit._core.data import Data, Task
-from truefit._core.errors import FitError, InvalidInput
-from truefit._core.metadata import check_takes_weights
-from truefit._core.outcome import Failure, Outcome, reasons
-from truefit._core.protocols import Plan
+from truefit._core.data import Data
+from truefit._core.errors import Failure, FitError, InvalidInput, reasons
+from truefit._core.outcome import Outcome
+from truefit._core.parameters import check_takes_weights
+from truefit._core.protocols import Ask, FitTask, Keep, Plan
 from truefit._core.rows import Rows
-from truefit._core.task import Ask, FitTask, Keep
 from truefit._core.typing import Array
+from truefit._core.validation import Task
 from truefit._methods.candidates import params_text
 from truefit._methods.splitting.splits import Split, Splits, is_whole, make_splits, row_subset
 from truefit._metrics.metric import Metric
@@ -28,13 +28,7 @@ Aggregate = Literal["mean", "soft", "vote"]
 
 
 def mean_of(values: Sequence[Array]) -> Array:
-    """Return the mean of what each model says.
-
-    Examples
-    --------
-    >>> mean_of([np.array([1.0, 2.0]), np.array([3.0, 2.0])])
-    array([2., 2.])
-    """
+    """Return the mean of the predictions of several models."""
     mean: Array = np.mean(np.stack([np.asarray(each) for each in values]), axis=0)
     return mean
 
@@ -42,8 +36,6 @@ def mean_of(values: Sequence[Array]) -> Array:
 def aligned(probabilities: Array, own: Array, classes: Array) -> Array:
     """Return probabilities with a column for each of ``classes``, 0 for those that a model has not seen.
 
-    Examples
-    --------
     >>> aligned(np.array([[0.3, 0.7]]), np.array(["a", "c"]), np.array(["a", "b", "c"]))
     array([[0.3, 0. , 0.7]])
     """
@@ -55,10 +47,8 @@ def aligned(probabilities: Array, own: Array, classes: Array) -> Array:
 
 
 def vote_of(labels: Sequence[Array], classes: Array) -> Array:
-    """Return the label that most models give; of equally many the smallest class.
+    """Return the label that most models predict; of equally many the smallest class.
 
-    Examples
-    --------
     >>> vote_of([np.array(["b", "c"]), np.array(["a", "c"]), np.array(["b", "a"])], np.array(["a", "b", "c"]))
     array(['b', 'c'], dtype='<U1')
     >>> vote_of([np.array([2]), np.array([1])], np.array([1, 2]))
@@ -75,11 +65,7 @@ Scores = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """One of the models that are chosen among.
-
-    ``stage`` is its number along a training run. Stages of boosting are read off the largest model of their ``run``:
-    ``stopped`` makes theirs of that one.
-    """
+    """A candidate; a ``stage`` of boosting is the largest model of its ``run``, truncated by ``stopped``."""
 
     name: str
     params: dict[str, Any]
@@ -90,14 +76,14 @@ class Candidate:
 
     @property
     def label(self) -> str:
-        """Name, parameters and stage as a person reads them."""
+        """Name, parameters and stage as text."""
         params = params_text(self.params)
         return self.name + (f"({params})" if params else "") + ("" if self.stage is None else f" at {self.stage}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AgghooConfig:
-    """What Agghoo chooses among, by which metric, and how the chosen ones are put together."""
+    """The candidates of Agghoo, the metric that selects among them, and how their predictions are aggregated."""
 
     candidates: Sequence[Candidate]
     task: Task
@@ -105,31 +91,21 @@ class AgghooConfig:
     aggregate: Aggregate
 
     def check(self, data: Data) -> None:
-        """Refuse a table that the metric or the candidates are not for."""
+        """Refuse a table that the metric or the candidates cannot use."""
         self.metric.check(data)
         if data.weight is not None:
             for candidate in self.candidates:
                 check_takes_weights(candidate.estimator)
 
     def best(self, scores: Scores) -> int:
-        """Place of the best of some scores, the first of equal ones; NaN never is."""
+        """Position of the best score, the first of equal ones; NaN is never best."""
         signed = scores if self.metric.greater_is_better else -scores
         return int(np.argmax(np.where(np.isnan(signed), -np.inf, signed)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Agghoo:
-    """What Agghoo found: a member for each split, and the scores that they were chosen by.
-
-    Attributes
-    ----------
-    scores : array of shape (splits, candidates)
-        NaN where a fit failed.
-    chosen : list of int
-        The candidate of each split.
-    members : list of fitted estimators
-    failures : tuple of Failure
-    """
+    """For each split the selected candidate and its model, and all validation scores; NaN where a fit failed."""
 
     scores: Scores
     chosen: list[int]
@@ -138,7 +114,7 @@ class Agghoo:
 
 
 class ValidationLoss:
-    """The loss of a fit on the validation rows of a split, by which its model is kept or not."""
+    """The loss of a fit on the validation rows of a split, by which the engine keeps the best model."""
 
     def __init__(self, metric: Metric, data: Data, rows: Rows) -> None:
         self._metric = metric
@@ -152,10 +128,7 @@ class ValidationLoss:
 
 
 def agghoo_plan(config: AgghooConfig, data: Data, splits: Splits) -> Plan[Agghoo]:
-    """Train every candidate on every split, choose on its validation rows, and return the chosen models.
-
-    A model is held only while it is the best of its split, so that there are never many more than there are splits.
-    """
+    """Train every candidate on every split; a model stays in memory only while it is the best of its split."""
     candidates, metric = config.candidates, config.metric
     largest = _largest_of_runs(candidates)
     responses = [metric.responses(candidate.estimator) for candidate in candidates]
@@ -175,15 +148,15 @@ def agghoo_plan(config: AgghooConfig, data: Data, splits: Splits) -> Plan[Agghoo
     failures = checked_failures(found)
     chosen = [config.best(line) for line in scores]
     members = [_member(candidates, line, place) for line, place in zip(found, chosen, strict=True)]
-    lacking = [place for place, member in enumerate(members) if member is None]
-    if lacking:
-        wanted = [
+    missing = [place for place, member in enumerate(members) if member is None]
+    if missing:
+        refits = [
             FitTask(candidates[chosen[place]].estimator, splits[place].train, keep=Keep(("member", place)))
-            for place in lacking
+            for place in missing
         ]
-        for place, outcome in zip(lacking, (yield wanted), strict=True):
+        for place, outcome in zip(missing, (yield refits), strict=True):
             if outcome.error is not None:
-                text = f"A chosen candidate could not be fitted again. {reasons([outcome.error])}"
+                text = f"Refitting a selected candidate failed. {reasons([outcome.error])}"
                 raise FitError(text, [outcome.error])
             members[place] = outcome.model
     return Agghoo(scores, chosen, members, failures)
@@ -200,11 +173,11 @@ def _largest_of_runs(candidates: Sequence[Candidate]) -> dict[Hashable, Candidat
 
 
 def _member(candidates: Sequence[Candidate], outcomes: Sequence[Outcome], place: int) -> Any:
-    """Return the model of the chosen candidate, or None where it has to be fitted again."""
+    """Return the model of the selected candidate, or None where it has to be refitted."""
     candidate, outcome = candidates[place], outcomes[place]
     if outcome.model is not None or candidate.run is None or candidate.stopped is None:
         return outcome.model
-    if outcome.solver == "plain":  # not read off a run, so none has it
+    if outcome.solver == "plain":  # not a stage of a larger model
         return None
     runs = (o.model for c, o in zip(candidates, outcomes, strict=True) if c.run == candidate.run)
     whole = next((model for model in runs if model is not None), None)
@@ -217,14 +190,14 @@ def scores_of(outcomes: Sequence[Outcome], metric: Metric, data: Data, split: Sp
 
 
 def checked_failures(found: Iterable[Sequence[Outcome]]) -> tuple[Failure, ...]:
-    """Return why fits failed; where no candidate of a split is left that is an error."""
+    """Return the failures of fits; raise where all candidates of a split failed."""
     failures: list[Failure] = []
     for place, line in enumerate(found):
         failed = [outcome.error for outcome in line if outcome.error is not None]
         if len(failed) == len(line):
             raise FitError(
-                f"Each split must have a candidate that can be fitted. All the {len(line)} fits of split {place} "
-                f"failed. {reasons(failed)}",
+                f"Each split needs a candidate that can be fitted. All {len(line)} fits of split {place} failed. "
+                f"{reasons(failed)}",
                 failed,
             )
         failures += failed
@@ -232,14 +205,14 @@ def checked_failures(found: Iterable[Sequence[Outcome]]) -> tuple[Failure, ...]:
 
 
 def _with_rare_classes(data: Data, k: int) -> Data:
-    """Return the table as one whose folds may lack a class: to a model that has not seen it its probability is 0."""
+    """Return the table as one whose folds may lack a class: models give an unseen class probability 0."""
     if data.codes is None or data.groups is not None or np.bincount(data.codes).min() >= k:
         return data
     return row_subset(data, np.arange(data.n), rare_classes=True)
 
 
 def splits_for(data: Data, cv: Any, seed: int | None, *, parameter: str = "cv") -> Splits:
-    """Spell out a ``cv`` parameter: a number of the folds that every method shares, a splitter, or index arrays."""
+    """Make splits from a ``cv`` parameter: a number of folds shared by all methods, a splitter, or index arrays."""
     if cv is None or is_whole(cv):
         k = 5 if cv is None else int(cv)
         return make_splits(_with_rare_classes(data, k), "kfold", k=k, random_state=seed)

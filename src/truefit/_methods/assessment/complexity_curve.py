@@ -1,4 +1,4 @@
-"""Curves: error against a parameter of the learner, on the rows it was trained on and on others."""
+"""Complexity curves: training and test error against a parameter of the learner."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from sklearn.base import clone
 
 from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
-from truefit._core.metadata import check_takes_weights
 from truefit._core.outcome import Outcome
-from truefit._core.protocols import Plan
-from truefit._core.task import Ask, FitTask
+from truefit._core.parameters import check_takes_weights
+from truefit._core.protocols import Ask, FitTask, Plan
 from truefit._methods.assessment.estimate import Estimate, estimate
 from truefit._methods.assessment.evidence import Evidence
-from truefit._methods.result import Result
+from truefit._methods.result import Result, frame, plot_method
 from truefit._methods.splitting.designs import Design
 from truefit._metrics.metric import Metric
+from truefit._metrics.row_loss import is_share
 from truefit._plots.curve import bands
 
 if TYPE_CHECKING:
@@ -30,17 +30,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True, slots=True)
-class ComplexityPoint:
-    """One point of a curve: where it stands, what is fitted, and on which splits."""
-
-    at: Any
-    estimator: Any
-    design: Design
-
-
-def points_along(base: Any, parameter: str, values: Sequence[Any], design: Design) -> list[ComplexityPoint]:
-    """Return a point per value of a parameter, all on the same splits."""
+def settings_along(base: Any, parameter: str, values: Sequence[Any]) -> list[tuple[Any, Any]]:
+    """Return the values of a parameter, each with a clone of the estimator that has it."""
     known = base.get_params()
     if parameter not in known:
         raise InvalidInput(
@@ -49,61 +40,54 @@ def points_along(base: Any, parameter: str, values: Sequence[Any], design: Desig
         )
     if isinstance(values, str) or not hasattr(values, "__len__") or len(values) == 0:
         raise InvalidInput(f"The 'values' of a complexity curve must be a list of values to try. Got {values!r}.")
-    return [ComplexityPoint(value, clone(base).set_params(**{parameter: value}), design) for value in values]
+    return [(value, clone(base).set_params(**{parameter: value})) for value in values]
 
 
 def complexity_curve_plan(
-    points: Sequence[ComplexityPoint], data: Data, metric: Metric, *, varied: str, level: float
+    settings: Sequence[tuple[Any, Any]], data: Data, design: Design, metric: Metric, *, varied: str, level: float
 ) -> Plan[ComplexityCurve]:
-    """Fit each point on its splits, and ask for the predictions on training and test rows alike."""
+    """Fit each setting on the same splits, and predict training and test rows alike."""
     tasks = []
-    for point in points:
+    for _, estimator in settings:
         if data.weight is not None:
-            check_takes_weights(point.estimator)
-        responses = metric.responses(point.estimator)
-        for split in point.design.splits:
+            check_takes_weights(estimator)
+        responses = metric.responses(estimator)
+        for split in design.splits:
             asks = tuple(Ask(rows, response) for rows in (split.test, split.train) for response in responses)
-            tasks.append(FitTask(point.estimator, split.train, asks))
+            tasks.append(FitTask(estimator, split.train, asks))
         tasks += [
-            FitTask(point.estimator, split.train, tuple(Ask(split.test, response) for response in responses))
-            for split in point.design.extra
+            FitTask(estimator, split.train, tuple(Ask(split.test, response) for response in responses))
+            for split in design.extra
         ]
     outcomes = iter((yield tasks))
     lines = []
-    for point in points:
-        tested, further = (list(islice(outcomes, len(splits))) for splits in (point.design.splits, point.design.extra))
-        lines.append(_line(point, tested, further, data, metric, level))
+    for value, _ in settings:
+        tested, further = (list(islice(outcomes, len(splits))) for splits in (design.splits, design.extra))
+        lines.append(_line(value, Evidence(tested, further, data, design, metric), tested, level))
     return ComplexityCurve(varied, metric, lines, level, data.n)
 
 
 @dataclass(frozen=True, slots=True)
 class ComplexityLine:
-    """What a point came to: the estimate on test rows, and the scores on training rows."""
+    """One value of the parameter: the estimate on test rows, and the scores on training rows."""
 
     at: Any
     test: Estimate
     train: npt.NDArray[np.float64]
 
 
-def _line(
-    point: ComplexityPoint,
-    tested: Sequence[Outcome],
-    further: Sequence[Outcome],
-    data: Data,
-    metric: Metric,
-    level: float,
-) -> ComplexityLine:
-    if any(outcome.error is not None for outcome in (*tested, *further)):
-        return ComplexityLine(point.at, Estimate(float("nan"), None, None, "fits failed"), np.full(1, np.nan))
-    evidence = Evidence(tested, further, data, point.design, metric)
-    train = [metric.value(o, data, s.train) for s, o in zip(point.design.splits, tested, strict=True)]
-    return ComplexityLine(point.at, estimate(evidence, level=level), np.array(train))
+def _line(at: Any, evidence: Evidence, tested: Sequence[Outcome], level: float) -> ComplexityLine:
+    if any(outcome.error is not None for outcome in (*tested, *evidence.extra_outcomes)):
+        return ComplexityLine(at, Estimate(float("nan"), None, None, "fits failed"), np.full(1, np.nan))
+    pairs = zip(evidence.splits, tested, strict=True)
+    train = [evidence.metric.value(outcome, evidence.data, split.train) for split, outcome in pairs]
+    return ComplexityLine(at, estimate(evidence, level=level), np.array(train))
 
 
 class ComplexityCurve(Result):
-    """Train and test values along what was varied, with the interval of the latter."""
+    """Training and test values along a parameter, with intervals of the test values."""
 
-    title = "Curve"
+    title = "Complexity curve"
 
     def __init__(self, varied: str, metric: Metric, lines: Sequence[ComplexityLine], level: float, rows: int) -> None:
         self.varied = varied
@@ -115,12 +99,12 @@ class ComplexityCurve(Result):
 
     @property
     def values(self) -> list[Any]:
-        """The places along the curve."""
+        """The values of the parameter."""
         return [line.at for line in self._lines]
 
     @property
     def best(self) -> Any:
-        """The place with the best test value; of equal ones the first."""
+        """The value of the parameter with the best test value; the first of equal ones."""
         sign = -1 if self._greater_is_better else 1
         found = sign * np.array([line.test.value for line in self._lines])
         if np.isnan(found).all():
@@ -129,9 +113,7 @@ class ComplexityCurve(Result):
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """One row per place: test value with its interval, and train value with its spread over the splits."""
-        import pandas as pd
-
+        """One row per value: the test value with its interval, and the training value with its standard deviation."""
         rows = []
         for line in self._lines:
             low, high = line.test.interval or (np.nan, np.nan)
@@ -140,10 +122,10 @@ class ComplexityCurve(Result):
                 {self.varied: line.at, "estimate": line.test.value, "low": low, "high": high}
                 | {"train": float(line.train.mean()), "train_sd": spread}
             )
-        return pd.DataFrame(rows).set_index(self.varied)
+        return frame(rows, self.varied)
 
     def summary(self) -> str:
-        """Return where the curve is best, and what happens to its ends."""
+        """Return the best value of the parameter, and the ends of the curve."""
         by_place = {str(line.at): line for line in self._lines}
         best = by_place[str(self.best)] if self.best is not None else self._lines[0]
         lines = [
@@ -156,11 +138,12 @@ class ComplexityCurve(Result):
             for line in (self._lines[0], self._lines[-1])
             if line is not best
         ]
-        lines.append("The best place was picked by these values, so its own is a little too good.")
+        lines.append("The best value was selected by these estimates, so its own estimate is optimistically biased.")
         return "\n".join(lines)
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw train and test values in their bands."""
+    @plot_method()
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw training and test values with their bands."""
         table = self.table
         train, sd = table["train"].to_numpy(), table["train_sd"].to_numpy()
         series = {
@@ -171,17 +154,17 @@ class ComplexityCurve(Result):
         log = len(numbers) == len(self.values) and min(numbers) > 0 and max(numbers) / min(numbers) >= 50
         mark = None if self.best is None else ("test", self.best)
         label = f"{self.metric} ({self.level:.0%} interval; train ± sd)"
-        return bands(self.values, series, xlabel=self.varied, ylabel=label, log_x=log, mark=mark, ax=ax)
+        percent = is_share(self.metric)
+        return bands(
+            self.values, series, xlabel=self.varied, ylabel=label, log_x=log, mark=mark, percent=percent, ax=ax
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
         return {
             "kind": "curve",
             "version": 1,
-            "metric": self.metric,
-            "varied": self.varied,
-            "rows": self.rows,
-            "level": self.level,
+            **self._values("metric", "varied", "rows", "level"),
             "best": _plain(self.best),
             "points": [
                 {"at": _plain(line.at), **line.test.to_dict(), "train": [float(score) for score in line.train]}

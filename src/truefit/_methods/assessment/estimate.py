@@ -1,7 +1,7 @@
 """Estimates: a value with its interval; which interval suits a design and a metric.
 
-The factors on the spread of pooled losses were found by simulation (docs/coverage.md): they pay for what a partition
-cannot show, that its models share most of their rows and are not the model trained on all of them.
+The factors on the spread of pooled losses were found by simulation (docs/coverage.md): the models of a partition share
+most of their training rows, and the final model is trained on all of them.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from truefit._stats.bootstrap_error import (
     no_information_squared,
     no_information_zero_one,
 )
+from truefit._stats.clustered import LEAST_GROUPS, clustered_wilson
 from truefit._stats.delta import Linearised, delta_interval
 from truefit._stats.intervals import averaged_repeats, conservative_z, corrected_t, pooled, t_interval, wilson
 from truefit._stats.selection import bbc
@@ -53,20 +54,17 @@ class Estimate:
     sd: float = float("nan")
 
     def text(self, level: float) -> str:
-        """Return the estimate as a person reads it."""
+        """Return the estimate with its interval."""
         if self.interval is None:
             return f"{self.value:.4g}  (no interval: {self.reason})"
         low, high = self.interval
-        return f"{self.value:.4g}  ({level:.0%} interval {low:.4g} to {high:.4g}, {self.method})"
+        return f"{self.value:.4g}  ({level:.0%} confidence interval {low:.4g} to {high:.4g}, {self.method})"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
-        return {
-            "estimate": None if np.isnan(self.value) else float(self.value),
-            "interval": None if self.interval is None else [float(end) for end in self.interval],
-            "method": self.method,
-            "reason": self.reason,
-        }
+        interval = None if self.interval is None else [float(end) for end in self.interval]
+        value = None if np.isnan(self.value) else float(self.value)
+        return {"estimate": value, "interval": interval, "method": self.method, "reason": self.reason}
 
 
 def check_interval_choice(choice: Any, level: Any) -> None:
@@ -80,15 +78,17 @@ def check_interval_choice(choice: Any, level: Any) -> None:
         )
 
 
-_SHORT: dict[Any, Callable[[Any, Any], float]] = {
+#: No-information errors that need no table of all pairs.
+_NO_INFORMATION: dict[Any, Callable[[Any, Any], float]] = {
     row_loss.wrong: no_information_zero_one,
+    row_loss.right: lambda truth, predicted: 1 - no_information_zero_one(truth, predicted),
     row_loss.squared: no_information_squared,
     row_loss.absolute: no_information_absolute,
 }
 
 
-def chance(metric: Metric, outcome: Outcome, data: Data, rows: Rows) -> float:
-    """Mean of a metric of single rows, with every prediction set against the truth of every row."""
+def no_information_value(metric: Metric, outcome: Outcome, data: Data, rows: Rows) -> float:
+    """Mean of a per-sample metric over all pairs of a prediction and a true value."""
     loss = metric.row_loss
     assert loss is not None
     replay: Any = StoredPredictor.of(outcome, data, rows)
@@ -96,80 +96,78 @@ def chance(metric: Metric, outcome: Outcome, data: Data, rows: Rows) -> float:
     truth = data.y if loss.response == "predict" else data.codes
     assert truth is not None
     truth = truth[rows.index]
-    if loss.of is row_loss.right:
-        return 1 - no_information_zero_one(truth, predicted)
-    short = _SHORT.get(loss.of)
-    if short is not None and truth.ndim == 1:
-        return loss.sign * short(truth, predicted)
+    closed_form = _NO_INFORMATION.get(loss.of)
+    if closed_form is not None and truth.ndim == 1:
+        return loss.sign * closed_form(truth, predicted)
     return loss.sign * no_information_error(truth, predicted, loss.of)
 
 
 def bootstrap_estimate(evidence: Evidence, *, level: float) -> Estimate:
-    """Estimate under the metric of the evidence, with an interval where the metric is a mean over rows."""
+    """Estimate from bootstrap samples, with an interval for a per-sample metric."""
     kind, metric, n = evidence.design.kind, evidence.metric, evidence.data.n
     if metric.row_loss is None or evidence.data.weight is not None:
         return _from_scores(evidence)
-    # Overfitting is told by losses; what is better the greater it is becomes one, and the estimate is turned back.
     top = 1.0 if metric.zero_one else 0.0
 
-    def turned(value: Any) -> Any:
+    def as_loss(value: Any) -> Any:
+        """Turn a score into a loss, and back."""
         return top - value if metric.greater_is_better else value
 
     bag = OutOfBag(n)
     losses = np.empty(n)
     for split, each in zip(evidence.splits, evidence.rows(), strict=True):
-        losses[split.test.index] = turned(each)
+        losses[split.test.index] = as_loss(each)
         bag.add(losses, np.bincount(split.train.index, minlength=n))
     options: dict[str, Any] = {}
     if kind != "bootstrap":
-        options["apparent"] = turned(next(evidence.extra_rows()))
+        options["apparent"] = as_loss(next(evidence.extra_rows()))
     if kind == ".632+":
-        options["no_information"] = turned(chance(metric, evidence.extra_outcomes[0], evidence.data, Rows.all(n)))
+        chance = no_information_value(metric, evidence.extra_outcomes[0], evidence.data, Rows.all(n))
+        options["no_information"] = as_loss(chance)
     rule = cast("Rule", "loo" if kind == "bootstrap" else kind)
     found = bootstrap_error(bag, rule=rule, zero_one=metric.zero_one, level=level, **options)
-    value, low, high = (turned(each) for each in (found.estimate, found.low, found.high))
-    sd = float(np.std(evidence.scores, ddof=1))
+    value, low, high = (as_loss(each) for each in (found.estimate, found.low, found.high))
+    reason = None
     if not evidence.independent:
-        return Estimate(value, None, None, "rows of one group are not independent", sd=sd)
-    if low == high:
-        return Estimate(value, None, None, f"{metric.name} is the same for all rows", sd=sd)
+        reason = "rows of one group are not independent; use k-fold for an interval"
+    elif low == high:
+        reason = f"{metric.name} is the same for all rows"
     missed = bag.never_left_out
-    note = f"{missed} of the rows were in all samples and so are not judged; draw more samples." if missed else None
-    interval = metric.clipped((min(low, high), max(low, high)))
-    return Estimate(value, interval, f"bootstrap of {bag.models} samples", note=note, sd=sd)
+    note = (
+        f"{missed} of the rows were in all samples, so they have no test error; draw more samples." if missed else None
+    )
+    method = f"bootstrap of {bag.models} samples"
+    return _finished(evidence, value, (min(low, high), max(low, high)), method, reason=reason, note=note)
 
 
 def _from_scores(evidence: Evidence) -> Estimate:
-    """Estimate from the score of each sample on the rows that it left out."""
+    """Estimate from the score of each sample on its test rows."""
     kind, metric = evidence.design.kind, evidence.metric
     value = float(evidence.scores.mean())
     if kind == ".632":
         value = 0.632 * value + 0.368 * float(evidence.extra_scores()[0])
     elif kind == ".632+":
         raise InvalidInput(
-            f"The .632+ bootstrap needs a metric that is a mean over rows, and no weights. {metric.name} is not known "
-            "for such rows. Use design='.632' or 'bootstrap'."
+            f"The .632+ bootstrap needs a per-sample metric and rows without weights. Got {metric.name}"
+            f"{'' if evidence.data.weight is None else ' with weights'}. Use design='.632' or 'bootstrap'."
         )
-    reason = f"{metric.name} is no mean over rows that count alike; use k-fold for an interval"
-    return Estimate(value, None, None, reason, sd=float(np.std(evidence.scores, ddof=1)))
+    reason = f"{metric.name} is not a mean over rows of equal weight; use k-fold for an interval"
+    return Estimate(value, None, None, reason, sd=_sd(evidence.scores))
 
 
-#: Factors on the spread of one run: of one partition, of several, of the winner of a selection, of rankings.
+#: Factors on the spread of one run: of one partition, of several, of the selected candidate, of rankings.
 ONE_PARTITION, REPEATED, WINNER, RANKED = 1.2, 1.1, 1.4, 1.15
-#: From this many rows on the variance of an AUC can be told from the ranks; below, the folds tell it better.
+#: From this many rows on the variance of an AUC is computed from the ranks; below, from the scores of the folds.
 RANKED_ROWS = 400
 
 _BLIND = (
-    "one partition cannot show how much the learner itself varies, and for an unstable one the interval is too short; "
-    "interval='triangle' shows it."
+    "one partition does not show the variance of the learner itself, so the interval is too narrow for an unstable "
+    "learner. The triangle interval measures it."
 )
 
 
 def estimate(evidence: Evidence, *, level: float, factor: float = ONE_PARTITION) -> Estimate:
-    """Estimate under the metric of the evidence, with the interval that its design asks for.
-
-    ``factor`` multiplies the spread of one partition; the winner of a selection needs a greater one.
-    """
+    """Estimate with the interval of the design; ``factor`` multiplies the spread of one partition."""
     design, metric = evidence.design, evidence.metric
     if design.kind in BOOTSTRAPS:
         return bootstrap_estimate(evidence, level=level)
@@ -177,25 +175,18 @@ def estimate(evidence: Evidence, *, level: float, factor: float = ONE_PARTITION)
         return _conservative_z(evidence, level)
     by_rows = metric.row_loss is not None or metric.smooth is not None
     if design.interval == "corrected_t" or not evidence.independent:
-        return _corrected_t(evidence, level)
+        clustered = design.interval != "corrected_t" and evidence.clustered
+        return _clustered(evidence, level, factor) if clustered else _corrected_t(evidence, level)
     if design.interval in ("triangle", "nested_cv"):
         return _triangle(evidence, level)
     if evidence.one_row_tests and design.interval == "auto":
         return _leave_one_out(evidence)
-    if not by_rows:
-        by_ranks = is_auc(metric, evidence.data) and _is_auc_by_rows(evidence)
-        return _ranked(evidence, level, factor) if by_ranks else _corrected_t(evidence, level)
-    if not _is_row_mean(evidence):
-        return _corrected_t(evidence, level)
-    return _pooled(evidence, level, factor)
-
-
-def _is_row_mean(evidence: Evidence) -> bool:
-    return evidence.splits.partition or len(evidence.splits) == 1
-
-
-def _is_auc_by_rows(evidence: Evidence) -> bool:
-    return len(evidence.splits) == 1 or (evidence.splits.partition and evidence.data.n >= RANKED_ROWS)
+    once, partition = len(evidence.splits) == 1, evidence.splits.partition
+    if by_rows and (once or partition):
+        return _pooled(evidence, level, factor)
+    if not by_rows and is_auc(metric, evidence.data) and (once or (partition and evidence.data.n >= RANKED_ROWS)):
+        return _ranked(evidence, level, factor)
+    return _corrected_t(evidence, level)
 
 
 def _pooled(evidence: Evidence, level: float, factor: float) -> Estimate:
@@ -206,15 +197,15 @@ def _pooled(evidence: Evidence, level: float, factor: float) -> Estimate:
         factor, method = 1.0, "hold-out"
     elif evidence.design.interval == "bayle":
         factor, method = 1.0, "pooled losses"
-        note = "without a factor this interval covers less than it says at ordinary sizes."
+        note = "without a factor the coverage of this interval is below its level at ordinary sizes."
     elif splits.repeats == 1:
         method, note = f"pooled losses × {factor:g}", _BLIND
     else:
         factor, method = REPEATED, f"averaged repeats × {REPEATED:g}"
     smooth = metric.smooth
     if smooth is not None:
-        # Rates are told by the counts of all rows, since a fold may lack what they are shares of, and totals are sums
-        # over all of them; other values are the mean of the folds' own, as scikit-learn has it.
+        # Rates are computed from the counts of all rows, since a fold may lack their denominator, and totals are sums
+        # over all rows; other values are means over the folds, as in scikit-learn.
         centre = None if evidence.pooled_rates and isinstance(smooth, Ratios | Total) else float(evidence.scores.mean())
         found = delta_interval(
             evidence.runs(), smooth.value, smooth.slopes, smooth.scale,
@@ -225,7 +216,10 @@ def _pooled(evidence: Evidence, level: float, factor: float) -> Estimate:
     options: dict[str, Any] = {"zero_one": zero_one, "level": level}
     if len(splits) == 1:
         losses = next(evidence.runs())
-        interval = wilson(losses.mean(), len(losses), level) if zero_one else _t_interval(losses, level)
+        if zero_one:
+            interval = wilson(losses.mean(), len(losses), level)
+        else:
+            interval = t_interval(losses, level) if len(losses) > 1 else (float(losses[0]), float(losses[0]))
     elif splits.repeats == 1:
         interval = pooled(next(evidence.runs()), factor=factor, **options)
     else:
@@ -234,10 +228,18 @@ def _pooled(evidence: Evidence, level: float, factor: float) -> Estimate:
     return _finished(evidence, float(evidence.scores.mean()), interval, method, reason=reason, note=note)
 
 
-def _t_interval(losses: npt.NDArray[np.float64], level: float) -> tuple[float, float]:
-    if len(losses) < 2:
-        return float(losses[0]), float(losses[0])
-    return t_interval(losses, level)
+def _clustered(evidence: Evidence, level: float, factor: float) -> Estimate:
+    """Interval of a 0-1 loss from the spread of whole groups: of a hold-out, of one partition, or of several."""
+    splits = evidence.splits
+    note = None
+    if len(splits) == 1:
+        factor, method = 1.0, "hold-out, clustered by group"
+    elif splits.repeats == 1:
+        method, note = f"clustered by group × {factor:g}", _BLIND.partition(". ")[0] + "."
+    else:
+        factor, method = REPEATED, f"averaged repeats, clustered by group × {REPEATED:g}"
+    interval = clustered_wilson(evidence.runs(), evidence.groups_of_runs(), factor=factor, level=level)
+    return _finished(evidence, float(evidence.scores.mean()), interval, method, note=note)
 
 
 def _triangle(evidence: Evidence, level: float) -> Estimate:
@@ -256,7 +258,9 @@ def _triangle(evidence: Evidence, level: float) -> Estimate:
         value, low, high, *_ = nested_cv(repetitions, level=level)
         method = "nested cross-validation"
         if evidence.splits.repeats < NESTED_REPEATS:
-            note = f"with fewer than {NESTED_REPEATS} repeats nested cross-validation covers less than it says."
+            note = (
+                f"with fewer than {NESTED_REPEATS} repeats the coverage of nested cross-validation is below its level."
+            )
     else:
         value, low, high, *_ = triangle_tau(repetitions, zero_one=metric.zero_one and near is None, level=level)
         method = "triangle + τ"
@@ -277,7 +281,6 @@ def _linearised(near: Linearised, repetitions: Iterator[Triangle]) -> Iterator[T
 def _ranked(evidence: Evidence, level: float, factor: float) -> Estimate:
     """Interval of an AUC from the ranks within each test set."""
     value, variance = np.mean([fold_mean_auc(folds) for folds in evidence.ranked_runs()], axis=0)
-    # What one partition needs more for a winner, ranks need more too.
     factor = 1.0 if len(evidence.splits) == 1 else RANKED * factor / ONE_PARTITION
     negatives, positives = np.bincount(evidence.tested_codes())
     found = auc_interval(float(value), float(variance), factor, level, counts=(int(positives), int(negatives)))
@@ -291,7 +294,7 @@ def _leave_one_out(evidence: Evidence) -> Estimate:
     reason = (
         f"{metric.name} of single rows has no spread to measure"
         if metric.row_loss is None
-        else "the spread of leave-one-out losses does not show how far off their mean is; use k-fold for one"
+        else "the spread of leave-one-out losses does not show the error of their mean; use k-fold for an interval"
     )
     return Estimate(value, None, None, reason, sd=_sd(evidence.scores) if metric.row_loss is not None else float("nan"))
 
@@ -308,14 +311,21 @@ def _corrected_t(evidence: Evidence, level: float) -> Estimate:
     metric, scores = evidence.metric, evidence.scores
     value, sd = float(scores.mean()), _sd(scores)
     if len(scores) < 2:
-        return Estimate(value, None, None, f"one split shows no spread of {metric.name}", sd=sd)
+        return Estimate(value, None, None, _one_split(evidence), sd=sd)
     if sd == 0:
         return Estimate(value, None, None, f"{metric.name} is the same on all splits", sd=sd)
     interval = corrected_t(scores, evidence.splits.share, level=level)
-    notes = [f"the interval rests on the spread of {len(scores)} scores."] if len(scores) < 10 else []
+    notes = [f"the interval is computed from {len(scores)} scores only."] if len(scores) < 10 else []
     if evidence.splits.forward:
-        notes.append("it is too narrow where neighbouring rows depend on one another, as they do over time.")
+        notes.append("it is too narrow where neighbouring rows are dependent, as they are over time.")
     return _finished(evidence, value, interval, "corrected t", note=" ".join(notes) or None)
+
+
+def _one_split(evidence: Evidence) -> str:
+    """Why one test set has no interval."""
+    if evidence.data.groups is not None and evidence.metric.zero_one and evidence.data.weight is None:
+        return f"the test rows are of fewer than {LEAST_GROUPS} groups; use k-fold for an interval"
+    return f"one split shows no spread of {evidence.metric.name}"
 
 
 def _finished(
@@ -331,28 +341,22 @@ def _sd(scores: npt.NDArray[np.float64]) -> float:
     return float(np.std(scores, ddof=1)) if len(scores) > 1 else float("nan")
 
 
-#: On the spread of the winner's losses.
+#: Factor on the spread of the selected candidate's losses.
 _FACTOR = 1.1
 
 
 def winner_estimate(evidence: Sequence[Evidence], *, level: float) -> Estimate:
-    """Estimate for the candidate that looks best, by choosing anew on bootstrap samples of the rows."""
+    """Estimate for the best of several candidates, by repeating the selection on bootstrap samples of the rows."""
     first = evidence[0]
     metric, splits = first.metric, first.splits
     if metric.row_loss is None or not first.independent or not (splits.partition or len(splits) == 1):
         reason = (
-            "the losses of all rows must be known, each row tested as often as any other; a search with nesting "
-            "(HonestSearchCV, study) tells the winner's"
+            f"needs a per-sample metric, each row tested equally often; got {metric.name} by {splits.description}. "
+            "Nested cross-validation (HonestSearchCV, study) gives the estimate"
         )
-        return Estimate(float("nan"), None, None, f"{reason}. This is {metric.name} by {splits.description}")
+        return Estimate(float("nan"), None, None, reason)
     runs = np.stack([np.stack(list(each.runs_by_row())) for each in evidence], axis=-1)
-    found = bbc(
-        runs,
-        seed=0,
-        greater_is_better=metric.greater_is_better,
-        zero_one=metric.zero_one,
-        factor=_FACTOR,
-        level=level,
-    )
+    better: dict[str, Any] = {"greater_is_better": metric.greater_is_better, "zero_one": metric.zero_one}
+    found = bbc(runs, seed=0, factor=_FACTOR, level=level, **better)
     interval = metric.clipped((found.low, found.high))
-    return Estimate(float(found.estimate), interval, f"choice made anew on bootstrap samples × {_FACTOR:g}")
+    return Estimate(float(found.estimate), interval, f"selection repeated on bootstrap samples × {_FACTOR:g}")

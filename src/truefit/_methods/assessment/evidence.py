@@ -1,4 +1,4 @@
-"""Evidence: what the fits of one candidate say under one metric, read as it is needed."""
+"""Evidence: the values of one candidate under one metric, computed from its outcomes on demand."""
 
 from __future__ import annotations
 
@@ -13,23 +13,19 @@ from truefit._core.outcome import LeftOutOutcomes, Outcome
 from truefit._core.rows import Rows
 from truefit._core.typing import Array
 from truefit._methods.splitting.designs import Design
-from truefit._methods.splitting.splits import Split
+from truefit._methods.splitting.splits import Split, has_clusters
 from truefit._metrics.metric import Metric
 from truefit._metrics.scorers import StoredPredictor, positive_class, ranked
 
 #: Values of each fold by the fit without it, and by each fit without it and another fold.
 Triangle = tuple[list[Array], list[list[Array | None]]]
 
-
-#: Rows whose values are worked out together where each is a test set by itself.
+#: Rows whose values are computed together where each is a test set by itself.
 _ROWS_AT_ONCE = 5_000
 
 
 class Evidence:
-    """Values of single rows and scores of whole test sets, from outcomes of which none failed.
-
-    Nothing is held: a run of many fits is read through one fit at a time.
-    """
+    """Values of single rows and scores of whole test sets, read one fit at a time from outcomes without failures."""
 
     def __init__(
         self,
@@ -46,11 +42,16 @@ class Evidence:
         self.design = design
         self.splits = design.splits
         self.metric = metric
-        #: Whether rates such as F1 are told by the counts of all test rows; otherwise as the mean over the test sets.
+        #: Whether rates such as F1 are computed from the counts of all test rows, or as the mean over the test sets.
         self.pooled_rates = pooled_rates
         self._outcomes = outcomes
         self.extra_outcomes = extra
         self._scores = np.full(len(design.splits), np.nan) if scores is None else scores
+
+    @property
+    def _per_run(self) -> int:
+        """Number of splits of one run through all rows."""
+        return len(self.splits) // self.splits.repeats if self.splits.partition else 1
 
     def _tested(self) -> Iterator[tuple[Split, Outcome]]:
         return zip(self.splits, self._outcomes, strict=True)
@@ -59,6 +60,18 @@ class Evidence:
     def independent(self) -> bool:
         """Whether rows count alike and are independent: no groups, no weights."""
         return self.data.groups is None and self.data.weight is None
+
+    @property
+    def clustered(self) -> bool:
+        """Whether whole groups show the spread: of a 0-1 loss, each row tested once per run, and enough groups."""
+        return self.metric.zero_one and has_clusters(self.data, self.splits)
+
+    def groups_of_runs(self) -> Iterator[Array]:
+        """Return the group of each row of ``runs``."""
+        assert self.data.groups is not None
+        tested = iter(split.test.index for split in self.splits)
+        while run := list(islice(tested, self._per_run)):
+            yield self.data.groups[np.concatenate(run)]
 
     @property
     def one_row_tests(self) -> bool:
@@ -71,9 +84,8 @@ class Evidence:
         if not np.isnan(self._scores).any():
             return self._scores
         if isinstance(self._outcomes, LeftOutOutcomes) and self.metric.row_loss is not None:
-            self._scores[:] = self._of(self._everything, self._outcomes.together)
-            return self._scores
-        if self.one_row_tests and self.metric.row_loss is not None and self.data.weight is None:
+            self._scores[:] = self._of(Rows.all(self.data.n), self._outcomes.together)
+        elif self.one_row_tests and self.metric.row_loss is not None and self.data.weight is None:
             tested = ((outcome, split.test) for split, outcome in self._tested())
             for start in range(0, len(self._scores), _ROWS_AT_ONCE):
                 some = self._scores[start : start + _ROWS_AT_ONCE]
@@ -91,14 +103,14 @@ class Evidence:
     def rows(self) -> Iterator[Array]:
         """Values of the test rows of each split; with several columns where the metric is made of several means."""
         if isinstance(self._outcomes, LeftOutOutcomes):
-            whole = self._of(self._everything, self._outcomes.together)
+            whole = self._of(Rows.all(self.data.n), self._outcomes.together)
             if self.metric.smooth is None:
                 self._scores[:] = whole
             yield from (whole[row : row + 1] for row in range(len(whole)))
             return
         for place, (split, outcome) in enumerate(self._tested()):
             each = self._of(split.test, outcome)
-            if self.data.weight is None:  # the score, for nothing
+            if self.data.weight is None:  # the score comes at no cost
                 smooth = self.metric.smooth
                 self._scores[place] = each.mean() if smooth is None else smooth.value(each.mean(axis=0))
             yield each
@@ -108,50 +120,37 @@ class Evidence:
         for split, outcome in zip(self.design.extra, self.extra_outcomes, strict=True):
             yield self._of(split.test, outcome)
 
-    @property
-    def _everything(self) -> Rows:
-        return Rows.all(self.data.n)
-
     def _of(self, rows: Rows, outcome: Outcome) -> Array:
-        made_of = self.metric.smooth
-        if made_of is not None:
-            return made_of.rows(outcome, self.data, rows)
+        if self.metric.smooth is not None:
+            return self.metric.smooth.rows(outcome, self.data, rows)
         each = self.metric.rows(outcome, self.data, rows)
         assert each is not None
         return each
 
     def runs(self) -> Iterator[Array]:
         """Values of each run through all rows; of each split, where the splits are no partition."""
-        per_run = len(self.splits) // self.splits.repeats if self.splits.partition else 1
-        run = []
-        for each in self.rows():
-            run.append(each)
-            if len(run) == per_run:
-                yield np.concatenate(run)
-                run = []
+        rows = self.rows()
+        while run := list(islice(rows, self._per_run)):
+            yield np.concatenate(run)
 
     def runs_by_row(self) -> Iterator[Array]:
-        """Values of each run, in the order of the rows, so that candidates can be set side by side."""
-        per_run = len(self.splits) // self.splits.repeats if self.splits.partition else 1
-        tested = [split.test.index for split in self.splits]
-        for place, run in enumerate(self.runs()):
-            yield run[np.argsort(np.concatenate(tested[place * per_run : (place + 1) * per_run]), kind="stable")]
+        """Values of each run, in the order of the rows, so that candidates can be compared row by row."""
+        tested = iter(split.test.index for split in self.splits)
+        for run in self.runs():
+            yield run[np.argsort(np.concatenate(list(islice(tested, self._per_run))), kind="stable")]
 
     def pooled_value(self) -> float:
-        """Metric over all test rows at once, for metrics that single rows do not have."""
+        """Metric over all test rows at once, for metrics that are not per-sample."""
         parts = [StoredPredictor.of(outcome, self.data, split.test) for split, outcome in self._tested()]
         index = np.concatenate([split.test.index for split in self.splits])
         return self.metric.of(StoredPredictor.joined(parts, self.data), self.data, index)
 
     def ranked_runs(self) -> Iterator[list[tuple[Array, Array]]]:
         """For each run, per test set whether rows are of the positive class, and how high the model ranks them."""
-        per_run = len(self.splits) // self.splits.repeats if self.splits.partition else 1
-        run = []
-        for split, outcome in self._tested():
-            run.append(ranked(outcome, self.data, split.test, positive_class(self.data)))
-            if len(run) == per_run:
-                yield run
-                run = []
+        positive = positive_class(self.data)
+        tested = self._tested()
+        while run := list(islice(tested, self._per_run)):
+            yield [ranked(outcome, self.data, split.test, positive) for split, outcome in run]
 
     def tested_codes(self) -> Array:
         """Classes of the rows of the first run, as codes."""
@@ -164,9 +163,5 @@ class Evidence:
         k = len(self.splits) // self.splits.repeats
         singles, further = self.rows(), self.extra_rows()
         for _ in range(self.splits.repeats):
-            pairs: list[list[Array | None]] = [[None] * k for _ in range(k)]
-            for a in range(k):
-                for b in range(k):
-                    if b != a:
-                        pairs[b][a] = next(further)
-            yield [next(singles) for _ in range(k)], pairs
+            by_other = [[None if a == b else next(further) for b in range(k)] for a in range(k)]
+            yield [next(singles) for _ in range(k)], [list(column) for column in zip(*by_other, strict=True)]

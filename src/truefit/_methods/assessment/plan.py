@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
 
 from truefit._core.data import Data
 from truefit._core.errors import BudgetSpent
-from truefit._core.metadata import check_takes_weights
-from truefit._core.outcome import LeftOutOutcomes, Outcome
-from truefit._core.protocols import Plan
+from truefit._core.outcome import LeftOutOutcomes, Outcome, Outcomes
+from truefit._core.parameters import check_takes_weights
+from truefit._core.protocols import Ask, FitTask, Plan, Response
 from truefit._core.rows import Rows
-from truefit._core.stored_outcomes import Outcomes
-from truefit._core.task import Ask, FitTask, Response
 from truefit._methods.assessment.result import Assessment
 from truefit._methods.candidates import Candidates, default_responses
 from truefit._methods.splitting.designs import Design
@@ -29,7 +28,7 @@ def assess_plan(
     *,
     level: float,
 ) -> Plan[Assessment]:
-    """Fit every candidate on every training set and ask for its predictions on the test set."""
+    """Fit every candidate on every training set and predict the test set."""
     responses = {}
     for name, estimator in candidates:
         if data.weight is not None:
@@ -39,7 +38,7 @@ def assess_plan(
     together = yield from _left_out_together(candidates, responses, data, design)
     others = [(name, estimator) for name, estimator in candidates if name not in together]
     tasks = (
-        FitTask(estimator, split.train, tuple([Ask(split.test, response) for response in responses[name]]))
+        FitTask(estimator, split.train, tuple(Ask(split.test, response) for response in responses[name]))
         for split in (chain(design.splits, design.extra) if others else ())
         for name, estimator in others
     )
@@ -63,26 +62,29 @@ def assess_plan(
 def _left_out_together(
     candidates: Candidates, responses: Mapping[str, Sequence[Response]], data: Data, design: Design
 ) -> Plan[dict[str, LeftOutOutcomes]]:
-    """Ask for all fits of leave-one-out at once; return what there is of those candidates that have a closed form."""
+    """Request all fits of leave-one-out at once; return the outcomes of the candidates that have a closed form."""
     if not design.splits.leave_one_out or design.extra:
         return {}
     found: dict[str, Outcome] = {}
-    for rows in one_row_portions(data.n):
+    for start in range(0, data.n, _ONE_ROW_TASKS):
+        rows = Rows.of(np.arange(start, min(start + _ONE_ROW_TASKS, data.n)))
         tasks = {
-            name: FitTask(
-                estimator,
-                Rows.all(data.n),
-                tuple([Ask(rows, response) for response in responses[name]]),
-                each_left_out=True,
-            )
+            name: FitTask(estimator, Rows.all(data.n), tuple(Ask(rows, r) for r in responses[name]), each_left_out=True)
             for name, estimator in candidates
-            if name in found or rows.listed[0] == 0
+            if name in found or start == 0
         }
         try:
             outcomes = yield list(tasks.values())
         except BudgetSpent:
             return {}
-        found = {name: each for name, each in zip(tasks, outcomes, strict=True) if each.error is None and each.answers}
+        answered = {
+            name: each for name, each in zip(tasks, outcomes, strict=True) if each.error is None and each.answers
+        }
+        for name, each in answered.items():
+            if start and each.key != found[name].key:
+                # Without an identity each portion has a key of its own, under which no other portion is stored.
+                answered[name] = replace(each, answers=(*found[name].answers, *each.answers))
+        found = answered
         if not found:
             break
     rest = data.without_table()
@@ -94,12 +96,6 @@ _TASKS = 2_000
 _ROW_BYTES = 8 << 20
 #: Leave-one-out may have larger ones: closed forms answer a portion with one factorisation.
 _ONE_ROW_TASKS = 21_000
-
-
-def one_row_portions(n: int) -> Iterator[Rows]:
-    """Rows of a table in portions that closed forms of leave-one-out answer at once."""
-    for start in range(0, n, _ONE_ROW_TASKS):
-        yield Rows.of(np.arange(start, min(start + _ONE_ROW_TASKS, n)))
 
 
 def portions(tasks: Iterable[FitTask]) -> Iterator[list[FitTask]]:

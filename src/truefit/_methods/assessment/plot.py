@@ -1,4 +1,4 @@
-"""Displays: the pictures of an assessment, from the predictions behind it."""
+"""Plots of an assessment, from its stored predictions."""
 
 from __future__ import annotations
 
@@ -19,16 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from truefit._methods.assessment.result import Assessment
-
-#: For each test set whether rows are of the positive class, and how strongly a model takes them to be.
-Ranked = list[tuple[Array, Array]]
-
-
-def draw(assessment: Assessment, kind: str, *, pos_label: Any, ax: Axes | None) -> Axes:
-    """Draw one of the pictures by its name."""
-    if kind not in KINDS:
-        raise InvalidInput(f"The 'kind' of plot must be one of {', '.join(map(repr, KINDS))}. Got {kind!r} instead.")
-    return KINDS[kind](assessment, pos_label, ax)
 
 
 def _roc(assessment: Assessment, pos_label: Any, ax: Axes | None) -> Axes:
@@ -88,7 +78,7 @@ def _only(assessment: Assessment, found: Any) -> Any:
     return found
 
 
-#: Pictures beside the plain one.
+#: The kinds of plots.
 KINDS: dict[str, Callable[[Assessment, Any, Axes | None], Axes]] = {
     "roc": _roc,
     "precision_recall": _precision_recall,

@@ -11,18 +11,21 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from truefit._core.data import Data, Task
+from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
 from truefit._core.outcome import LeftOutOutcomes, Outcome
+from truefit._core.validation import Task
 from truefit._methods.assessment.estimate import Estimate, estimate, winner_estimate
 from truefit._methods.assessment.evidence import Evidence
-from truefit._methods.assessment.plot import draw
+from truefit._methods.assessment.plot import KINDS
 from truefit._methods.candidates import Candidates
-from truefit._methods.result import EstimatorResult, plain, report_failures
+from truefit._methods.result import EstimatorResult, plain, plot_method, report_failures
 from truefit._methods.splitting.designs import Design
 from truefit._methods.splitting.splits import Split
 from truefit._metrics.metric import Metric, get_metric, metric_names
+from truefit._metrics.row_loss import is_share
 from truefit._metrics.scorers import StoredPredictor, positive_class, ranked
+from truefit._metrics.smooth import RootMeanSquare
 from truefit._plots.forest import fold_scores, forest
 
 if TYPE_CHECKING:
@@ -30,6 +33,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Scores = npt.NDArray[np.float64]
+
+
+def _of_each(attribute: str, text: str) -> property:
+    """Return a property: an attribute of the estimate, or with several estimators a dict of it by name."""
+
+    def get(self: Assessment) -> Any:
+        return self._each(attribute, self.estimates)
+
+    return property(get, doc=text)
 
 
 class Assessment(EstimatorResult):
@@ -72,15 +84,15 @@ class Assessment(EstimatorResult):
         return sorted(self.names, key=lambda name: np.nan_to_num(sign * self.estimates[name].value, nan=np.inf))
 
     def failed(self, name: str) -> int:
-        """Return how many fits of an estimator have no answers."""
+        """Return the number of failed fits of an estimator."""
         return sum(o is not None and o.error is not None for o in self._uncertain(name))
 
     def missing(self, name: str) -> int:
-        """Return how many fits of an estimator were not run for lack of time."""
+        """Return the number of fits of an estimator that were not run: time budget exhausted."""
         return sum(o is None for o in self._uncertain(name))
 
     def _uncertain(self, name: str) -> Sequence[Outcome | None]:
-        """Return the outcomes among which some may have failed, or be missing: a closed form answers all or none."""
+        """Return the outcomes that may have failed or be missing; closed forms of leave-one-out do neither."""
         found = self._all[name]
         return () if isinstance(found, LeftOutOutcomes) else found
 
@@ -88,23 +100,33 @@ class Assessment(EstimatorResult):
         """Value of a metric on each test set, by estimator; NaN where the fit failed or was not run."""
         wanted = self._metric if metric is None else get_metric(metric, self._data.task, pos_label=pos_label)
         scores = {name: np.full(len(self.splits), np.nan) for name in self.names}
-        # Split by split: its rows are looked up once for all estimators.
-        by_split = zip(*(self._outcomes[name] for name in self.names), strict=True)
-        for i, (split, outcomes) in enumerate(zip(self.splits, by_split, strict=True)):
-            for own, outcome in zip(scores.values(), outcomes, strict=True):
-                if outcome is not None and outcome.error is None:
-                    own[i] = wanted.value(outcome, self._data, split.test)
+        for name, own in scores.items():
+            for i, split, outcome in self._tested(name):
+                own[i] = wanted.value(outcome, self._data, split.test)
         return scores
 
     def row_losses(self, name: str) -> list[npt.NDArray[Any]] | None:
-        """Values of the rows of each test set under the metric; None where it is no mean over rows, or fits failed."""
+        """Values of the rows of each test set; None where the metric is not per-sample, or fits failed."""
         if self._metric.row_loss is None or self._incomplete(name):
             return None
         return list(self._evidence(name, self._metric).rows())
 
+    def row_contributions(self, name: str) -> list[npt.NDArray[Any]] | None:
+        """Values of the rows of each test set whose mean is its score: losses, and for RMSE its linearisation.
+
+        With mean squared error m on a test set, a row of squared error s contributes (m + s) / (2 √m) to the RMSE, by
+        the delta method. None where rows have no such values, or fits failed.
+        """
+        if not isinstance(self._metric.smooth, RootMeanSquare):
+            return self.row_losses(name)
+        if self._incomplete(name):
+            return None
+        squares = self._evidence(name, get_metric("mse", self._data.task)).rows()
+        return [self._metric.smooth.sign * _linearised_root(each) for each in squares]
+
     @cached_property
     def estimates(self) -> dict[str, Estimate]:
-        """Estimate of each estimator, with its interval and how that was made."""
+        """Estimate of each estimator, with its interval and the method of the interval."""
         return {name: self._estimate(name, self._metric) for name in self.names}
 
     def _estimate(self, name: str, metric: Metric) -> Estimate:
@@ -119,7 +141,7 @@ class Assessment(EstimatorResult):
         if not failed and not missing:
             return None
         parts = ([f"{failed} of its fits failed"] if failed else []) + ([f"{missing} were not run"] if missing else [])
-        return f"{' and '.join(parts)}, and the rest alone would not be honest"
+        return f"{' and '.join(parts)}; an estimate from the others would be biased"
 
     def _evidence(self, name: str, metric: Metric) -> Evidence:
         count = len(self.splits)
@@ -127,50 +149,35 @@ class Assessment(EstimatorResult):
         design = self._design if self._design.suits(metric) else replace(self._design, interval="auto")
         return Evidence(found[:count], found[count:], self._data, design, metric)
 
-    @property
-    def estimate(self) -> Any:
-        """The estimate; a dict by name with several estimators."""
-        return self._one_or_all({name: each.value for name, each in self.estimates.items()})
-
-    @property
-    def interval(self) -> Any:
-        """The interval as (low, high), or None where none can be given honestly; a dict with several estimators."""
-        return self._one_or_all({name: each.interval for name, each in self.estimates.items()})
-
-    @property
-    def interval_reason(self) -> Any:
-        """Why there is no interval, or None."""
-        return self._one_or_all({name: each.reason for name, each in self.estimates.items()})
-
-    @property
-    def interval_method(self) -> Any:
-        """How the interval was made."""
-        return self._one_or_all({name: each.method for name, each in self.estimates.items()})
+    estimate = _of_each("value", "The estimate; a dict by name with several estimators.")
+    interval = _of_each("interval", "The interval as (low, high), or None where there is none.")
+    interval_reason = _of_each("reason", "Why there is no interval, or None.")
+    interval_method = _of_each("method", "Method of the interval.")
 
     @cached_property
     def best(self) -> str:
-        """Name of the best estimator, by the estimate or by the rows that are for choosing; of equal ones the first."""
+        """Name of the best estimator, by the estimate or by the validation rows; the first of equal ones."""
         if self._best is not None:
             return self._best
-        sign = -1 if self._metric.greater_is_better else 1
         if self._design.kind == "threeway":
-            values = [self._validation(name) for name in self.names]
+            values = [
+                np.nan if self._incomplete(name) else float(self._evidence(name, self._metric).extra_scores()[0])
+                for name in self.names
+            ]
         else:
             values = [self.estimates[name].value for name in self.names]
         if np.isnan(values).all():
             return self.names[0]
+        sign = -1 if self._metric.greater_is_better else 1
         return self.names[int(np.nanargmin(sign * np.array(values)))]
-
-    def _validation(self, name: str) -> float:
-        return np.nan if self._incomplete(name) else float(self._evidence(name, self._metric).extra_scores()[0])
 
     @cached_property
     def winner(self) -> Estimate:
-        """How good the best of these is, now that it was picked for being the best.
+        """Estimate for the best of these, corrected for its selection.
 
-        Its own estimate is the best of several and too good on average. Here the choice is made anew on bootstrap
-        samples of the rows and judged on the rest of them, from the same fits. With one estimator, or where the
-        choice was made on rows of their own, it is the plain estimate.
+        Its own estimate is the best of several, so it is optimistically biased. Here the selection is repeated on
+        bootstrap samples of the rows and evaluated on the other rows, from the same fits. With one estimator, or with
+        validation rows of their own, it is the plain estimate.
         """
         if len(self.names) == 1 or self._design.kind == "threeway":
             return self.estimates[self.best]
@@ -183,26 +190,39 @@ class Assessment(EstimatorResult):
         """What the estimate is an estimate of."""
         what = f"{self.metric} on new rows of the learner trained on these {self._data.n:,} rows"
         if self._design.kind in (".632", ".632+"):
-            return f"{what}, between that on rows left out of bootstrap samples and that on its own training rows"
+            return f"{what}, weighted from the errors on out-of-bag rows and on the training rows"
         if self._design.kind == "bootstrap":
-            return f"{what}, as seen by models trained on samples that hold about 63% of them"
+            return f"{what}, from models trained on samples that hold about 63% of them"
         share = self.splits.mean_train_rows / self._data.n
-        return f"{what}, as seen by models trained on {share:.0%} of them"
+        return f"{what}, from models trained on {share:.0%} of them"
 
     def score(self, metric: str, *, pos_label: Any = None) -> Any:
         """Return the estimate under another metric, from the stored predictions.
+
+        Parameters
+        ----------
+        metric : str
+            Name of a metric or of a scikit-learn scorer.
+        pos_label : label, optional
+            The positive class. By default the second class in sorted order.
 
         Raises
         ------
         InvalidInput
             If the metric is unknown, or needs a response that the estimators do not have.
         """
-        wanted = get_metric(metric, self._data.task, pos_label=pos_label)
-        wanted.check(self._data)
-        return self._one_or_all({name: self._estimate(name, wanted).value for name in self.names})
+        return self.under(metric, pos_label=pos_label).estimate
 
     def under(self, metric: str, *, pos_label: Any = None) -> Assessment:
-        """Return this assessment under another metric, with its intervals, from the stored predictions."""
+        """Return this assessment under another metric, with its intervals, from the stored predictions.
+
+        Parameters
+        ----------
+        metric : str
+            Name of a metric or of a scikit-learn scorer.
+        pos_label : label, optional
+            The positive class. By default the second class in sorted order.
+        """
         wanted = get_metric(metric, self._data.task, pos_label=pos_label)
         wanted.check(self._data)
         other = copy(self)
@@ -222,17 +242,9 @@ class Assessment(EstimatorResult):
         import pandas as pd
 
         frames = []
-        for i, (split, outcome) in enumerate(zip(self.splits, self._outcomes[name], strict=True)):
-            if outcome is None or outcome.error is not None:
-                continue
-            rows = split.test.index
-            replay = StoredPredictor.of(outcome, self._data, split.test)
-            columns: dict[str, Any] = {
-                "row": rows,
-                "split": i,
-                "repeat": split.repeat,
-                "y": self._data.y[rows],
-            }
+        for i, split, outcome in self._tested(name):
+            rows, replay = split.test.index, StoredPredictor.of(outcome, self._data, split.test)
+            columns: dict[str, Any] = {"row": rows, "split": i, "repeat": split.repeat, "y": self._data.y[rows]}
             columns["prediction"] = replay.predict(None)  # type: ignore[attr-defined]
             if hasattr(replay, "predict_proba") and self._data.classes is not None:
                 proba = replay.predict_proba(None)
@@ -248,12 +260,12 @@ class Assessment(EstimatorResult):
     def ranked(
         self, *, pos_label: Any = None, probabilities: bool = False
     ) -> dict[str, list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]]:
-        """Whether rows are of the positive class, and how strongly they are taken to be, per test set, by estimator."""
+        """Whether rows are of the positive class, and their predicted scores, per test set, by estimator."""
         positive = positive_class(self._data, pos_label)
         return {
             name: [
                 ranked(outcome, self._data, split.test, positive, probabilities=probabilities)
-                for split, outcome in self._tested(name)
+                for _, split, outcome in self._tested(name)
             ]
             for name in self.names
         }
@@ -285,8 +297,9 @@ class Assessment(EstimatorResult):
         Parameters
         ----------
         names : sequence of str, optional
-            By default all of truefit's that suit the task and the classes, and that the estimators can answer.
+            By default all metrics of truefit that suit the task, the classes and the responses of the estimators.
         pos_label : label, optional
+            The positive class. By default the second class in sorted order.
         """
         import pandas as pd
 
@@ -301,17 +314,18 @@ class Assessment(EstimatorResult):
             columns[name] = {estimator: each.value for estimator, each in found.items()}
         return pd.DataFrame(columns, index=pd.Index(self.names, name="estimator"))
 
-    def _tested(self, name: str) -> Iterator[tuple[Split, Outcome]]:
-        for split, outcome in zip(self.splits, self._outcomes[name], strict=True):
+    def _tested(self, name: str) -> Iterator[tuple[int, Split, Outcome]]:
+        """Yield the splits with their outcomes, without those that failed or were not run."""
+        for i, (split, outcome) in enumerate(zip(self.splits, self._outcomes[name], strict=True)):
             if outcome is not None and outcome.error is None:
-                yield split, outcome
+                yield i, split, outcome
 
     def confusion(self) -> Any:
         """Counts of true labels (lines) against predicted ones (columns), over all test sets."""
         import pandas as pd
 
         if self._data.classes is None:
-            raise InvalidInput("A confusion matrix is for a classification. This is a regression; see .predictions.")
+            raise InvalidInput("A confusion matrix needs a classification. This is a regression; use .predictions.")
         tables = {}
         for name in self.names:
             found = self._predictions_of(name)
@@ -345,29 +359,33 @@ class Assessment(EstimatorResult):
         notes = dict.fromkeys(each.note for each in self.estimates.values() if each.note)
         missing = sum(self.missing(name) for name in self.names)
         if missing:
-            notes[f"the time budget was spent before {missing} of the fits were run."] = None
+            notes[f"time budget exhausted: {missing} of the fits were not run."] = None
         return list(notes)
 
-    def plot(self, ax: Axes | None = None, *, kind: str | None = None, pos_label: Any = None) -> Axes:
+    @plot_method(*KINDS)
+    def plot(self, kind: str | None = None, *, ax: Axes | None = None, pos_label: Any = None) -> Axes:
         """Draw the assessment.
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
         kind : {"roc", "precision_recall", "calibration", "confusion", "residuals", "predicted"}, optional
             By default the scores on the splits of one estimator, or the estimates of several with their intervals.
+        ax : matplotlib Axes, optional
+            Where to draw. A new figure by default, which a notebook displays.
         pos_label : label, optional
             The positive class of a curve; by default the second in order.
         """
         if kind is not None:
-            return draw(self, kind, pos_label=pos_label, ax=ax)
+            return KINDS[kind](self, pos_label, ax)
+        percent = is_share(self.metric)
         if self.single:
-            return fold_scores(self.names, list(self.split_scores().values()), xlabel=self.metric, ax=ax)
+            scores = list(self.split_scores().values())
+            return fold_scores(self.names, scores, xlabel=self.metric, percent=percent, ax=ax)
         names = self.from_best_to_worst
         intervals = [self.estimates[name].interval or (np.nan, np.nan) for name in names]
         lows, highs = zip(*intervals, strict=True)
         values = [self.estimates[name].value for name in names]
-        return forest(names, values, lows, highs, xlabel=self.metric, best=self.best, ax=ax)
+        return forest(names, values, lows, highs, xlabel=self.metric, best=self.best, percent=percent, ax=ax)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
@@ -381,8 +399,12 @@ class Assessment(EstimatorResult):
             "level": self.level,
             "estimand": self.estimand,
             "estimators": [
-                {"name": name, **self.estimates[name].to_dict(), "scores": [plain(v) for v in scores[name]]}
-                for name in self.names
+                {"name": name, **self.estimates[name].to_dict(), "scores": plain(scores[name])} for name in self.names
             ],
             "notes": self.notes,
         }
+
+
+def _linearised_root(squares: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    root = float(np.sqrt(squares.mean()))
+    return np.zeros_like(squares) if root == 0 else (root + squares / root) / 2

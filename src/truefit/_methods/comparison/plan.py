@@ -1,4 +1,4 @@
-"""Plan of a comparison, and its config: the reference, the test, and what counts as no difference."""
+"""Plan of a comparison, and its config: the reference, the test, and the region of practical equivalence."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ from truefit._methods.candidates import Candidates
 from truefit._methods.comparison.result import Comparison
 from truefit._methods.splitting.designs import BOOTSTRAPS, Design
 from truefit._metrics.metric import Metric
+from truefit._metrics.smooth import RootMeanSquare
 
 TestChoice = Literal["corrected_t", "pooled"]
 
 
 @dataclass(frozen=True, slots=True)
 class CompareConfig:
-    """What candidates are compared with, by which test, and what counts as no difference."""
+    """The reference, the region of practical equivalence, the test and the confidence level."""
 
     reference: str | None = None
     rope: float | None = None
@@ -32,7 +33,7 @@ class CompareConfig:
     level: float = 0.95
 
     def check(self, candidates: Candidates, data: Data, design: Design, metric: Metric) -> None:
-        """Refuse what cannot be compared, before anything is fitted."""
+        """Check the options before anything is fitted."""
         if len(candidates) < 2:
             raise InvalidInput(
                 f"A comparison needs at least 2 estimators. Got {len(candidates)}; pass a dict or list of them, or use "
@@ -48,7 +49,7 @@ class CompareConfig:
             raise InvalidInput(f"The 'test' parameter must be {offered}. Got {self.test!r} instead.")
         if self.test == "pooled" and not compared_by_rows(data, design, metric):
             raise InvalidInput(
-                f"test='pooled' needs a metric that is a mean over independent rows, each tested once. Got "
+                "test='pooled' needs RMSE or a per-sample metric on independent rows, each tested once. Got "
                 f"{metric.name} by {design.splits.description}. Use test='corrected_t'."
             )
         self._check_reference(candidates.names)
@@ -64,28 +65,26 @@ class CompareConfig:
         )
 
     def _check_rope(self) -> None:
-        rope = self.rope
-        if rope is not None and not (_is_number(rope) and math.isfinite(rope) and rope > 0):
+        rope: Any = self.rope
+        number = isinstance(rope, int | float | np.number) and not isinstance(rope, bool)
+        if rope is not None and not (number and math.isfinite(rope) and rope > 0):
             raise InvalidInput(
-                "The 'rope' parameter must be a positive number: how great a difference must be to matter. "
+                "The 'rope' parameter must be a positive number, the largest difference that does not matter. "
                 f"Got {rope!r} instead."
             )
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
-
-
 def compared_by_rows(data: Data, design: Design, metric: Metric) -> bool:
-    """Whether the losses of single rows can be set side by side: independent ones, each tested once per run."""
+    """Whether single rows can be compared: of a per-sample metric or RMSE, independent, each tested once per run."""
     once = design.splits.partition or len(design.splits) == 1
-    return metric.row_loss is not None and data.groups is None and data.weight is None and once
+    by_row = metric.row_loss is not None or (isinstance(metric.smooth, RootMeanSquare) and data.y.ndim == 1)
+    return by_row and data.groups is None and data.weight is None and once
 
 
 def compare_plan(
     candidates: Candidates, data: Data, design: Design, metric: Metric, config: CompareConfig
 ) -> Plan[Comparison]:
-    """Assess all candidates on the same splits, and set them side by side."""
+    """Assess all candidates on the same splits, and compare them in pairs."""
     config.check(candidates, data, design, metric)
     assessment = yield from assess_plan(candidates, data, design, metric, level=config.level)
     selected_separately = design.kind == "threeway"

@@ -1,4 +1,4 @@
-"""Comparison: which of several learners is best on the same splits, and which cannot be told apart from it."""
+"""Comparison: the best of several learners on the same splits, and those that do not differ significantly from it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from truefit._core.errors import InvalidInput
 from truefit._core.typing import Floats
 from truefit._methods.assessment.estimate import ONE_PARTITION, REPEATED
 from truefit._methods.assessment.result import Assessment
-from truefit._methods.result import Result, plain
+from truefit._methods.result import Result, frame, plain, plot_method
+from truefit._methods.text import listed
 from truefit._metrics.metric import Metric
+from truefit._metrics.row_loss import is_share
 from truefit._plots.forest import differences
 from truefit._stats.paired import PairedDifference, corrected_paired_t, holm, one_standard_error, pooled_paired_t
 
@@ -29,15 +31,15 @@ if TYPE_CHECKING:
 
 Verdict = Literal["better", "worse", "equivalent", "tie", "no comparison"]
 
-#: Values this close, relative to their mean size, differ by rounding alone.
+#: Values this close, relative to their mean size, differ by rounding only.
 _ROUNDING = 1e-8
-#: With fewer degrees of freedom the quantile of t is so large that only great differences show.
+#: With fewer degrees of freedom only large differences are significant.
 _FEW_DEGREES = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A candidate set against a reference: the difference that was found, or the reason why there is none."""
+    """A candidate and a reference: their difference, or the reason why there is none."""
 
     candidate: str
     reference: str
@@ -48,18 +50,18 @@ class Pair:
 
     @property
     def name(self) -> str:
-        """The pair as a difference."""
+        """The names of both, as a difference."""
         return f"{self.candidate} − {self.reference}"
 
     def interval(self, level: float) -> tuple[float, float] | None:
-        """Interval of the difference; None where all differences are the same but not 0, and so show no spread."""
+        """Interval of the difference; None where all differences are equal and not 0."""
         if self.found is None or (self.found.se == 0 and self.found.mean != 0):
             return None
         return self.found.interval(level)
 
 
 class Comparison(Result):
-    """Paired differences with tests and intervals, the best candidate, and those that cannot be told apart from it.
+    """Paired differences with tests and intervals, the best candidate, and those tied with it.
 
     Attributes
     ----------
@@ -87,10 +89,11 @@ class Comparison(Result):
         self.rope = config.rope
         self.greater_is_better = metric.greater_is_better
         self._config = config
-        self._row_metric = metric.row_loss is not None
         self._by_rows = by_rows
         self._selected_separately = selected_separately
-        self._scores = assessment.split_scores() if self._has_scores else {}
+        # A test set of a single row has no score of its own unless the metric is per-sample: a row has no AUC.
+        has_scores = metric.row_loss is not None or any(len(split.test) > 1 for split in assessment.splits)
+        self._scores = assessment.split_scores() if has_scores else {}
         self.pairs = self._adjusted(self._requested_pairs())
 
     @property
@@ -100,20 +103,14 @@ class Comparison(Result):
 
     @property
     def reference(self) -> str:
-        """What candidates are compared with: a name, or "all" for each with each."""
+        """The name of the reference, or "all" for every pair."""
         return self.best if self._config.reference is None else self._config.reference
 
     def _requested_pairs(self) -> list[tuple[str, str]]:
         if self.reference == "all" and "all" not in self.names:
-            ranked = sorted(self.names, key=self._rank)
+            ranked = sorted(self.assessment.from_best_to_worst, key=lambda name: name != self.best)
             return [(worse, better) for better, worse in combinations(ranked, 2)]
         return [(name, self.reference) for name in self.names if name != self.reference]
-
-    def _rank(self, name: str) -> float:
-        value = self.assessment.estimates[name].value
-        if name == self.best or math.isnan(value):
-            return -math.inf if name == self.best else math.inf
-        return -value if self.greater_is_better else value
 
     def _adjusted(self, requested: Sequence[tuple[str, str]]) -> list[Pair]:
         pairs = [self._pair(candidate, reference) for candidate, reference in requested]
@@ -134,29 +131,22 @@ class Comparison(Result):
         if len(self.assessment.splits) == 1:
             reason = f"one split shows no spread of {self.metric}; use k-fold or repeats"
         else:
-            reason = f"{self.metric} cannot be told on each of the test sets; use larger ones, or another metric"
+            reason = f"{self.metric} is not defined on each of the test sets; use larger ones, or another metric"
         return Pair(candidate, reference, reason=reason)
 
     def _by_test_sets(self, candidate: str, reference: str) -> PairedDifference | None:
         splits = self.assessment.splits
         if len(splits) == 1 or not self._scores:
             return None
-        apart = _difference(self._scores[candidate], self._scores[reference])
-        return None if np.isnan(apart).any() else corrected_paired_t(apart, splits.share)
-
-    @property
-    def _has_scores(self) -> bool:
-        """Whether test sets have scores of their own: a single row has no AUC."""
-        return self._row_metric or any(len(split.test) > 1 for split in self.assessment.splits)
+        difference = _difference(self._scores[candidate], self._scores[reference])
+        return None if np.isnan(difference).any() else corrected_paired_t(difference, splits.share)
 
     def _pair_by_rows(self, candidate: str, reference: str) -> Pair:
         splits = self.assessment.splits
-        one, other = self.assessment.row_losses(candidate), self.assessment.row_losses(reference)
-        assert one is not None
-        assert other is not None
+        losses = [self.assessment.row_contributions(name) or [] for name in (candidate, reference)]
         per_run = len(splits) // splits.repeats
         runs = [
-            _difference(np.concatenate(one[start : start + per_run]), np.concatenate(other[start : start + per_run]))
+            _difference(*(np.concatenate(each[start : start + per_run]) for each in losses))
             for start in range(0, len(splits), per_run)
         ]
         if runs[0].size < 2:
@@ -170,7 +160,7 @@ class Comparison(Result):
         return Pair(candidate, reference, pooled_paired_t(runs, factor=factor), test)
 
     def verdict_on(self, pair: Pair) -> Verdict:
-        """Say in a word how the candidate of a pair does against the reference."""
+        """Return how the candidate of a pair compares with the reference, in a word."""
         if pair.found is None:
             return "no comparison"
         if self.rope is not None and pair.found.shares(self.rope)[1] >= self.level:
@@ -190,7 +180,7 @@ class Comparison(Result):
 
     @cached_property
     def ties(self) -> list[str]:
-        """Names that cannot be told apart from the best, or are as good as equal to it; the best is one of them."""
+        """The best and the names that do not differ significantly from it, or are practically equivalent."""
         same = {name for name, pair in self._against_best.items() if self.verdict_on(pair) in ("tie", "equivalent")}
         return [name for name in self.names if name == self.best or name in same]
 
@@ -211,8 +201,8 @@ class Comparison(Result):
         ses = [self._standard_error(name) for name in self.names]
         if math.isnan(ses[self.names.index(self.best)]):
             raise InvalidInput(
-                f"The one-standard-error rule needs the spread of {self.metric} over test sets. "
-                f"{self.assessment.splits.description} does not show it; use k-fold."
+                f"The one-standard-error rule needs the spread of {self.metric} over test sets. Got "
+                f"{self.assessment.splits.description}; use k-fold."
             )
         places = None if order is None else [self.names.index(name) for name in order]
         values = [self.assessment.estimates[name].value for name in self.names]
@@ -224,7 +214,7 @@ class Comparison(Result):
         values = rows[0] if rows is not None else self._scores.get(name, np.empty(0))
         if len(values) < 2 or np.isnan(values).any():
             return float("nan")
-        # Repeats go through the same rows again, so they do not make the error smaller.
+        # Repeats use the same rows, so they do not reduce the standard error.
         share = 1 / len(values) if rows is not None else splits.repeats / len(splits)
         if rows is None and not splits.partition:
             share = 1 / len(splits) + splits.share
@@ -234,23 +224,21 @@ class Comparison(Result):
     def differences(self) -> pd.DataFrame:
         """One row per pair: the candidate's value minus the reference's, with interval, test and verdict.
 
-        The difference is the mean over the test sets, in the metric's own sign. The interval is that of the one
-        difference; ``p_adjusted`` allows for the number of comparisons.
+        The difference is the mean over the test sets, in the metric's own sign. The interval is not adjusted;
+        ``p_adjusted`` is, for the number of comparisons.
         """
         import pandas as pd
 
         return pd.DataFrame([self._line(pair) for pair in self.pairs])
 
     def _line(self, pair: Pair) -> dict[str, Any]:
-        nan = float("nan")
-        found = pair.found
-        low, high = pair.interval(self.level) or (nan, nan)
-        numbers = (nan, nan, nan, nan) if found is None else (found.mean, found.t, found.df, found.p)
-        line = {"candidate": pair.candidate, "reference": pair.reference, "difference": numbers[0]}
-        line |= {"low": low, "high": high, "t": numbers[1], "df": numbers[2], "p": numbers[3]}
-        line |= {"p_adjusted": pair.p_adjusted, "verdict": self.verdict_on(pair)}
+        found, none = pair.found, (float("nan"),) * 4
+        low, high = pair.interval(self.level) or none[:2]
+        mean, t, df, p = none if found is None else (found.mean, found.t, found.df, found.p)
+        line = {"candidate": pair.candidate, "reference": pair.reference, "difference": mean, "low": low, "high": high}
+        line |= {"t": t, "df": df, "p": p, "p_adjusted": pair.p_adjusted, "verdict": self.verdict_on(pair)}
         if self.rope is not None:
-            below, within, above = (nan, nan, nan) if found is None else found.shares(self.rope)
+            below, within, above = none[:3] if found is None else found.shares(self.rope)
             better, worse = (above, below) if self.greater_is_better else (below, above)
             line |= {"p_better": better, "p_equivalent": within, "p_worse": worse}
         return line
@@ -261,8 +249,6 @@ class Comparison(Result):
 
         With reference="all" the difference is that to the best. A tie is one with the best, whatever the reference.
         """
-        import pandas as pd
-
         against = self._against_best if self.reference not in self.names else {p.candidate: p for p in self.pairs}
         home = self.reference if self.reference in self.names else self.best
         lines = []
@@ -275,11 +261,11 @@ class Comparison(Result):
                 {"estimator": name, "estimate": each.value, "low": low, "high": high, "difference": difference}
                 | {"p_adjusted": float("nan") if pair is None else pair.p_adjusted, "tie": name in self.ties}
             )
-        return pd.DataFrame(lines).set_index("estimator")
+        return frame(lines, "estimator")
 
     @property
     def heading(self) -> str:
-        """What was compared, and how."""
+        """The metric and the design."""
         return f"{self.assessment.heading}, {'larger' if self.greater_is_better else 'smaller'} is better"
 
     @cached_property
@@ -287,24 +273,24 @@ class Comparison(Result):
         """The answer in plain sentences."""
         best = self.assessment.estimates[self.best].value
         if math.isnan(best):
-            return ["No comparison could be made: none of the candidates has an estimate."]
+            return ["No comparison: none of the candidates has an estimate."]
         sentences = [f"{self.best} is best, with {self.metric} {best:.4g}."]
         verdicts = {name: self.verdict_on(pair) for name, pair in self._against_best.items()}
         kinds: dict[Verdict, str] = {
-            "tie": "cannot be told apart from it on these data",
-            "equivalent": f"{{}} as good as equal to it: within {self.rope}",
-            "worse": "{} worse",
-            "better": "{} better on the test sets",
-            "no comparison": "cannot be compared with it",
+            "tie": "not significantly different from it",
+            "equivalent": f"practically equivalent to it: within {self.rope}",
+            "worse": "significantly worse",
+            "better": "significantly better on the test rows",
+            "no comparison": "not comparable with it",
         }
         for kind, words in kinds.items():
             names = [name for name, verdict in verdicts.items() if verdict == kind]
             if names:
-                sentences.append(f"{_listed(names)} {words.format('is' if len(names) == 1 else 'are')}.")
+                sentences.append(f"{listed(names)} {'is' if len(names) == 1 else 'are'} {words}.")
         return sentences
 
     def summary(self) -> str:
-        """Return which is best, which cannot be told apart from it, and the differences behind that."""
+        """Return the best candidate, those tied with it, and the differences."""
         width = max(len(pair.name) for pair in self.pairs)
         lines = [*self.verdict, "", self.heading]
         lines += [f"  {pair.name:<{width}}  {self._text(pair)}" for pair in self.pairs]
@@ -314,7 +300,7 @@ class Comparison(Result):
         if pair.found is None:
             return f"no comparison ({pair.reason})"
         interval = pair.interval(self.level)
-        ends = "no interval" if interval is None else f"{self.level:.0%} interval {_signed(*interval)}"
+        ends = "no interval" if interval is None else f"{self.level:.0%} confidence interval {_signed(*interval)}"
         p = "p < 0.001" if pair.p_adjusted < 0.001 else f"p = {pair.p_adjusted:.3f}"
         return f"{_signed(pair.found.mean)}  ({ends}, {p})  {self.verdict_on(pair)}"
 
@@ -322,64 +308,66 @@ class Comparison(Result):
     def notes(self) -> list[str]:
         """What a reader should know about these numbers."""
         compared = [pair for pair in self.pairs if pair.found is not None]
-        notes = [f"the test is: {', '.join(dict.fromkeys(str(pair.test) for pair in compared))}."] if compared else []
+        tests = list(dict.fromkeys(str(pair.test) for pair in compared))
+        notes = [f"paired test: {', '.join(tests)}."] if compared else []
         if len(compared) > 1:
-            notes.append(
-                f"p is adjusted for {len(compared)} comparisons (Holm); each interval is for its own difference alone."
-            )
+            notes.append(f"p-values are adjusted for {len(compared)} comparisons (Holm); the intervals are not.")
         if self._config.reference is None and len(self.names) > 2 and not self._selected_separately:
             notes.append(
-                f"{self.best} was picked as the best on these same rows, so p-values against it are a little too "
-                "small; reference='all' allows for that."
+                f"{self.best} was selected as the best on the same rows, so p-values against it are slightly too "
+                "small; comparing all pairs corrects for that."
             )
-        splits = self.assessment.splits
-        by_corrected_t = [pair.found for pair in compared if pair.test == "corrected t"]
-        if any(found is not None and found.df < _FEW_DEGREES for found in by_corrected_t):
-            other = ", or test='pooled'," if self._by_rows else ""
+        if any(pair.test == "corrected t" and pair.found and pair.found.df < _FEW_DEGREES for pair in compared):
+            other = ", or the pooled test," if self._by_rows else ""
             notes.append(
-                f"{len(splits)} test sets show large differences only; more of them (repeats=4){other} show more."
+                f"with {len(self.assessment.splits)} test sets only large differences are significant; repeated "
+                f"cross-validation{other} gives more power."
             )
-        if any(pair.test is not None and pair.test.startswith("pooled") for pair in compared):
+        if any(test.startswith("pooled") for test in tests):
             notes.append(
-                "one partition cannot show how much the learners themselves vary; for unstable ones the pooled test "
-                "finds differences that are not there."
+                "one partition does not show the variance of the learners themselves; for unstable ones the pooled "
+                "test has too many false positives."
             )
         if any(pair.interval(self.level) is None for pair in compared):
             notes.append("a difference that is the same on all test sets has no interval.")
         return notes
 
-    def plot(self, ax: Axes | None = None) -> Axes:
+    @plot_method()
+    def plot(self, *, ax: Axes | None = None) -> Axes:
         """Draw the differences with their intervals, from the best candidate on, and the region of equivalence."""
         place = {name: i for i, name in enumerate(self.assessment.from_best_to_worst)}
         drawn = sorted((pair for pair in self.pairs if pair.found is not None), key=lambda pair: place[pair.candidate])
         if not drawn:
-            return self.assessment.plot(ax)
+            return self.assessment.plot(ax=ax)
         lows, highs = zip(*((pair.interval(self.level) or (np.nan, np.nan)) for pair in drawn), strict=True)
         side = "above" if self.greater_is_better else "below"
-        label = f"difference of {self.metric} ({side} 0 is better than the reference; {self.level:.0%} interval)"
+        percent = is_share(self.metric)
+        unit = " in percentage points" if percent else ""
+        label = f"difference of {self.metric}{unit} ({side} 0 is better than the reference; {self.level:.0%} interval)"
         values = [pair.found.mean for pair in drawn if pair.found is not None]
         names = [pair.name for pair in drawn]
-        apart = [self.verdict_on(pair) in ("better", "worse") for pair in drawn]
-        return differences(names, values, lows, highs, apart=apart, rope=self.rope, xlabel=label, ax=ax)
+        return differences(
+            names,
+            values,
+            lows,
+            highs,
+            significant=[self.verdict_on(pair) in ("better", "worse") for pair in drawn],
+            rope=self.rope,
+            xlabel=label,
+            percent=percent,
+            ax=ax,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
         return {
             "kind": "comparison",
             "version": 1,
-            "metric": self.metric,
-            "greater_is_better": self.greater_is_better,
+            **self._values("metric", "greater_is_better"),
             "design": self.assessment.splits.description,
-            "level": self.level,
-            "rope": self.rope,
-            "reference": self.reference,
-            "best": self.best,
-            "ties": self.ties,
-            "verdict": self.verdict,
+            **self._values("level", "rope", "reference", "best", "ties", "verdict"),
             "differences": [
-                {key: plain(value) for key, value in self._line(pair).items()}
-                | {"test": pair.test, "reason": pair.reason}
-                for pair in self.pairs
+                plain(self._line(pair)) | {"test": pair.test, "reason": pair.reason} for pair in self.pairs
             ],
             "assessment": self.assessment.to_dict(),
             "notes": self.notes,
@@ -395,7 +383,3 @@ def _difference(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> Floats:
 
 def _signed(*values: float) -> str:
     return " to ".join("0" if value == 0 else f"{value:+.4g}" for value in values)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

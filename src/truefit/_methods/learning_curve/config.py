@@ -1,4 +1,4 @@
-"""Config of a learning curve: its sizes (the schedule), its budget, and when it stops."""
+"""Config of a learning curve: its rows in sequence, its sizes (the schedule), its budget, and when it stops."""
 
 from __future__ import annotations
 
@@ -8,16 +8,90 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
-from truefit._core.data import Data
+from truefit._core.data import Data, RowSource
 from truefit._core.errors import InvalidInput
+from truefit._core.rows import Tokens, salted, value_tokens
 from truefit._core.typing import Positions
 from truefit._methods.complexity import number
 from truefit._methods.learning_curve.extrapolation import Mode, check_forecast
-from truefit._methods.learning_curve.samples import SampledRows
-from truefit._methods.splitting.splits import is_whole
+from truefit._methods.splitting.splits import is_whole, whole_number
 from truefit._metrics.metric import Metric
 from truefit._stats.curve_paper import next_size
+
+
+def row_sequence(data: Data, *, batches: Any = None, random_state: int | None = None) -> Positions:
+    """Return the positions of all rows in a random order that depends on their content and the seed only.
+
+    Rows of one group stay together. ``batches`` are the ends of the batches that the rows came in: each is shuffled by
+    itself, so that earlier rows keep their positions when new ones come.
+
+    >>> labelled = Data([[0.0], [1.0], [2.0], [3.0]], [1.0, 2.0, 3.0, 4.0], task="regression")
+    >>> larger = Data([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], task="regression")
+    >>> bool((row_sequence(larger, batches=[4, 6])[:4] == row_sequence(labelled)).all())
+    True
+    """
+    keys = [*_sort_keys(data.tokens, random_state)]
+    if data.groups is not None:
+        keys += _sort_keys(value_tokens(data.groups), random_state)
+    ends = _batch_ends(batches, data.n)
+    parts = [start + np.lexsort([key[start:end] for key in keys]) for start, end in pairwise([0, *ends])]
+    return np.concatenate(parts).astype(np.intp)
+
+
+def _sort_keys(tokens: Tokens, random_state: int | None) -> list[npt.NDArray[np.uint64]]:
+    """Return the two lanes of tokens as sort keys, the first key last."""
+    mixed = salted(tokens, f"sequence {random_state}")
+    return [mixed[:, 1], mixed[:, 0]]
+
+
+def _batch_ends(batches: Any, n: int) -> list[int]:
+    if batches is None:
+        return [n]
+    ends: list[Any] = list(batches) if isinstance(batches, list | tuple | np.ndarray) else [None]
+    rising = all(is_whole(end) for end in ends) and all(a < b for a, b in pairwise([0, *ends]))
+    if not ends or not rising or ends[-1] > n:
+        raise InvalidInput(
+            "The 'batches' parameter must be the number of rows after each batch, increasing and no more than the "
+            f"{n:,} rows there are. Got {batches!r} instead."
+        )
+    return [int(end) for end in ends] + ([n] if ends[-1] < n else [])
+
+
+@dataclass(frozen=True, eq=False)
+class SampledRows:
+    """Rows in their sequence, of which a sample is the first so many.
+
+    ``total`` is the number of rows available, None where unknown; ``first`` that number when the curve was started;
+    ``batch_ends`` are the sizes of earlier curves.
+    """
+
+    data: Data
+    sequence: Positions
+    total: int | None
+    first: int | None
+    batch_ends: tuple[int, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether all rows are read."""
+        return self.total is not None and self.data.n >= self.total
+
+
+def sampled_table(data: Data, *, batches: Any = None, random_state: int | None = None) -> SampledRows:
+    """Return a table in memory, in its sequence."""
+    sequence = row_sequence(data, batches=batches, random_state=random_state)
+    batch_ends = tuple(int(end) for end in batches or ())
+    return SampledRows(data, sequence, data.n, batch_ends[0] if batch_ends else data.n, batch_ends)
+
+
+def sampled_source(source: RowSource, requested: int, data: Data, *, batches: Any = None) -> SampledRows:
+    """Return the first rows of a source; one that gives fewer than requested has no more."""
+    total = data.n if data.n < requested else source.total
+    batch_ends = tuple(int(end) for end in batches or ())
+    return SampledRows(data, np.arange(data.n), total, batch_ends[0] if batch_ends else source.total, batch_ends)
+
 
 _PARTS = ("rows", "seconds", "money", "price_per_row")
 
@@ -26,12 +100,8 @@ _PARTS = ("rows", "seconds", "money", "price_per_row")
 class Budget:
     """Limits on rows, on the seconds spent in fits, and on money at a price per row.
 
-    Examples
-    --------
     >>> Budget.of({"money": 500, "price_per_row": 0.25}).most_rows
     2000
-    >>> Budget.of(1000).words(1000)
-    'The budget of 1,000 rows is spent.'
     """
 
     rows: int | None = None
@@ -41,7 +111,7 @@ class Budget:
 
     @classmethod
     def of(cls, given: Any) -> Budget:
-        """Read what was given: None, a number of rows, or a mapping."""
+        """Make a budget from None, a number of rows, or a mapping."""
         if given is None:
             return cls()
         if is_whole(given):
@@ -59,60 +129,48 @@ class Budget:
 
     @property
     def most_rows(self) -> float:
-        """Rows that may be used; infinite where they are not limited."""
+        """Rows that may be used; infinite without a limit."""
         most = np.inf if self.rows is None else float(self.rows)
         if self.money is not None and self.price_per_row is not None:
-            # A price such as 0.1 is no exact number: 10 rows for 1 are 10.
+            # A price such as 0.1 is not exact in binary.
             most = min(most, np.floor(self.money / self.price_per_row + 1e-9))
         return most if np.isinf(most) else int(most)
 
-    def too_long(self, seconds: float) -> bool:
-        """Whether fits of so many seconds are too many."""
-        return self.seconds is not None and seconds > self.seconds
-
-    def words(self, rows: int) -> str:
-        """Say that so many rows are all that may be used."""
+    def exhausted(self, rows: int) -> str:
+        """Return the sentence for a budget that so many rows exhaust."""
         if self.rows is not None and rows >= self.rows:
-            return f"The budget of {self.rows:,} rows is spent."
-        return f"The budget of {self.money:g} is spent: {rows:,} rows at {self.price_per_row:g} each."
+            return f"Budget of {self.rows:,} rows exhausted."
+        return f"Budget of {self.money:g} exhausted: {rows:,} rows at {self.price_per_row:g} each."
 
 
-#: A step goes to at least and at most so many times the rows.
+#: Smallest and largest ratio of a size to the one before.
 SHORTEST_STEP, LONGEST_STEP = 1.1, 2.0
-#: Where an adaptive schedule begins if there are rows enough, and the first size of the paper.
+#: First size of an adaptive schedule, if there are rows enough, and of the paper.
 _START, PAPER_START = 64, 80
-#: Rows that are read at first.
+#: Rows that are read first.
 _BEGIN = 128
-#: A table is measured at about so many sizes if it is small.
+#: Sizes of a small table, about.
 _POINTS = 8
-#: Where the paper's sizes end if the rows do not.
+#: Largest of the paper's sizes, where the number of rows is unknown.
 _FAR = 10_000_000
 
 
 @dataclass(frozen=True)
 class Adaptive:
-    """Steps as long as they have to be for the error to fall by more than its noise.
+    """Steps just long enough for the error to fall by more than its noise.
 
-    Attributes
-    ----------
-    start : int
-    most : float
-        Rows that may be used.
-    step : float
-        Ratio of the first sizes, before anything is known.
-    stations : tuple of int
-        Sizes that are not stepped over: there rows came to an end before, and a point has been measured.
+    ``most`` is the largest size, ``step`` the ratio of the first sizes. ``batch_ends`` are never skipped: points have
+    been measured there before.
     """
 
     start: int
     most: float
     step: float = LONGEST_STEP
-    stations: tuple[int, ...] = ()
-    #: Stops when enough is known.
-    goes_on: ClassVar[bool] = False
+    batch_ends: tuple[int, ...] = ()
+    exhaustive: ClassVar[bool] = False
 
-    def opening(self, count: int) -> list[int]:
-        """Return sizes of equal ratios."""
+    def first_sizes(self, count: int) -> list[int]:
+        """Return sizes with equal ratios."""
         sizes = [self.start]
         while len(sizes) < count:
             size = self.after(sizes[-1], self.step * sizes[-1])
@@ -122,41 +180,37 @@ class Adaptive:
         return sizes
 
     def after(self, last: int, wanted: float) -> int | None:
-        """Return what is wanted; all rows where those left would be too few for a step of their own."""
+        """Return the wanted size, or all rows where those left would be too few for another step."""
         if last >= self.most:
             return None
         size = int(np.ceil(max(wanted, SHORTEST_STEP * last)))
-        end = min((station for station in self.stations if station > last), default=np.inf)
+        end = min((size for size in self.batch_ends if size > last), default=np.inf)
         end = min(end, self.most)
         return int(end) if size * SHORTEST_STEP >= end else size
 
 
 @dataclass(frozen=True)
 class Fixed:
-    """Sizes known beforehand."""
+    """Given sizes; all of them are measured if ``exhaustive``, otherwise until a stopping rule holds."""
 
     sizes: tuple[int, ...]
-    #: Whether all sizes are wanted, whatever they show.
-    goes_on: bool
+    exhaustive: bool
 
-    def opening(self, count: int) -> list[int]:
-        """Return the first ones; all of them where they are wanted anyway."""
-        return list(self.sizes if self.goes_on else self.sizes[:count])
+    def first_sizes(self, count: int) -> list[int]:
+        """Return the first sizes; all of them if exhaustive."""
+        return list(self.sizes if self.exhaustive else self.sizes[:count])
 
     def after(self, last: int, wanted: float) -> int | None:
-        """Return the next one, whatever is wanted."""
+        """Return the next size."""
         return next((size for size in self.sizes if size > last), None)
 
 
-#: Sizes, one after the other.
 Schedule = Adaptive | Fixed
 
 
 def paper_schedule(most: float) -> tuple[int, ...]:
     """Return the paper's sizes: 80, 90, 100(100)1000(1000)10000(10000)..., and all rows.
 
-    Examples
-    --------
     >>> paper_schedule(48_842)[-6:]
     (9000, 10000, 20000, 30000, 40000, 48842)
     >>> len(paper_schedule(48_842)), paper_schedule(60)
@@ -176,39 +230,29 @@ def rows_to_begin(given: Any) -> int:
 
 
 def make_schedule(
-    given: Any, *, least: int, most: float, first: float | None, stations: tuple[int, ...], k: int
+    given: Any, *, least: int, most: float, first: float | None, batch_ends: tuple[int, ...], k: int
 ) -> Schedule:
-    """Read a schedule.
+    """Make a schedule from "adaptive", "paper" or a list of sizes.
 
-    Parameters
-    ----------
-    given : "adaptive", "paper" or list of int
-    least : int
-        The smallest sample with which k folds are possible.
-    most : float
-        Rows that may be used; infinite where that is not known.
-    first : float or None
-        Rows that there were when the curve was begun, by which its first sizes are chosen: they must stay when more
-        rows come. None where that was not known; then a list may ask for more rows than there turn out to be.
-    stations : tuple of int
-        Where rows came to an end before.
-    k : int
+    ``least`` is the smallest sample with which k folds are possible, ``most`` the largest, infinite where unknown.
+    ``first`` is the number of rows when the curve was started: it determines the first sizes, which must not change
+    when rows are added. None where that was unknown; then a list may exceed the rows.
     """
     if isinstance(given, str) and given == "adaptive":
         start = max(_START if first is None else min(_START, int(first) // 10), least)
         step = LONGEST_STEP
         if first is not None:
             step = float(np.clip((first / start) ** (1 / _POINTS), SHORTEST_STEP, LONGEST_STEP))
-        return Adaptive(start, most, step, stations)
+        return Adaptive(start, most, step, batch_ends)
     if isinstance(given, str) and given == "paper":
         far = most if np.isfinite(most) else _FAR
-        return Fixed(tuple(size for size in paper_schedule(far) if size >= least), goes_on=False)
+        return Fixed(tuple(size for size in paper_schedule(far) if size >= least), exhaustive=False)
     sizes = checked_sizes(given, least=least, most=np.inf if first is None else most, k=k)
-    return Fixed(tuple(size for size in sizes if size <= most), goes_on=True)
+    return Fixed(tuple(size for size in sizes if size <= most), exhaustive=True)
 
 
 def checked_sizes(given: Any, *, least: int, most: float, k: int) -> tuple[int, ...]:
-    """Return a list of sizes as whole numbers, or say what is wrong with it."""
+    """Return a list of sizes as whole numbers, or raise InvalidInput."""
     listed = isinstance(given, Sequence | np.ndarray | range) and not isinstance(given, str)
     sizes = list(given) if listed else []
     if not sizes or not all(is_whole(size) for size in sizes) or not all(a < b for a, b in pairwise(sizes)):
@@ -218,26 +262,24 @@ def checked_sizes(given: Any, *, least: int, most: float, k: int) -> tuple[int, 
         )
     if sizes[0] < least:
         raise InvalidInput(
-            f"The smallest size of a schedule must be at least {least}: only then do the {k} folds have rows each, "
-            f"the sample {k} rows of two classes or more, and every training set as many rows as the estimator's "
-            f"n_neighbors, if it has any. Got {sizes[0]}; begin with {least}, or use fewer folds."
+            f"The smallest size of a schedule must be at least {least}, so that {k}-fold cross-validation is possible "
+            f"({k} rows of two classes, n_neighbors rows in each training set). Got {sizes[0]}; begin with {least}, or "
+            "use fewer folds."
         )
     if sizes[-1] > most:
         raise InvalidInput(
-            f"The sizes of a schedule must not exceed the {int(most):,} rows that can be used. Got {sizes[-1]:,}; "
-            "leave out those that do."
+            f"The sizes of a schedule must not exceed the {int(most):,} rows available. Got {sizes[-1]:,}; remove "
+            "larger sizes."
         )
     return tuple(int(size) for size in sizes)
 
 
 def least_size(data: Data, sequence: Positions, k: int, *, trained_on: int = 1) -> int | None:
-    """Return the smallest sample of which k folds can be made; None where all rows are too few.
+    """Return the smallest sample for k folds; None where all rows are too few.
 
-    That takes k rows, or groups; of a classification k rows of two classes, so that no training set lacks either; and
-    in each training set the ``trained_on`` rows that a learner needs.
+    That takes k rows or groups; for a classification k rows of two classes, so that no training set lacks either; and
+    ``trained_on`` rows in each training set.
 
-    Examples
-    --------
     >>> data = Data([[0.0], [1.0], [2.0], [3.0], [4.0]], ["a", "a", "a", "b", "b"], task="classification")
     >>> least_size(data, np.arange(5), k=2)
     5
@@ -257,14 +299,14 @@ def least_size(data: Data, sequence: Positions, k: int, *, trained_on: int = 1) 
         if len(enough) < 2:
             return None
         least = max(least, enough[1])
-    while least - -(-least // k) < trained_on:  # the largest fold is left out
+    while least - -(-least // k) < trained_on:  # without the largest fold
         least += 1
     return least if least <= data.n else None
 
 
 @dataclass(frozen=True, eq=False)
 class LearningCurveConfig:
-    """How a curve is measured, and when that is enough."""
+    """How a curve is measured, and when it stops."""
 
     metric: Metric
     schedule: Schedule
@@ -295,20 +337,16 @@ def learning_curve_config(
     random_state: int | None,
     trained_on: int = 1,
 ) -> LearningCurveConfig | None:
-    """Check the terms; None where more rows have to be read before a first sample can be made.
-
-    The learners need training sets of at least ``trained_on`` rows.
-    """
+    """Check the options; return None where more rows have to be read before a first sample can be made."""
     check_forecast(mode, level, tolerance)
-    if not is_whole(k) or k < 2:
-        raise InvalidInput(f"The number of folds must be a whole number of at least 2. Got {k!r} instead.")
+    whole_number(k, "The number of folds", 2)
     _check_loss(metric)
     spend = Budget.of(budget)
-    wanted = None if target is None else number("target", target, at_least=0.0)
-    far = None if horizon is None else number("horizon", horizon, above=0.0)
+    target = None if target is None else number("target", target, at_least=0.0)
+    horizon = None if horizon is None else number("horizon", horizon, above=0.0)
     most = min(np.inf if sampled.total is None else sampled.total, spend.most_rows)
     least = least_size(sampled.data, sampled.sequence, k, trained_on=trained_on)
-    if least is None and not sampled.ends:
+    if least is None and not sampled.complete:
         return None
     if least is None or least > most:
         raise InvalidInput(_too_few(sampled.data, k, most, trained_on))
@@ -316,16 +354,16 @@ def learning_curve_config(
     if mode == "paper" and isinstance(schedule, str):
         schedule = "paper"
     first = None if sampled.first is None else min(sampled.first, spend.most_rows)
-    sizes = make_schedule(schedule, least=least, most=most, first=first, stations=sampled.stations, k=k)
-    if not sampled.ends and sizes.opening(1)[0] > sampled.data.n:
+    sizes = make_schedule(schedule, least=least, most=most, first=first, batch_ends=sampled.batch_ends, k=k)
+    if not sampled.complete and sizes.first_sizes(1)[0] > sampled.data.n:
         return None
-    return LearningCurveConfig(metric, sizes, spend, k, mode, level, tolerance, far, wanted, train, random_state)
+    return LearningCurveConfig(metric, sizes, spend, k, mode, level, tolerance, horizon, target, train, random_state)
 
 
 def _too_few(data: Data, k: int, most: float, trained_on: int) -> str:
-    wanted = f"A learning curve with {k} folds must have at least {k} rows"
+    wanted = f"A learning curve with {k} folds needs at least {k} rows"
     if data.task == "classification":
-        wanted += ", and as many of each of two classes"
+        wanted += f", {k} of each of two classes"
     if data.groups is not None:
         wanted += f", of {k} groups"
     if trained_on > 1:
@@ -340,8 +378,8 @@ def _too_few(data: Data, k: int, most: float, trained_on: int) -> str:
 
 def _check_loss(metric: Metric) -> None:
     if metric.greater_is_better or metric.bounds[0] < 0 or metric.total:
-        why = "grows with the number of rows" if metric.total else "is better when it is greater, or may be negative"
+        why = "grows with the number of rows" if metric.total else "is a score, or may be negative"
         raise InvalidInput(
-            f"The metric of a learning curve must be a loss, small where a model is good. {metric.name!r} {why}; "
-            "choose for instance 'error', 'log_loss', 'mse' or 'mae'."
+            f"The metric of a learning curve must be a loss. {metric.name!r} {why}; use 'error', 'log_loss', 'mse' or "
+            "'mae'."
         )

@@ -1,9 +1,9 @@
-"""Extrapolation: the error at larger sizes from measured points, and how many rows an error needs."""
+"""Extrapolation: the error at larger sizes from measured points, and the number of rows for a target error."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args, overload
 
@@ -13,10 +13,16 @@ import numpy.typing as npt
 from truefit._core.errors import InvalidInput
 from truefit._core.typing import Floats
 from truefit._methods.complexity import number
-from truefit._methods.learning_curve.forecast import MULTIPLES, CalibratedForecast, Forecast, PaperForecast
-from truefit._methods.learning_curve.samples import MeasuredCurve
-from truefit._methods.result import Result
-from truefit._plots.learning_curve import extrapolation
+from truefit._methods.learning_curve.forecast import (
+    MULTIPLES,
+    CalibratedForecast,
+    Forecast,
+    MeasuredCurve,
+    PaperForecast,
+)
+from truefit._methods.result import Result, frame, plot_method
+from truefit._metrics.row_loss import is_share
+from truefit._plots.learning_curve import learning_curve
 from truefit._stats.curve_fit import FAMILIES, fit
 from truefit._stats.curve_forecast import shipped
 from truefit._stats.curve_paper import well_behaved
@@ -27,8 +33,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-#: Nothing is said about more rows than so many times those that were measured.
-SIGHT = 1000
+#: Largest multiple of the measured rows that an answer is given for.
+FARTHEST = 1000
 
 
 @dataclass(frozen=True)
@@ -38,13 +44,15 @@ class RowsNeeded:
     Attributes
     ----------
     error : float
-        What is to be reached.
+        The target error.
     rows : int or None
-        Where the curve reaches it; None if it does not, as far as can be seen.
-    low, high : int or None
-        Where the ends of the curve's interval reach it: at best, and at worst. None where they do not.
+        Where the curve reaches it; None if it does not within 1,000 times the measured rows.
+    low : int or None
+        Where the low end of the curve's interval reaches it: the number of rows at best.
+    high : int or None
+        Where the high end of the curve's interval reaches it: the number of rows at worst.
     reading : str
-        The answer in words.
+        The answer as a sentence.
     """
 
     error: float
@@ -58,7 +66,7 @@ class RowsNeeded:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
-        return {"error": self.error, "rows": self.rows, "low": self.low, "high": self.high, "reading": self.reading}
+        return asdict(self)
 
 
 def rows_needed(
@@ -70,24 +78,15 @@ def rows_needed(
     end: float,
     level: float,
 ) -> RowsNeeded:
-    """Find where a curve and its interval come down to an error.
+    """Find where a curve and its interval reach an error.
 
-    Parameters
-    ----------
-    error : float
-    predict : callable
-        Value, low and high end at sizes.
-    first, last : float
-        Smallest and largest size measured.
-    end : float
-        What the curve falls to in the end.
-    level : float
-        Of the interval.
+    ``predict`` returns value, low and high end at sizes; ``first`` and ``last`` are the smallest and largest measured
+    size, ``end`` is the asymptotic error of the curve, ``level`` that of the interval.
     """
-    sizes = np.geomspace(first, SIGHT * last, 4001)
+    sizes = np.geomspace(first, FARTHEST * last, 4001)
     rows, low, high = (_crossing(sizes, values, error) for values in predict(sizes))
     if low is not None and (rows is None or rows > last):
-        # What was measured says that so many rows are not enough.
+        # The measured sizes were not enough.
         low = max(low, int(last))
     return RowsNeeded(error, rows, low, high, _reading(error, rows, low, high, last=last, end=end, level=level))
 
@@ -106,31 +105,27 @@ def _crossing(sizes: Floats, values: Floats, error: float) -> int | None:
 def _reading(
     error: float, rows: int | None, low: int | None, high: int | None, *, last: float, end: float, level: float
 ) -> str:
-    target = f"an error of {error:.4g}"
+    target, percent = f"an error of {error:.4g}", f"{100 * level:.4g}%"
     if rows is None:
-        never, why = "Never", f"the curve levels off at {end:.3g}"
-        if end <= error:
-            never, why = "Hardly ever", f"not within {SIGHT:,} times the rows that were measured"
-        best = "" if low is None else f" At best about {_about(low)} rows would do."
-        return f"{never}, at this learner: {why}, and {target} is asked for.{best}"
+        where = f": it levels off at {end:.3g}" if end > error else f" within {FARTHEST:,} times the measured rows"
+        best = "" if low is None else f" (low end of the {percent} interval: about {_about(low)} rows)"
+        return f"The fitted curve does not reach {target}{where}{best}."
     if rows <= last:
-        return f"About {_about(rows)} rows reach {target}, no more than were measured."
+        return f"About {_about(rows)} rows reach {target}; {last:,.0f} were measured."
     least = _about(low or rows)
-    sure = f"at least {least}, and it may never be reached"
-    if high is not None:
-        sure = f"{100 * level:.4g}% interval {least} to {_about(high)}"
-    return f"About {_about(rows)} rows for {target} ({sure})."
+    interval = f"from {least} rows; it may never be reached" if high is None else f"{least} to {_about(high)}"
+    return f"About {_about(rows)} rows for {target} ({percent} interval {interval})."
 
 
 def _about(rows: float) -> str:
-    """Two digits: no more of it is known."""
+    """Rows rounded to two significant digits."""
     digits = max(int(np.floor(np.log10(max(rows, 1)))) - 1, 0)
     return f"{round(rows / 10**digits) * 10**digits:,}"
 
 
 Mode = Literal["default", "paper"]
 
-#: How much of an error does not matter unless said otherwise: of a share, and as a share of a loss.
+#: Default tolerance: of an error rate, and as a share of the largest loss.
 TOLERANCE = 0.02
 
 
@@ -158,10 +153,10 @@ def forecast_of(
     horizon: float,
     single_runs: bool = False,
 ) -> Forecast:
-    """Return the forecast of a mode; with ``single_runs`` each point is one cross-validation."""
+    """Return the forecast of a mode; with ``single_runs`` each point is a single cross-validation."""
     check_forecast(mode, level, tolerance)
     if mode == "paper":
-        # The paper counts in percent: errors above 1 are no shares.
+        # The paper uses percent: errors above 1 are percentages.
         unit = 1.0 if measured.errors.max() <= 1 else 100.0
         return PaperForecast(measured, TOLERANCE * unit if tolerance is None else float(tolerance))
     enough = TOLERANCE * measured.unit if tolerance is None else float(tolerance)
@@ -169,7 +164,7 @@ def forecast_of(
 
 
 def check_forecast(mode: Any, level: Any, tolerance: Any) -> None:
-    """Refuse what no forecast can be made with, before anything is measured."""
+    """Refuse invalid options before anything is measured."""
     if mode not in get_args(Mode):
         raise InvalidInput(f"The 'mode' parameter must be 'default' or 'paper'. Got {mode!r} instead.")
     if tolerance is not None:
@@ -179,21 +174,39 @@ def check_forecast(mode: Any, level: Any, tolerance: Any) -> None:
 
 
 class Extrapolation(Result):
-    """What more rows would bring, with intervals; or why that cannot be said.
+    """The error expected with more rows, with intervals; or why there is no forecast.
 
     Attributes
     ----------
-    sizes, errors : array of shape (points,)
-        What was measured, by size.
+    sizes : array of shape (points,)
+        Measured sizes, ascending.
+    errors : array of shape (points,)
+        The error at each size.
     stderr : array of shape (points,) or None
+        The standard error of each error.
     mode : {"default", "paper"}
+        How the forecast is made.
     level : float
         Level of the intervals; in paper mode the paper's, 0.999.
     horizon : float
-        The size up to which it is asked what more rows would bring.
+        The largest size of the forecast.
+    refused : str or None
+        Why no extrapolation is given; None where one is.
+    warnings : list of str
+        Warnings about the extrapolation.
+    stopped : bool
+        Whether enough has been measured.
+    reason : str
+        Why the curve can stop, or why not.
+    end : float
+        The asymptotic error: what the curve falls to with ever more rows.
     """
 
     title = "Extrapolation"
+    #: Measured by a learning curve only: the target error, and the training errors with their standard deviations.
+    target: float | None = None
+    train: Floats | None = None
+    train_sd: Floats | None = None
 
     def __init__(self, measured: MeasuredCurve, forecast: Forecast, *, mode: Mode, horizon: float, metric: str) -> None:
         self.sizes = measured.sizes
@@ -203,42 +216,16 @@ class Extrapolation(Result):
         self.level = forecast.level
         self.horizon = horizon
         self.metric = metric
+        self.refused, self.warnings, self.end = forecast.refused, forecast.warnings, forecast.end
+        self.stopped, self.reason = forecast.stop.rule is not None, forecast.stop.reason
         self._measured = measured
         self._forecast = forecast
-
-    @property
-    def _percent(self) -> str:
-        return f"{100 * self.level:.4g}%"
-
-    @property
-    def refused(self) -> str | None:
-        """Why no extrapolation is given; None where one is."""
-        return self._forecast.refused
-
-    @property
-    def warnings(self) -> list[str]:
-        """What to know about the extrapolation."""
-        return self._forecast.warnings
+        self._percent = f"{100 * self.level:.4g}%"
 
     @property
     def well_behaved(self) -> bool:
-        """Whether the last three points fall, ever more slowly (the paper's Eqs. 38 and 39)."""
+        """Whether the last three points fall, each more slowly (the paper's Eqs. 38 and 39)."""
         return bool(len(self.sizes) > 2 and well_behaved(self.sizes, self.errors)[-1])
-
-    @property
-    def stopped(self) -> bool:
-        """Whether enough has been measured; ``reason`` says why."""
-        return self._forecast.stop.rule is not None
-
-    @property
-    def reason(self) -> str:
-        """Why enough has been measured, or why not."""
-        return self._forecast.stop.reason
-
-    @property
-    def end(self) -> float:
-        """What the curve falls to in the end, for any number of rows."""
-        return self._forecast.end
 
     @overload
     def predict(self, n: float) -> tuple[float, float, float]: ...
@@ -252,7 +239,7 @@ class Extrapolation(Result):
         Parameters
         ----------
         n : int or array of int
-            Rows, counted as in ``sizes``.
+            Number of rows, as in ``sizes``.
 
         Returns
         -------
@@ -266,16 +253,17 @@ class Extrapolation(Result):
         return tuple(float(each[0]) for each in found) if sizes.ndim == 0 else found
 
     def rows_for(self, error: float) -> RowsNeeded:
-        """Say how many rows it takes to reach an error.
+        """Return how many rows it takes to reach an error.
 
         Parameters
         ----------
         error : float
+            The target error.
 
         Returns
         -------
         RowsNeeded
-            ``rows`` is None where the curve does not come down to the error; ``reading`` says so in words.
+            ``rows`` is None where the curve does not reach the error; ``reading`` is the answer as a sentence.
         """
         wanted = number("error", error, at_least=0.0)
         if self.refused is not None:
@@ -291,12 +279,10 @@ class Extrapolation(Result):
 
     @cached_property
     def families(self) -> pd.DataFrame:
-        """One row per family of curves: how far it is off the points, and what it expects at the horizon.
+        """One row per family of curves: its residual error, and its forecast at the horizon.
 
-        Later points count more, as in the extrapolation itself; in paper mode all alike.
+        Later points have more weight, as in the extrapolation; in paper mode all have the same.
         """
-        import pandas as pd
-
         weights = (self.sizes / self.sizes[-1]) ** (SLOWEST if self.mode == "default" else 0.0)
         rows = []
         for name, family in FAMILIES.items():
@@ -306,76 +292,70 @@ class Extrapolation(Result):
             rows.append(
                 {"family": name, "formula": family.formula, "off": off, "at_horizon": expected, "end": curve.a[0]}
             )
-        return pd.DataFrame(rows).set_index("family")
+        return frame(rows, "family")
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """What more rows bring; in paper mode the columns of the paper's Table 1."""
+        """The forecast at several sizes; in paper mode the columns of the paper's Table 1."""
         return self._forecast.table
 
     def summary(self) -> str:
-        """Return what more rows would bring, in a few lines."""
-        count, last = len(self.sizes), self._measured.last
-        lines = [
-            f"{self.metric} with {last:,.0f} rows: {self.errors[-1]:.4g} ({count} sizes from {self.sizes[0]:,.0f})"
-        ]
-        if self.refused is not None:
-            return "\n".join([*lines, f"No extrapolation: {self.refused}"])
-        for n in np.unique([*(multiple * last for multiple in MULTIPLES[1:]), self.horizon]):
-            value, low, high = self.predict(float(n))
-            lines.append(f"  {n:>12,.0f} rows  {value:.4g}  ({self._percent} interval {low:.4g} to {high:.4g})")
-        lines.append(("Enough has been measured. " if self.stopped else "") + self.reason)
+        """Return the last error, the forecast at several sizes, and the reason to stop or go on."""
+        measured = f"{len(self.sizes)} sizes from {self.sizes[0]:,.0f}"
+        lines = [f"{self.metric} with {self._measured.last:,.0f} rows: {self.errors[-1]:.4g} ({measured})"]
+        lines += self._outlook_lines()
+        if self.refused is None:
+            lines.append(("Stop measuring. " if self.stopped else "") + self.reason)
         return "\n".join(lines + [f"Note: {warning}" for warning in self.warnings])
 
-    def plot(self, ax: Axes | None = None, *, target: float | None = None) -> Axes:
-        """Draw the measured points, and the curve in its band up to the horizon.
+    def _outlook_lines(self) -> list[str]:
+        """Return the forecast at 2, 5 and 10 times the rows and at the horizon, one line each."""
+        if self.refused is not None:
+            return [f"No extrapolation: {self.refused}"]
+        lines = []
+        for n in np.unique([*(multiple * self._measured.last for multiple in MULTIPLES[1:]), self.horizon]):
+            value, low, high = self.predict(float(n))
+            lines.append(f"  {n:>12,.0f} rows  {value:.4g}  ({self._percent} interval {low:.4g} to {high:.4g})")
+        return lines
+
+    @plot_method()
+    def plot(self, *, ax: Axes | None = None, target: float | None = None) -> Axes:
+        """Draw the measured points, with training errors where there are any, and the curve in its band.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
+            Where to draw. A new figure by default, which a notebook displays.
         target : float, optional
-            An error to be reached, drawn as a line.
+            A target error, drawn as a line; by default that of a learning curve.
         """
-        curve = self._drawn()
-        return extrapolation(
+        curve = None
+        if self.refused is None:
+            sizes = np.geomspace(self.sizes[0], max(self.horizon, self._measured.last * 1.001), 121)
+            curve = (sizes, *self._forecast.predict(sizes))
+        return learning_curve(
             self.sizes,
             self.errors,
             self.stderr,
             curve=curve,
-            target=target,
+            train=None if self.train is None or self.train_sd is None else (self.train, self.train_sd),
+            target=self.target if target is None else target,
             ylabel=f"{self.metric} ({self._percent} interval)" if curve else self.metric,
+            # The errors of any curve are called "error" by default: greater ones than 1 are no shares.
+            percent=is_share(self.metric) and float(self.errors.max()) <= 1,
             ax=ax,
         )
 
-    def _drawn(self) -> tuple[Floats, Floats, Floats, Floats] | None:
-        """Return the curve in its band up to the horizon; None where it is refused."""
-        if self.refused is not None:
-            return None
-        sizes = np.geomspace(self.sizes[0], max(self.horizon, self._measured.last * 1.001), 121)
-        return sizes, *self._forecast.predict(sizes)
-
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
-        ahead = [multiple * self._measured.last for multiple in MULTIPLES]
+        ahead = [] if self.refused is not None else [multiple * self._measured.last for multiple in MULTIPLES]
         return {
             "kind": "extrapolation",
             "version": 1,
-            "mode": self.mode,
-            "metric": self.metric,
-            "level": self.level,
-            "sizes": self.sizes.tolist(),
-            "errors": self.errors.tolist(),
-            "stderr": None if self.stderr is None else self.stderr.tolist(),
-            "refused": self.refused,
-            "warnings": self.warnings,
-            "well_behaved": self.well_behaved,
-            "stopped": self.stopped,
-            "reason": self.reason,
-            "horizon": self.horizon,
+            **self._values("mode", "metric", "level", "sizes", "errors", "stderr", "refused", "warnings"),
+            **self._values("well_behaved", "stopped", "reason", "horizon"),
             "end": None if self.refused is not None else self.end,
             "outlook": [
-                dict(zip(("rows", "estimate", "low", "high"), (n, *self.predict(n)), strict=True))
-                for n in ahead
-                if self.refused is None
+                dict(zip(("rows", "estimate", "low", "high"), (n, *self.predict(n)), strict=True)) for n in ahead
             ],
         }

@@ -1,4 +1,4 @@
-"""Forecasts of one learning curve: calibrated on reference curves, or as the paper has it."""
+"""A measured learning curve, and its forecast: calibrated on reference curves, or as the paper has it."""
 
 from __future__ import annotations
 
@@ -8,27 +8,111 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from truefit._core.errors import InvalidInput
 from truefit._core.typing import Floats
-from truefit._methods.learning_curve.samples import MeasuredCurve
 from truefit._stats.curve_forecast import LEAST_POINTS, LEAST_SPAN, Outlook, shipped, shipped_gain
 from truefit._stats.curve_paper import LARGE, P, Procedure, fit_paper
 from truefit._stats.curve_paper import LEAST_POINTS as PAPER_POINTS
+from truefit._stats.curve_points import Points
 
 if TYPE_CHECKING:
     import pandas as pd
 
+
+@dataclass(frozen=True)
+class MeasuredCurve:
+    """Errors at sizes, ascending, each size once.
+
+    ``largest`` is the largest possible error, infinite for a loss. Errors are in ``unit``: 1 for shares, for a loss the
+    largest measured error. ``covariance`` is that of the errors, where samples share rows.
+    """
+
+    sizes: Floats
+    errors: Floats
+    stderr: Floats | None
+    largest: float
+    unit: float
+    covariance: Floats | None = None
+
+    @classmethod
+    def of(cls, sizes: Any, errors: Any, stderr: Any = None, *, largest: float | None = None) -> MeasuredCurve:
+        """Check the points, sort them, and average those of one size.
+
+        >>> points = MeasuredCurve.of([200, 100, 200], [0.2, 0.4, 0.3])
+        >>> points.sizes.tolist(), points.errors.tolist(), points.largest
+        ([100.0, 200.0], [0.4, 0.25], 1.0)
+        """
+        n, y = _column("sizes", sizes, above=0.0), _column("errors", errors)
+        se = None if stderr is None else _column("stderr", stderr)
+        for name, column in (("errors", y), ("stderr", se)):
+            if column is not None and len(column) != len(n):
+                raise InvalidInput(
+                    f"The {name!r} parameter must have one number per size. Got {len(column)} for {len(n)} sizes."
+                )
+        top = _largest(y, largest)
+        y = np.minimum(y, top)
+        found, place, count = np.unique(n, return_inverse=True, return_counts=True)
+        y = np.bincount(place, y) / count
+        if se is not None:
+            se = np.sqrt(np.bincount(place, se**2)) / count
+        return cls(found, y, se, top, 1.0 if np.isfinite(top) else float(y.max()) or 1.0)
+
+    @property
+    def last(self) -> float:
+        """The largest size."""
+        return float(self.sizes[-1])
+
+    @property
+    def points(self) -> Points:
+        """The points in their unit, as the only curve."""
+        stderr = None if self.stderr is None else self.stderr[None] / self.unit
+        covariance = None if self.covariance is None else self.covariance[None] / self.unit**2
+        return Points(self.sizes[None], self.errors[None] / self.unit, stderr, covariance)
+
+
+def _column(name: str, values: Any, *, above: float | None = None) -> Floats:
+    try:
+        column = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        column = np.full(1, np.nan)
+    inside = (column > above) if above is not None else (column >= 0)
+    if column.ndim != 1 or not column.size or not (np.isfinite(column) & inside).all():
+        wanted = "positive" if above is not None else "no less than 0"
+        raise InvalidInput(
+            f"The {name!r} parameter must be a list of finite numbers, {wanted}. Got {values!r}; drop missing points, "
+            "and pass losses instead of scores (1 − accuracy)."
+        )
+    return column
+
+
+#: Errors that exceed the largest possible one by less than this share of it are off by rounding.
+_ROUNDING = 1e-9
+
+
+def _largest(errors: Floats, largest: float | None) -> float:
+    if largest is None:
+        return 1.0 if errors.max() <= 1 + _ROUNDING else np.inf
+    if isinstance(largest, bool) or not isinstance(largest, int | float | np.number) or not largest > 0:
+        raise InvalidInput(f"The 'largest' parameter must be a positive number or infinite. Got {largest!r} instead.")
+    if errors.max() > largest * (1 + _ROUNDING):
+        raise InvalidInput(
+            f"The errors must not exceed largest={largest:g}. Got {errors.max():g}; pass shares, such as 0.139 for "
+            "13.9%."
+        )
+    return float(largest)
+
+
 Triple = tuple[Floats, Floats, Floats]
 
-#: Multiples of the rows measured that people ask about.
+#: Multiples of the measured rows in tables and summaries.
 MULTIPLES = (1, 2, 5, 10)
 
-
-#: Why enough is known: more rows bring too little, what they bring is known well enough, or the paper's rule holds.
+#: Stopping rules: more rows gain too little, their gain is known well enough, or the paper's rule holds.
 Rule = Literal["gain", "width", "paper"]
 
 
 class Stop(NamedTuple):
-    """Whether enough has been measured: by which rule, None where not; and the reason in words."""
+    """The stopping rule that holds, None where none does; and the reason as a sentence."""
 
     rule: Rule | None
     reason: str
@@ -36,11 +120,7 @@ class Stop(NamedTuple):
 
 @dataclass(frozen=True)
 class CalibratedForecast:
-    """A power law, averaged over its exponents; intervals by how far such forecasts were off on reference curves.
-
-    With ``single_runs`` each point is known to be one cross-validation: what is to be gained at most then comes from
-    how much such curves still fell.
-    """
+    """A power law averaged over exponents, calibrated on reference curves, with ``single_runs`` on single CV runs."""
 
     measured: MeasuredCurve
     level: float
@@ -57,13 +137,13 @@ class CalibratedForecast:
         sizes = self.measured.sizes
         if len(sizes) < LEAST_POINTS:
             return (
-                f"Only {len(sizes)} sizes were measured; where a curve goes is seen from {LEAST_POINTS} or more. "
-                "Measure at more sizes, each some 1.2 to 2 times the one before."
+                f"Only {len(sizes)} sizes were measured; a forecast needs {LEAST_POINTS} or more. Measure more sizes, "
+                "each 1.2 to 2 times the one before."
             )
         if sizes[-1] < LEAST_SPAN * sizes[0]:
             return (
-                f"The largest size, {sizes[-1]:,.0f}, is only {sizes[-1] / sizes[0]:.2g} times the smallest; where a "
-                f"curve goes is seen over a factor of {LEAST_SPAN:g} or more. Measure smaller or larger sizes too."
+                f"The largest size, {sizes[-1]:,.0f}, is only {sizes[-1] / sizes[0]:.2g} times the smallest; a "
+                f"forecast needs a factor of {LEAST_SPAN:g} or more. Measure smaller or larger sizes too."
             )
         return None
 
@@ -75,36 +155,36 @@ class CalibratedForecast:
         now = self._outlook.level[0] * self.measured.unit
         if self._outlook.nothing_learned[0]:
             return (
-                f"Nothing has been learned yet: with up to {self.measured.last:,.0f} rows the error has hardly moved "
-                f"from {now:.3g}, and when it will begin to fall cannot be seen. Measure with more rows."
+                f"Nothing has been learned yet: with up to {self.measured.last:,.0f} rows the error stays near "
+                f"{now:.3g}. Measure with more rows."
             )
         if self._outlook.rising[0]:
             lowest = np.nanmin(self._outlook.points.smoothed()) * self.measured.unit
             return (
-                f"The curve rises: its error is {now:.3g} at the end and was {lowest:.3g} before. Where a curve goes "
-                "that rises or has a peak cannot be foretold. Look at what the learner does there, or measure further."
+                f"The curve rises: its error is {now:.3g} at the largest sizes and was {lowest:.3g} before. Curves "
+                "that rise or have a peak are not extrapolated. Check the learner, or measure larger sizes."
             )
         return None
 
     @cached_property
     def warnings(self) -> list[str]:
-        """What to know about the forecast."""
+        """Warnings about the forecast."""
         if self._outlook is None or self.refused is not None:
             return []
         found = []
         if self._outlook.accelerating[0]:
-            found.append("The error has lately been falling faster than before, so it may fall further than expected.")
+            found.append("The error fell faster at the last sizes than before; it may fall further than forecast.")
         if self._outlook.surprised[0]:
             off = self._outlook.worst_backtest[0] * self.measured.unit
             found.append(
-                f"From its earlier points this curve's last ones would have been predicted {off:.2g} wrong: expect "
-                "such surprises again."
+                f"A forecast of the last points from the earlier ones is off by {off:.2g}; this forecast may be off "
+                "as much."
             )
         return found
 
     @property
     def end(self) -> float:
-        """What the curve falls to in the end."""
+        """The asymptotic error."""
         return float("nan") if self._outlook is None else float(self._outlook.curve.end[0]) * self.measured.unit
 
     def predict(self, sizes: Floats) -> Triple:
@@ -121,7 +201,7 @@ class CalibratedForecast:
 
     @cached_property
     def stop(self) -> Stop:
-        """Stop where the rows up to the horizon cannot bring what matters, or it is well known what they bring."""
+        """Stop where the gain up to the horizon is below the tolerance, or known to within it."""
         if self.refused is not None:
             return Stop(None, self.refused)
         at = np.array([self.measured.last, self.horizon])
@@ -129,30 +209,30 @@ class CalibratedForecast:
         gain, most, width = value[0] - value[1], self.most_gain(at[:1])[0], high[1] - low[1]
         more = f"More rows, up to {self.horizon:,.0f}, would lower the error"
         if most <= self.tolerance:
-            return Stop("gain", f"{more} by at most {most:.2g}, and less than {self.tolerance:.3g} does not matter.")
+            return Stop("gain", f"{more} by at most {most:.2g}, less than the tolerance of {self.tolerance:.3g}.")
         if width <= self.tolerance:
-            return Stop("width", f"{more} by {gain:.2g}; what they bring is known to within {width:.2g}.")
-        return Stop(None, f"{more} by about {gain:.2g}, and perhaps by {most:.2g}.")
+            return Stop("width", f"{more} by about {gain:.2g} (interval {width:.2g} wide, within the tolerance).")
+        return Stop(None, f"{more} by about {gain:.2g} (upper bound {most:.2g}).")
 
     def most_gain(self, start: Floats) -> Floats:
-        """Return what the error falls by at most from sizes on up to the horizon."""
+        """Return the largest plausible fall of the error from sizes up to the horizon."""
         if self._outlook is None or self.refused is not None:
             return np.full(start.shape, np.inf)
         if self.single_runs:
             most = shipped_gain().most(self._outlook, start[None], self.horizon, self.level)[0]
             return np.asarray(most * self.measured.unit)
-        # The most that is to be gained is one end alone: an interval with both tails at that end is enough.
+        # A one-sided bound: the low end of an interval whose two tails add up to 1 − level.
         least = self._predict(np.array([self.horizon]), max(2 * self.level - 1, shipped().levels[0]))[1]
         return self.predict(start)[0] - least
 
     def enough_at(self, sizes: Floats) -> float | None:
-        """Return the first of some sizes at which enough will be known if all goes as expected; None if at none."""
+        """Return the first size at which the gain is expected to be below the tolerance; None if at none."""
         enough = np.flatnonzero(self.most_gain(sizes) <= self.tolerance)
         return float(sizes[enough[0]]) if enough.size else None
 
     @property
     def table(self) -> pd.DataFrame:
-        """What once, twice, 5 and 10 times the rows bring, and those at the horizon."""
+        """The forecast at 1, 2, 5 and 10 times the rows and at the horizon, with the gain over the last size."""
         import pandas as pd
 
         sizes = np.unique([*(multiple * self.measured.last for multiple in MULTIPLES), self.horizon])
@@ -165,14 +245,14 @@ class CalibratedForecast:
 
 @dataclass(frozen=True)
 class PaperForecast:
-    """Procedure 1 of Brumen et al. (2007): a + b·l^c through all points alike, ± rσ."""
+    """Procedure 1 of Brumen et al. (2007): a + b·l^c fitted to all points with equal weight, ± rσ."""
 
     measured: MeasuredCurve
     tolerance: float
 
     @property
     def level(self) -> float:
-        """The paper's, whatever was asked for."""
+        """The paper's level."""
         return 1 - P
 
     @cached_property
@@ -186,16 +266,14 @@ class PaperForecast:
         count = len(self.measured.sizes)
         if count >= PAPER_POINTS:
             return None
-        return f"Only {count} sizes were measured; the paper's fit takes {PAPER_POINTS} or more."
+        return f"Only {count} sizes were measured; the paper's fit needs {PAPER_POINTS} or more."
 
     @property
     def warnings(self) -> list[str]:
-        """What is known of such intervals."""
+        """A warning about the paper's intervals."""
         if self.refused is not None:
             return []
-        return [
-            "The paper's rσ is the scatter of three points, not how far off a forecast is: it covers far too seldom."
-        ]
+        return ["The paper's rσ is the scatter of three points, not a forecast error; its coverage is far too low."]
 
     @cached_property
     def _fitted(self) -> Any:
@@ -213,7 +291,7 @@ class PaperForecast:
 
     @property
     def end(self) -> float:
-        """What the curve falls to in the end."""
+        """The asymptotic error."""
         return self.parameters["a"] if self.refused is None else float("nan")
 
     def predict(self, sizes: Floats) -> Triple:
@@ -225,7 +303,7 @@ class PaperForecast:
         return value, value - reach, value + reach
 
     def enough_at(self, sizes: Floats) -> float | None:
-        """Return None: the paper has sizes of its own."""
+        """Return None: the paper has its own sizes."""
         return None
 
     @cached_property
@@ -242,10 +320,8 @@ class PaperForecast:
                 f"{self.tolerance:g} (Eq. 40).",
             )
         if not self.procedure.well_behaved.any():
-            return Stop(
-                None,
-                "The curve is nowhere well-behaved: never three points that fall ever more slowly (Eqs. 38, 39).",
-            )
+            reason = "The curve is nowhere well-behaved: no three points fall, each more slowly (Eqs. 38, 39)."
+            return Stop(None, reason)
         least = float(self.procedure.disagreement[self.procedure.well_behaved].min())
         return Stop(
             None,

@@ -1,4 +1,4 @@
-"""Plan of a learning curve: k-fold cross-validation in one sample after the other, until a stopping rule holds."""
+"""Plan of a learning curve: k-fold cross-validation in growing samples, until a stopping rule holds."""
 
 from __future__ import annotations
 
@@ -10,21 +10,18 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from truefit._core.data import Data
-from truefit._core.errors import BudgetSpent, FitError
-from truefit._core.metadata import check_takes_weights
-from truefit._core.outcome import Failure, Outcome, grouped_failures, reasons
-from truefit._core.protocols import Plan
+from truefit._core.errors import BudgetSpent, Failure, FitError, grouped_failures, reasons
+from truefit._core.outcome import Outcome, Outcomes
+from truefit._core.parameters import check_takes_weights
+from truefit._core.protocols import Ask, FitTask, Plan, Response
 from truefit._core.rows import Rows
-from truefit._core.stored_outcomes import Outcomes
-from truefit._core.task import Ask, FitTask, Response
 from truefit._core.typing import Floats, Positions
 from truefit._methods.assessment.plan import portions
 from truefit._methods.candidates import default_responses
-from truefit._methods.learning_curve.config import LONGEST_STEP, SHORTEST_STEP, LearningCurveConfig
+from truefit._methods.learning_curve.config import LONGEST_STEP, SHORTEST_STEP, LearningCurveConfig, SampledRows
 from truefit._methods.learning_curve.extrapolation import forecast_of
-from truefit._methods.learning_curve.forecast import MULTIPLES, Forecast
+from truefit._methods.learning_curve.forecast import MULTIPLES, Forecast, MeasuredCurve
 from truefit._methods.learning_curve.result import LearningCurve
-from truefit._methods.learning_curve.samples import MeasuredCurve, SampledRows
 from truefit._methods.splitting.splits import Split, row_subset, shared_partition
 from truefit._metrics.metric import Metric
 from truefit._stats.curve_forecast import LEAST_POINTS
@@ -37,19 +34,8 @@ from truefit._stats.curve_points import lemma_4_size, nested_covariance
 class SamplePoint:
     """The error at one size.
 
-    Attributes
-    ----------
-    size : int
-    error : float
-    shares : array of shape (size,) or None
-        What each row of the sample, in the order of the sequence, adds to the error less its mean; None for metrics
-        that are made of no means over rows.
-    folds : array of shape (k,)
-        The error on each fold.
-    train : array of shape (k,) or None
-        The error on the rows that each fit was trained on, where that was asked for.
-    seconds : float
-        Spent in the fits.
+    ``shares`` is what each row of the sample, in the order of the sequence, adds to the error minus its mean; None for
+    metrics that are not means over rows. ``folds`` and ``train`` are the errors on test and training rows of each fold.
     """
 
     size: int
@@ -61,7 +47,7 @@ class SamplePoint:
 
 
 def sample_splits(data: Data, sequence: Positions, size: int, *, k: int, random_state: int | None) -> list[Split]:
-    """Return k folds of the first rows of a sequence; of all rows those that other methods use too."""
+    """Return k folds of the first rows of a sequence; for all rows these are the folds of other methods."""
     rows = np.sort(sequence[:size])
     folds = shared_partition(row_subset(data, rows), k, random_state=random_state, rare=True)
     return [
@@ -74,19 +60,13 @@ def sample_splits(data: Data, sequence: Positions, size: int, *, k: int, random_
 def sample_tasks(
     estimator: object, splits: Sequence[Split], responses: Sequence[Response], *, train: bool
 ) -> list[FitTask]:
-    """Return the fits of a sample; with ``train`` they answer for their training rows too."""
-    return [
-        FitTask(
-            estimator,
-            split.train,
-            tuple(
-                Ask(rows, response)
-                for rows in ((split.test, split.train) if train else (split.test,))
-                for response in responses
-            ),
-        )
-        for split in splits
-    ]
+    """Return the fits of a sample; with ``train`` they predict their training rows too."""
+    tasks = []
+    for split in splits:
+        predicted = (split.test, split.train) if train else (split.test,)
+        asks = tuple(Ask(rows, response) for rows in predicted for response in responses)
+        tasks.append(FitTask(estimator, split.train, asks))
+    return tasks
 
 
 def sample_point(
@@ -98,14 +78,14 @@ def sample_point(
     *,
     train: bool,
 ) -> SamplePoint:
-    """Read the error of a sample from fits of which none failed."""
+    """Compute the error of a sample from its fits, none of which failed."""
     tested = list(zip(splits, outcomes, strict=True))
     positions = np.concatenate([split.test.index for split in splits])
     folds = np.array([metric.value(outcome, data, split.test) for split, outcome in tested])
     error, shares = float(folds.mean()), None
     if metric.row_loss is not None or metric.smooth is not None:
-        each = np.concatenate([_of_rows(metric, outcome, data, split.test) for split, outcome in tested])
-        error, shares = _summed_up(metric, each, _counts(data, splits, by_fold=metric.smooth is None))
+        each = np.concatenate([_row_parts(metric, outcome, data, split.test) for split, outcome in tested])
+        error, shares = _mean_and_shares(metric, each, _row_weights(data, splits, by_fold=metric.smooth is None))
         place = np.empty(data.n, dtype=np.intp)
         place[sequence] = np.arange(data.n)
         shares = shares[np.argsort(place[positions], kind="stable")]
@@ -113,7 +93,7 @@ def sample_point(
     return SamplePoint(len(positions), error, shares, folds, on_train, sum(o.fit_seconds for o in outcomes))
 
 
-def _of_rows(metric: Metric, outcome: Outcome, data: Data, rows: Rows) -> Floats:
+def _row_parts(metric: Metric, outcome: Outcome, data: Data, rows: Rows) -> Floats:
     if metric.smooth is not None:
         return metric.smooth.rows(outcome, data, rows)
     each = metric.rows(outcome, data, rows)
@@ -121,31 +101,31 @@ def _of_rows(metric: Metric, outcome: Outcome, data: Data, rows: Rows) -> Floats
     return np.asarray(each, dtype=np.float64)[:, None]
 
 
-def _counts(data: Data, splits: Sequence[Split], *, by_fold: bool) -> Floats:
-    """What each row counts: all folds alike, as in the mean over the folds, or all rows alike."""
+def _row_weights(data: Data, splits: Sequence[Split], *, by_fold: bool) -> Floats:
+    """Weight of each row: the same for all folds, as in the mean over the folds, or for all rows."""
     tests = [split.test.index for split in splits]
     weights = [np.ones(len(test)) if data.weight is None else data.weight[test] for test in tests]
     counts = np.concatenate([each / each.sum() for each in weights] if by_fold else weights)
     return np.asarray(counts / counts.sum())
 
 
-def _summed_up(metric: Metric, each: Floats, counts: Floats) -> tuple[float, Floats]:
-    """Return the metric over all rows, and what each of them adds to it less the mean."""
+def _mean_and_shares(metric: Metric, each: Floats, counts: Floats) -> tuple[float, Floats]:
+    """Return the metric over all rows, and what each row adds to it minus the mean."""
     means = counts @ each
     shares = counts[:, None] * (each - means)
     if metric.smooth is None:
         return float(means[0]), shares[:, 0]
-    # A part that is the same for all rows adds nothing, even where its slope is infinite: an RMSE of zero.
+    # A constant part adds nothing, even where its slope is infinite: an RMSE of zero.
     slopes = np.where(shares.any(axis=0), metric.smooth.slopes(means), 0.0)
     return float(metric.smooth.value(means)), shares @ slopes
 
 
-#: Why a curve was not measured further: what is known is enough; the target; or rows, budget, sizes or time are spent.
+#: Why a curve stopped: enough is known; the target; or rows, budget, sizes or time are exhausted.
 Rule = Literal["gain", "width", "paper", "target reached", "target out of reach", "rows", "budget", "sizes", "time"]
 
 
-class Verdict(NamedTuple):
-    """Why a curve was not measured further, None where it is to be; and at which size it would go on."""
+class StopDecision(NamedTuple):
+    """The rule that stopped a curve, None where it continues; the reason; and the size to continue with."""
 
     rule: Rule | None
     reason: str
@@ -154,7 +134,7 @@ class Verdict(NamedTuple):
 
 @dataclass(eq=False)
 class CurveRun:
-    """One curve on its way."""
+    """The state of one curve while it is measured."""
 
     name: str
     estimator: Any
@@ -166,7 +146,7 @@ class CurveRun:
     last: int = 0
 
     def measure(self, sizes: Sequence[int]) -> Plan[bool]:
-        """Measure at sizes; say whether time ran out."""
+        """Measure at sizes; return whether the time budget was exhausted."""
         config, data, sequence = self.config, self.sampled.data, self.sampled.sequence
         responses = tuple(
             dict.fromkeys((*default_responses(self.estimator, data.task), *config.metric.responses(self.estimator)))
@@ -190,38 +170,30 @@ class CurveRun:
             found = outcomes[start : start + len(splits[size])]
             start += len(splits[size])
             if len(found) == len(splits[size]) and all(outcome is not None for outcome in found):
-                self._take(size, splits[size], [outcome for outcome in found if outcome is not None])
+                self._record(size, splits[size], [outcome for outcome in found if outcome is not None])
         if late and not self.points:
             raise BudgetSpent(
-                "The time budget was exhausted before a first point of the curve was measured. Give it more time, "
-                "smaller sizes or a faster model."
+                "Time budget exhausted before the first point of the curve was measured. Allow more time, smaller "
+                "sizes or a faster model."
             )
         return late
 
-    def _take(self, size: int, splits: Sequence[Any], outcomes: Sequence[Outcome]) -> None:
+    def _record(self, size: int, splits: Sequence[Split], outcomes: Sequence[Outcome]) -> None:
         self.last = size
         self.fits += len(outcomes)
         failures = [outcome.error for outcome in outcomes if outcome.error is not None]
         self.failures += failures
         if not failures:
-            self.points.append(
-                sample_point(
-                    self.sampled.data,
-                    self.sampled.sequence,
-                    splits,
-                    outcomes,
-                    self.config.metric,
-                    train=self.config.train,
-                )
-            )
+            data, sequence, config = self.sampled.data, self.sampled.sequence, self.config
+            self.points.append(sample_point(data, sequence, splits, outcomes, config.metric, train=config.train))
 
     @property
     def seconds(self) -> float:
-        """Spent in fits so far."""
+        """Seconds spent in fits so far."""
         return sum(point.seconds for point in self.points)
 
     def forecast(self) -> tuple[MeasuredCurve, Forecast, float]:
-        """Return what was measured, what follows from it, and the size that this is asked for."""
+        """Return the measured curve, its forecast, and the horizon."""
         if not self.points:
             raise FitError(f"All fits of {self.name} failed. {reasons(self.failures)}", self.failures)
         config = self.config
@@ -259,29 +231,30 @@ class CurveRun:
         total = self.sampled.total
         return float(total) if total is not None and total > last else MULTIPLES[-1] * last
 
-    def verdict(self) -> Verdict:
-        """Say whether to go on, and where."""
+    def decide(self) -> StopDecision:
+        """Decide whether to stop, and at which size to continue."""
         config = self.config
         measured, forecast, horizon = self.forecast()
         wanted = self._wanted(measured, forecast)
-        if not config.schedule.goes_on:
+        if not config.schedule.exhaustive:
             by_target = self._target(measured, forecast, horizon)
             if by_target is not None:
                 return by_target
             if forecast.stop.rule is not None:
-                return Verdict(forecast.stop.rule, forecast.stop.reason, None)
+                return StopDecision(forecast.stop.rule, forecast.stop.reason, None)
         following = config.schedule.after(self.last, wanted)
         if following is None:
-            rule, words = self._end()
-            return Verdict(rule, f"{words} {forecast.stop.reason}", int(np.ceil(wanted)))
+            rule, text = self._end()
+            return StopDecision(rule, f"{text} {forecast.stop.reason}", int(np.ceil(wanted)))
         expected = self.seconds + self.points[-1].seconds * following / self.last
-        if config.budget.too_long(expected):
-            words = (
-                f"The budget of {config.budget.seconds:.3g} s in fits does not reach for {following:,} rows: "
-                f"{self.seconds:.3g} s are spent, and it would be some {expected:.3g} s."
+        allowed = config.budget.seconds
+        if allowed is not None and expected > allowed:
+            text = (
+                f"Time budget of {allowed:.3g} s in fits exhausted: {self.seconds:.3g} s used, about {expected:.3g} s "
+                f"needed for {following:,} rows."
             )
-            return Verdict("budget", f"{words} {forecast.stop.reason}", following)
-        return Verdict(None, forecast.stop.reason, following)
+            return StopDecision("budget", f"{text} {forecast.stop.reason}", following)
+        return StopDecision(None, forecast.stop.reason, following)
 
     def _wanted(self, measured: MeasuredCurve, forecast: Forecast) -> float:
         if forecast.refused is not None or measured.stderr is None or measured.last < self.last:
@@ -293,26 +266,24 @@ class CurveRun:
             shortest=SHORTEST_STEP,
             longest=LONGEST_STEP,
         )
-        # No further than where the curve is expected to end: the rows beyond would be read in vain.
+        # No further than where the curve is expected to stop.
         enough = forecast.enough_at(measured.last * np.geomspace(SHORTEST_STEP, LONGEST_STEP, 13))
         return wanted if enough is None else min(wanted, enough)
 
-    def _target(self, measured: MeasuredCurve, forecast: Forecast, horizon: float) -> Verdict | None:
+    def _target(self, measured: MeasuredCurve, forecast: Forecast, horizon: float) -> StopDecision | None:
         target, now = self.config.target, measured.errors[-1]
         if target is None:
             return None
         if forecast.refused is None:
-            # One lucky point does not reach it: the curve through all of them must, too.
+            # A single low point is not enough: the fitted curve must reach the target, too.
             now = max(now, forecast.predict(np.array([measured.last]))[0][0])
         if now <= target:
-            reason = f"The error with {measured.last:,.0f} rows, {now:.3g}, is no more than the {target:.3g} asked for."
-            return Verdict("target reached", reason, None)
+            reason = f"Target reached: error {now:.3g} with {measured.last:,.0f} rows (target {target:.3g})."
+            return StopDecision("target reached", reason, None)
         least = forecast.predict(np.array([horizon]))[1][0]
         if least > target:
-            reason = (
-                f"With {horizon:,.0f} rows the error would still be {least:.3g} or more; {target:.3g} is asked for."
-            )
-            return Verdict("target out of reach", reason, None)
+            reason = f"Target out of reach: error {least:.3g} or more with {horizon:,.0f} rows (target {target:.3g})."
+            return StopDecision("target out of reach", reason, None)
         return None
 
     def _end(self) -> tuple[Rule, str]:
@@ -320,54 +291,49 @@ class CurveRun:
         if total is not None and self.last >= total:
             return "rows", f"All {total:,} rows are used."
         if self.last >= budget.most_rows:
-            return "budget", budget.words(self.last)
+            return "budget", budget.exhausted(self.last)
         if total is not None and self.sampled.first is None:
             return "rows", f"There are only {total:,} rows."
         return "sizes", f"All sizes up to {self.last:,} rows are measured."
 
 
 def covariance_of(points: Sequence[SamplePoint], clusters: Positions | None = None) -> Floats:
-    """Return the covariance of points: from their rows, or where there are none from their folds."""
+    """Return the covariance of points from their rows, or from their folds where rows have no losses."""
     shares = [point.shares for point in points if point.shares is not None]
     if len(shares) < len(points):
         return np.diag([point.folds.var(ddof=1) / len(point.folds) for point in points])
     return nested_covariance(shares, clusters)
 
 
-_MORE = "More rows have to be read."
-
-
 def learning_curve_plan(
     name: str, estimator: Any, sampled: SampledRows, config: LearningCurveConfig
 ) -> Plan[LearningCurve]:
-    """Measure at one size after the other until a rule says that it is enough, or the rows that were read end."""
+    """Measure at one size after the other until a stopping rule holds, or the rows read so far are exhausted."""
     if sampled.data.weight is not None:
         check_takes_weights(estimator)
     curve_run = CurveRun(name, estimator, sampled, config)
-    wanted = config.schedule.opening(PAPER_POINTS if config.mode == "paper" else LEAST_POINTS)
+    wanted = config.schedule.first_sizes(PAPER_POINTS if config.mode == "paper" else LEAST_POINTS)
     while True:
         sizes = [size for size in wanted if size <= sampled.data.n]
         late = yield from curve_run.measure(sizes)
         if late:
-            return _result(curve_run, Verdict("time", "The time for the call is spent.", None))
-        if len(sizes) < len(wanted):
-            return _result(curve_run, Verdict(None, _MORE, wanted[len(sizes)]))
-        verdict = curve_run.verdict()
-        if verdict.rule is not None:
-            return _result(curve_run, verdict)
-        assert verdict.next_size is not None
-        wanted = [verdict.next_size]
-        if wanted[0] > sampled.data.n:
-            return _result(curve_run, verdict)
+            decision = StopDecision("time", "Time budget exhausted.", None)
+        elif len(sizes) < len(wanted):
+            decision = StopDecision(None, "More rows have to be read.", wanted[len(sizes)])
+        else:
+            decision = curve_run.decide()
+        following = decision.next_size
+        if decision.rule is not None or following is None or following > sampled.data.n:
+            return _result(curve_run, decision)
+        wanted = [following]
 
 
-def _result(curve_run: CurveRun, verdict: Verdict) -> LearningCurve:
-    """Return what there is."""
+def _result(curve_run: CurveRun, decision: StopDecision) -> LearningCurve:
     if curve_run.failures and curve_run.points:
         warnings.warn(
-            f"{len(curve_run.failures)} of {curve_run.fits} fits failed; their sizes are left out.\n\n"
+            f"{len(curve_run.failures)} of {curve_run.fits} fits failed; their sizes are not used.\n\n"
             f"{grouped_failures(curve_run.failures)}",
             stacklevel=2,
         )
     measured, forecast, horizon = curve_run.forecast()
-    return LearningCurve(curve_run, measured, forecast, horizon, verdict)
+    return LearningCurve(curve_run, measured, forecast, horizon, decision)

@@ -3,77 +3,80 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from truefit._methods.learning_curve.extrapolation import Extrapolation, RowsNeeded
-from truefit._methods.learning_curve.forecast import MULTIPLES, Forecast
-from truefit._methods.learning_curve.samples import MeasuredCurve
-from truefit._methods.result import Result
+from truefit._methods.learning_curve.forecast import Forecast, MeasuredCurve
+from truefit._methods.result import Result, frame, plot_method
+from truefit._metrics.row_loss import is_share
 from truefit._plots.curve import bands
-from truefit._plots.learning_curve import learning_curve
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from truefit._methods.learning_curve.plan import CurveRun, Verdict
+    from truefit._methods.learning_curve.plan import CurveRun, StopDecision
 
 
 class LearningCurve(Extrapolation):
-    """Errors in samples that grow, what more rows would bring, and why it was not measured further.
+    """Cross-validated errors in growing samples, a forecast for more rows, and why the curve stopped.
 
     Attributes
     ----------
     name : str
-        Of the estimator.
-    sizes, errors, stderr : array of shape (points,)
-        Rows of each sample, test folds included; the cross-validated error in it; and its standard error, from what
-        drawing the rows anew would do.
-    train, train_sd : array of shape (points,) or None
-        Mean error on the training rows of the folds, and its standard deviation, where asked for.
+        Name of the estimator.
+    sizes : array of shape (points,)
+        Rows of each sample, test folds included.
+    errors : array of shape (points,)
+        The cross-validated error in each sample.
+    stderr : array of shape (points,)
+        The standard error of each error over samples of the rows.
+    train : array of shape (points,) or None
+        Mean error on the training rows of the folds, with ``train=True``.
+    train_sd : array of shape (points,) or None
+        Standard deviation of the training errors of the folds.
     stopped : bool
-        False only where more rows are to be read before the curve can go on.
+        False only where more rows have to be read before the curve can continue.
+    reason : str
+        Why the curve stopped, or what comes next.
     rule : str or None
-        Why it was not measured further: "gain" (more rows bring less than matters), "width" (what they bring is known),
-        "target reached", "target out of reach", "paper" (Eq. 40), "rows", "budget", "sizes" or "time" (spent).
+        Why the curve stopped, in a word: "gain" (more rows gain less than the tolerance), "width" (the gain is known to
+        within the tolerance), "target reached", "target out of reach", "paper" (Eq. 40), or rows, budget, sizes or time
+        are exhausted: "rows", "budget", "sizes", "time".
     next_size : int or None
-        The size to go on with; None where more rows are not worth it.
+        The size to continue with; None where more rows are not worth it.
+    price_per_row : float or None
+        The price of a row, where the budget has one.
     fits : int
+        Number of fits.
     seconds : float
-        Spent in the fits, also in those that were found in a store.
+        Time spent in the fits, restored ones included.
     """
 
     title = "Learning curve"
 
     def __init__(
-        self, curve_run: CurveRun, measured: MeasuredCurve, forecast: Forecast, horizon: float, verdict: Verdict
+        self, curve_run: CurveRun, measured: MeasuredCurve, forecast: Forecast, horizon: float, decision: StopDecision
     ) -> None:
         config, points = curve_run.config, curve_run.points
         super().__init__(measured, forecast, mode=config.mode, horizon=horizon, metric=config.metric.name)
         self.name = curve_run.name
         self.k = config.k
         self.target = config.target
-        self.rule = verdict.rule
-        self.next_size = verdict.next_size
+        self.rule = decision.rule
+        self.next_size = decision.next_size
         self.fits = curve_run.fits
         self.seconds = curve_run.seconds
-        self.train = (
-            np.array([point.train.mean() for point in points if point.train is not None]) if config.train else None
-        )
-        self.train_sd = (
-            np.array([point.train.std(ddof=1) for point in points if point.train is not None]) if config.train else None
-        )
-        self._reason = verdict.reason
+        train = [point.train for point in points if point.train is not None]
+        self.train = np.array([each.mean() for each in train]) if config.train else None
+        self.train_sd = np.array([each.std(ddof=1) for each in train]) if config.train else None
+        self.price_per_row = config.budget.price_per_row
+        self.stopped, self.reason = decision.rule is not None, decision.reason
         self._seconds = [point.seconds for point in points]
-
-    @property
-    def stopped(self) -> bool:
-        """Whether the curve came to its end; ``reason`` says why."""
-        return self.rule is not None
 
     @property
     def enough(self) -> bool:
@@ -81,13 +84,8 @@ class LearningCurve(Extrapolation):
         return self.rule in ("gain", "width", "paper", "target reached", "target out of reach")
 
     @property
-    def reason(self) -> str:
-        """Why it was not measured further, or what is to come."""
-        return self._reason
-
-    @property
     def outlook(self) -> pd.DataFrame:
-        """What once, twice, 5 and 10 times the rows bring, and those at the horizon."""
+        """The forecast at 1, 2, 5 and 10 times the rows and at the horizon."""
         return self._forecast.table
 
     @cached_property
@@ -95,70 +93,34 @@ class LearningCurve(Extrapolation):
         """One row per size; in paper mode with the columns of the paper's Table 1."""
         import pandas as pd
 
+        index = pd.Index(self.sizes.astype(np.int64), name="rows")
         if self.mode == "paper":
-            found = self._forecast.table
-            return found.set_index(pd.Index(self.sizes.astype(np.int64), name="rows"))
+            return self._forecast.table.set_index(index)
         columns: dict[str, Any] = {"error": self.errors, "stderr": self.stderr}
         if self.train is not None:
             columns |= {"train": self.train, "train_sd": self.train_sd}
-        return pd.DataFrame(
-            columns | {"seconds": self._seconds}, index=pd.Index(self.sizes.astype(np.int64), name="rows")
-        )
+        return pd.DataFrame(columns | {"seconds": self._seconds}, index=index)
 
     def summary(self) -> str:
-        """Return what was measured, what more rows would bring, and why it ended."""
+        """Return the last error, the forecast at several sizes, and why the curve stopped."""
         lines = [
             f"{self.metric} of {self.name} with {self._measured.last:,.0f} rows: {self.errors[-1]:.4g}"
-            f" ({self.k}-fold; {len(self.sizes)} sizes from {self.sizes[0]:,.0f}, {self.fits:,} fits)"
+            f" ({self.k}-fold; {len(self.sizes)} sizes from {self.sizes[0]:,.0f}, {self.fits:,} fits)",
+            *self._outlook_lines(),
         ]
-        if self.refused is not None:
-            lines.append(f"No extrapolation: {self.refused}")
-        else:
-            ahead = [multiple * self._measured.last for multiple in MULTIPLES[1:]]
-            for n in np.unique([*ahead, self.horizon]):
-                value, low, high = self.predict(float(n))
-                lines.append(f"  {n:>12,.0f} rows  {value:.4g}  ({self._percent} interval {low:.4g} to {high:.4g})")
-        lines.append(f"{'Stopped' if self.stopped else 'Not at its end'}: {self.reason}")
+        reason = self.reason.removesuffix(self.refused or "").strip()
+        if reason:
+            lines.append(f"{'Stopped' if self.stopped else 'Not finished'}: {reason}")
         if self.next_size is not None:
             lines.append(f"Next: {self.next_size:,} rows.")
         if self.target is not None and self.refused is None:
             lines.append(str(self.rows_for(self.target)))
         return "\n".join(lines + [f"Note: {warning}" for warning in self.warnings])
 
-    def plot(self, ax: Axes | None = None, *, target: float | None = None) -> Axes:
-        """Draw the measured points, with training errors where there are any, and the curve in its band.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-        target : float, optional
-            An error to be reached, drawn as a line; by default that of the curve.
-        """
-        return learning_curve(
-            self.sizes,
-            self.errors,
-            self.stderr,
-            curve=self._drawn(),
-            train=None if self.train is None or self.train_sd is None else (self.train, self.train_sd),
-            target=self.target if target is None else target,
-            ylabel=f"{self.metric} ({self._percent} interval)" if self.refused is None else self.metric,
-            ax=ax,
-        )
-
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
-        return super().to_dict() | {
-            "kind": "learning_curve",
-            "name": self.name,
-            "k": self.k,
-            "rule": self.rule,
-            "next_size": self.next_size,
-            "target": self.target,
-            "fits": self.fits,
-            "seconds": self.seconds,
-            "train": None if self.train is None else self.train.tolist(),
-            "train_sd": None if self.train_sd is None else self.train_sd.tolist(),
-        }
+        own = ("name", "k", "rule", "next_size", "target", "fits", "seconds", "train", "train_sd")
+        return super().to_dict() | {"kind": "learning_curve", **self._values(*own)}
 
 
 class LearningCurves(Result):
@@ -167,9 +129,11 @@ class LearningCurves(Result):
     Attributes
     ----------
     curves : dict of str to LearningCurve
+        The curve of each estimator.
     names : list of str
+        Names of the estimators.
     sizes, errors, well_behaved, stopped, rule, reason, refused, next_size : dict
-        The attribute of that name of each curve.
+        The attribute of this name of each curve, by name of the estimator: see :class:`LearningCurve`.
     """
 
     title = "Learning curves"
@@ -190,35 +154,46 @@ class LearningCurves(Result):
 
     @property
     def families(self) -> dict[str, pd.DataFrame]:
-        """What each family of curves expects."""
+        """The forecasts of the families of curves, by name."""
         return self._each("families")
 
     def predict(self, n: Any) -> dict[str, Any]:
-        """Return the error of each that is expected with n rows, and the ends of its interval."""
+        """Return the error of each that is expected with n rows, and the ends of its interval.
+
+        Parameters
+        ----------
+        n : int or array of int
+            Number of rows, as in ``sizes``.
+        """
         return {name: curve.predict(n) for name, curve in self.curves.items()}
 
     def rows_for(self, error: float) -> dict[str, RowsNeeded]:
-        """Say how many rows each takes to reach an error."""
+        """Return how many rows each takes to reach an error.
+
+        Parameters
+        ----------
+        error : float
+            The target error.
+        """
         return {name: curve.rows_for(error) for name, curve in self.curves.items()}
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """One row per estimator: the error at its last size, and what is expected at the horizon."""
-        import pandas as pd
-
+        """One row per estimator: the error at its last size, and the forecast at the horizon."""
         rows = []
         for name, curve in self.curves.items():
             value, low, high = curve.predict(curve.horizon)
             row = {"estimator": name, "rows": int(curve.sizes[-1]), "error": curve.errors[-1], "horizon": curve.horizon}
             row |= {"estimate": value, "low": low, "high": high, "rule": curve.rule, "next_size": curve.next_size}
             rows.append(row)
-        return pd.DataFrame(rows).set_index("estimator")
+        return frame(rows, "estimator")
 
     def summary(self) -> str:
-        """Return the summaries one below the other."""
+        """Return the summaries of all curves."""
         return "\n\n".join(curve.summary() for curve in self.curves.values())
 
-    def plot(self, ax: Axes | None = None) -> Axes:
+    @plot_method()
+    def plot(self, *, ax: Axes | None = None) -> Axes:
         """Draw all curves as they were measured, in bands of two standard errors."""
         sizes = np.unique(np.concatenate([curve.sizes for curve in self.curves.values()]))
         series = {}
@@ -230,7 +205,8 @@ class LearningCurves(Result):
             series[name] = tuple(_between(sizes, column) for column in columns)
         metric = next(iter(self.curves.values())).metric
         label = f"{metric} (± 2 standard errors)"
-        return bands(sizes.tolist(), series, xlabel="rows", ylabel=label, log_x=True, ax=ax)
+        percent = is_share(metric)
+        return bands(sizes.tolist(), series, xlabel="rows", ylabel=label, log_x=True, percent=percent, ax=ax)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
@@ -239,7 +215,7 @@ class LearningCurves(Result):
 
 
 def _between(sizes: Any, column: Any) -> Any:
-    """Fill in sizes that other curves were measured at, so that lines are not broken there."""
+    """Interpolate at sizes of other curves, so that lines are not broken there."""
     known = np.isfinite(column)
     filled = np.interp(np.log(sizes), np.log(sizes[known]), column[known])
     inside = (sizes >= sizes[known].min()) & (sizes <= sizes[known].max())
@@ -255,7 +231,7 @@ class Labelling:
     rows : int
         How many more rows to label; 0 to stop.
     reading : str
-        The advice in words.
+        The advice as a sentence.
     """
 
     rows: int
@@ -266,33 +242,22 @@ class Labelling:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
-        return {"rows": self.rows, "reading": self.reading}
+        return asdict(self)
 
 
 def labelling(curve: LearningCurve, labelled: int, *, unlabelled: int | None = None) -> Labelling:
-    """Say whether to label more rows after a curve, and how many before the next one.
-
-    Parameters
-    ----------
-    curve : LearningCurve
-    labelled : int
-        Rows that have a label.
-    unlabelled : int, optional
-        Rows that could still be labelled, if that is known.
-    """
+    """Return whether to label more rows after a curve, and how many of the ``unlabelled`` before the next one."""
     if curve.enough:
         return Labelling(0, f"Stop labelling. {curve.reason}")
     if curve.rule in ("budget", "time"):
         return Labelling(0, f"Stop here. {curve.reason}")
     if curve.next_size is None or curve.next_size <= labelled:
-        return Labelling(0, f"No more labels are asked for. {curve.reason}")
+        return Labelling(0, f"No more labels are needed now. {curve.reason}")
     more = curve.next_size - labelled
-    if unlabelled is None or unlabelled >= more:
-        return Labelling(more, f"Label {more:,} more {_rows(more)}, then look again.")
-    if unlabelled:
-        return Labelling(unlabelled, f"Label what is left, {unlabelled:,} {_rows(unlabelled)}, then look again.")
-    return Labelling(0, "Stop labelling: no rows are left to label.")
-
-
-def _rows(count: int) -> str:
-    return "row" if count == 1 else "rows"
+    if unlabelled == 0:
+        return Labelling(0, "Stop labelling: all rows are labelled.")
+    remaining = unlabelled is not None and unlabelled < more
+    rows = min(more, unlabelled or more)
+    what = f"{rows:,}{'' if remaining else ' more'} {'row' if rows == 1 else 'rows'}"
+    cost = "" if curve.price_per_row is None else f" (cost {rows * curve.price_per_row:,.6g})"
+    return Labelling(rows, f"Label {'the remaining ' if remaining else ''}{what}{cost}, then rerun.")

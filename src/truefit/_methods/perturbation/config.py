@@ -10,12 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from truefit._core.data import Data
-from truefit._core.errors import FitError, InvalidEstimator, InvalidInput
-from truefit._core.metadata import check_takes_weights
-from truefit._core.outcome import reasons
-from truefit._core.protocols import Plan
+from truefit._core.errors import FitError, InvalidEstimator, InvalidInput, reasons
+from truefit._core.parameters import check_takes_weights
+from truefit._core.protocols import Ask, FitTask, Plan, Response
 from truefit._core.rows import Rows
-from truefit._core.task import Ask, FitTask, Response
 from truefit._core.typing import Floats
 from truefit._methods.candidates import Candidates
 from truefit._methods.perturbation.noise import (
@@ -26,32 +24,29 @@ from truefit._methods.perturbation.noise import (
     count,
     with_noisy_rows,
 )
-from truefit._methods.splitting.splits import Split, Splits, is_whole, make_splits, row_subset
+from truefit._methods.splitting.splits import Split, Splits, is_whole, make_splits, row_subset, whole_number
 from truefit._metrics.scorers import aligned_answer
 
 
 def ranking_response(name: str, estimator: Any) -> Response:
-    """Return the response of an estimator that says how sure it is."""
+    """Return the response of an estimator that ranks rows by confidence."""
     if hasattr(estimator, "predict_proba"):
         return "predict_proba"
     if hasattr(estimator, "decision_function"):
         return "decision_function"
     raise InvalidEstimator(
-        "Labels near the boundary are found by the first estimator, which must have predict_proba or "
-        f"decision_function. {name!r} is a {type(estimator).__name__} with neither; put another first."
+        "perturbation='boundary' needs a first estimator with predict_proba or decision_function. "
+        f"{name!r} is a {type(estimator).__name__} with neither; put another first."
     )
 
 
 def boundary_plan(estimator: Any, response: Response, data: Data, splits: Splits) -> Plan[Floats]:
-    """Ask how far each row is from the boundary: the gap between the two classes that are most likely for it.
-
-    Models judge the rows that they were not trained on. Of its own training rows a learner that memorises is sure.
-    """
+    """Return the distance of each row from the decision boundary, from out-of-fold predictions."""
     outcomes = yield [FitTask(estimator, split.train, (Ask(split.test, response),)) for split in splits]
     failures = [outcome.error for outcome in outcomes if outcome.error is not None]
     if failures:
         raise FitError(
-            f"{len(failures)} of {len(outcomes)} fits failed, and the boundary needs them all. {reasons(failures)}",
+            f"The decision boundary needs all {len(outcomes)} fits. {len(failures)} failed. {reasons(failures)}",
             failures,
         )
     found = np.empty(data.n)
@@ -63,10 +58,8 @@ def boundary_plan(estimator: Any, response: Response, data: Data, splits: Splits
 
 
 def gaps(predicted: npt.ArrayLike) -> Floats:
-    """Gap between the two largest values of each row; of a single column how far it is from 0.
+    """Gap between the two largest values of each row; the absolute value of a single column.
 
-    Examples
-    --------
     >>> gaps([[0.2, 0.5, 0.3], [0.9, 0.1, 0.0]]).round(12).tolist(), gaps([-1.5, 0.25]).tolist()
     ([0.2, 0.8], [1.5, 0.25])
     """
@@ -74,19 +67,19 @@ def gaps(predicted: npt.ArrayLike) -> Floats:
     if values.ndim == 1:
         return np.abs(values)
     ordered = np.sort(values, axis=1)
-    # A class that a fold's model has not seen has a decision of minus infinity.
+    # A class that a fold's model has not seen has a decision value of minus infinity.
     return np.where(np.isfinite(ordered[:, -2]), ordered[:, -1] - ordered[:, -2], np.inf)
 
 
 PerturbationKind = Literal["auto", "label", "random", "boundary", "feature", "target"]
 Mode = Literal["default", "paper"]
 
-#: Kinds of noise by task; the first is what "auto" stands for.
+#: Kinds of noise by task; the first is "auto".
 _KINDS = {"classification": ("label", "random", "boundary", "feature"), "regression": ("target", "feature")}
 
-#: Noise degrees of the paper, with the table itself.
+#: Noise levels of the paper, and the original table.
 PAPER_LEVELS = tuple(round(0.05 * step, 2) for step in range(11))
-#: What the cheap first looks are taken at, and how often the very first.
+#: Levels of the first stages of an adaptive grid, and repeats of the very first.
 CHEAP_LEVELS = (0.0, 0.25, 0.5)
 CHEAP_REPEATS = 5
 REPEATS = 10
@@ -102,11 +95,7 @@ class NoiseGrid:
 
 @dataclass(frozen=True)
 class PerturbationConfig:
-    """What is done to which rows, and what is looked at beside it.
-
-    ``rows`` of the table are the learner's; where there are more below, they are disturbed copies. ``noise`` is None
-    for flips near the boundary, which has to be found first.
-    """
+    """How a table of ``rows`` and their perturbed copies is perturbed; no noise until the boundary is fitted."""
 
     data: Data
     rows: int
@@ -143,26 +132,28 @@ def perturbation_config(
     level: float,
     random_state: int | None,
 ) -> PerturbationConfig:
-    """Check what was asked for, and spell it out for a table."""
+    """Check the options, and make the config for a table."""
     if mode not in get_args(Mode):
         raise InvalidInput(f"The 'mode' parameter must be 'default' or 'paper'. Got {mode!r} instead.")
-    kind = _checked_kind(candidates, data, perturbation)
+    kind = _checked_kind(data, perturbation)
     _check_rows(data)
-    for _, estimator in candidates:
-        if data.weight is not None:
+    if data.weight is not None:
+        for _, estimator in candidates:
             check_takes_weights(estimator)
-    stages = _stages(levels, _checked_repeats(repeats, mode))
-    # The paper sets cross-validation beside its numbers, and takes no verdict from it.
+    if repeats is None:
+        repeats = 1 if mode == "paper" else REPEATS
+    stages = _stages(levels, whole_number(repeats, "The 'repeats' parameter"))
+    # The paper does not use cross-validation for its verdict.
     folds = None if mode == "paper" and kind != "boundary" else _checked_folds(cv, data)
     if kind == "boundary":
         ranking_response(*next(iter(candidates)))
         if folds is None:
-            raise InvalidInput("Labels near the boundary are found by cross-validation. Got cv=None; pass cv=5.")
+            raise InvalidInput("perturbation='boundary' needs cross-validation. Got cv=None; pass cv=5.")
     if bounds and (data.classes is None or len(data.classes) != 2 or kind == "feature"):
         raise InvalidInput(
-            "With bounds=True the labels of two classes must be flipped. Got "
+            "bounds=True needs flipped labels of two classes. Got "
             f"{'a regression' if data.classes is None else f'{len(data.classes)} classes'} and perturbation={kind!r}; "
-            "leave bounds out."
+            "pass bounds=False."
         )
     rows = data.n
     noise: Noise | None = None
@@ -177,7 +168,7 @@ def perturbation_config(
     return PerturbationConfig(data, rows, kind, noise, stages, folds, bounds, mode, level, random_state)
 
 
-def _checked_kind(candidates: Candidates, data: Data, perturbation: Any) -> str:
+def _checked_kind(data: Data, perturbation: Any) -> str:
     if perturbation not in get_args(PerturbationKind):
         offered = ", ".join(map(repr, get_args(PerturbationKind)))
         raise InvalidInput(f"The 'perturbation' parameter must be one of {offered}. Got {perturbation!r} instead.")
@@ -186,8 +177,7 @@ def _checked_kind(candidates: Candidates, data: Data, perturbation: Any) -> str:
     if kind not in offered_here:
         what = "labels of a classification" if data.task == "regression" else "targets of a regression"
         raise InvalidInput(
-            f"perturbation={kind!r} is for {what}. {candidates.names[0]!r} is for a {data.task}; use "
-            f"{' or '.join(map(repr, offered_here))}."
+            f"perturbation={kind!r} is for {what}. Got a {data.task}; use {' or '.join(map(repr, offered_here))}."
         )
     return str(kind)
 
@@ -198,21 +188,12 @@ def _check_rows(data: Data) -> None:
         if counts.min() < 2:
             rarest = data.classes[counts.argmin()].item()
             raise InvalidInput(
-                f"Each class must have at least 2 rows, so that one is left when another is flipped. Class {rarest!r} "
-                "has 1 row; leave it out, or merge rare classes."
+                f"Each class must have at least 2 rows. Class {rarest!r} has 1 row; drop it, or merge rare classes."
             )
     elif data.n < 2:
-        raise InvalidInput("Targets are permuted among at least 2 rows. Got 1 sample; pass more rows.")
+        raise InvalidInput("Permuting targets needs at least 2 rows. Got 1 sample; pass more rows.")
     elif not np.ptp(data.y, axis=0).any():
         raise InvalidInput(f"The target y must vary. All its values are {data.y.flat[0].item()!r}; check the column.")
-
-
-def _checked_repeats(repeats: Any, mode: str) -> int:
-    if repeats is None:
-        return 1 if mode == "paper" else REPEATS
-    if not is_whole(repeats) or repeats < 1:
-        raise InvalidInput(f"The 'repeats' parameter must be a whole number of at least 1. Got {repeats!r} instead.")
-    return int(repeats)
 
 
 def _stages(levels: Any, repeats: int) -> tuple[NoiseGrid, ...]:
@@ -233,8 +214,8 @@ def _checked_levels(levels: Any) -> tuple[float, ...]:
         number = isinstance(each, int | float | np.number) and not isinstance(each, bool)
         if not number or not 0 <= float(each) <= 0.5:  # NaN is in no range
             raise InvalidInput(
-                f"The 'levels' parameter must be shares from 0 to 0.5. Got {each!r}: with more than half flipped the "
-                "noise is the better part of the labels; pass levels such as [0.1, 0.3, 0.5]."
+                f"The 'levels' parameter must be shares from 0 to 0.5. Got {each!r}; pass levels such as "
+                "[0.1, 0.3, 0.5]."
             )
     found = tuple(sorted({0.0, *(round(float(each), 12) for each in listed)}))
     if len(found) < 2:
@@ -243,13 +224,13 @@ def _checked_levels(levels: Any) -> tuple[float, ...]:
 
 
 def _check_reach(levels: tuple[float, ...], rows: int, kind: str, data: Data) -> None:
-    """Refuse levels at which not one row would be disturbed."""
+    """Refuse levels at which no row would be perturbed."""
     largest = rows if data.codes is None or kind in ("random", "feature") else int(np.bincount(data.codes).max())
     least = 2 if kind == "target" else 1
     if count(max(levels), largest) < least:
         raise InvalidInput(
-            f"At the largest noise level at least {least} row{'s' * (least > 1)} must be disturbed. Of {rows} rows "
-            f"{max(levels):g} is less; pass larger levels, or more rows."
+            f"The largest noise level must perturb at least {least} row{'s' * (least > 1)}. Got {max(levels):g} of "
+            f"{rows} rows, which is fewer; pass larger levels, or more rows."
         )
 
 
@@ -261,5 +242,5 @@ def _checked_folds(cv: Any, data: Data) -> int | None:
     most = data.n if data.codes is None else int(np.bincount(data.codes).min())
     if data.groups is not None:
         most = min(most, len(np.unique(data.groups)))
-    # An extra beside the rates: where rows are too few for all folds, fewer will do.
+    # The rates do not depend on the folds: with few rows, fewer folds will do.
     return min(int(cv), most) if most >= 2 else None

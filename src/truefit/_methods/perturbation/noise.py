@@ -1,13 +1,13 @@
-"""Noise: what is done to a table before a learner is trained on it again.
+"""Noise: how a table is perturbed before a learner is trained on it again.
 
-Which rows are perturbed, and how, depends on the rows' content, the seed, the repeat and the level alone: not on the
-order of the rows, nor on the caller. So all candidates are given the same noise, and two calls share their fits. The
-draws at different levels are independent, as in the paper. (Nested ones, each level adding to the one before, have the
-same rate on average, but it varied up to 1.8 times as much from repeat to repeat.)
+Which rows are perturbed, and how, depends only on the content of the rows, the seed, the repeat and the level: not on
+the order of rows. All candidates get the same noise, and two calls share their fits. Draws at different levels are
+independent, as in the paper (nested draws have the same mean rate, but up to 1.8 times the variance between repeats).
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -19,22 +19,17 @@ from scipy import sparse
 
 from truefit._core.concatenation import stacked
 from truefit._core.data import Data
-from truefit._core.hashing import Tokens, salted
-from truefit._core.rows import Rows
+from truefit._core.rows import Rows, Tokens, salted
 from truefit._core.typing import Array, Floats, Positions
 from truefit._stats.bounds import correlation, unmemorised_rate
 
-#: With each tenth of its class that is nearer to the boundary a row's chance to be flipped falls by half.
+#: A row's probability to be flipped halves with each tenth of its class that is nearer to the boundary.
 _HALVINGS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class NoisyData:
-    """A table with some noise in it.
-
-    ``rows`` are trained on and asked about, ``y`` stands in the place of the table's own target (None: that itself),
-    ``truth`` is what the fit is held against on ``rows``, and ``share`` is how much was really disturbed.
-    """
+    """A perturbed table: its rows, its target (None: unchanged), the truth on its rows, and the share perturbed."""
 
     rows: Rows
     y: Array | None
@@ -44,14 +39,14 @@ class NoisyData:
     classes: Array | None
 
     def agreement(self, predictions: Array) -> float:
-        """Accuracy of predictions, or for a regression their correlation with the target."""
+        """Accuracy of predictions; for a regression their correlation with the target."""
         if self.classes is None:
             return correlation(predictions, self.truth, self.weight)
         return float(np.average(predictions == self.truth, weights=self.weight))
 
     @property
     def baseline(self) -> float:
-        """What a learner that looks at the target alone reaches: the share of the largest class."""
+        """Accuracy of always predicting the majority class; 0 for a regression."""
         if self.classes is None:
             return 0.0
         codes = np.searchsorted(self.classes, self.truth)
@@ -74,25 +69,17 @@ def count(level: float, n: int) -> int:
 
 
 def _least(keys: Floats, number: int) -> npt.NDArray[np.intp]:
-    """Return where the least keys are, in any order."""
+    """Return the positions of the smallest keys, in any order."""
     return np.argpartition(keys, number)[:number] if number < len(keys) else np.arange(len(keys))
 
 
 @dataclass(frozen=True)
 class FlippedLabels:
-    """A share of the labels flipped, each to one of the other classes, all of them equally likely.
+    """A share of the labels flipped, each to one of the other classes, all equally likely.
 
-    Parameters
-    ----------
-    data : Data
-    within_classes : bool, default=True
-        Whether the share is that of each class, as in the paper, or that of the table.
-    gaps : array of shape (n,), optional
-        How far each row is from the decision boundary: near ones are flipped more often.
-    random_state : int, optional
+    The share is that of each class as in the paper, or without ``within_classes`` that of the table. With ``gaps``, the
+    distances of rows from the decision boundary, rows near it are flipped more often.
 
-    Examples
-    --------
     >>> data = Data(np.arange(8.0).reshape(-1, 1), list("aaaabbbb"), task="classification")
     >>> noisy = FlippedLabels(data).at(repeat=0, level=0.25)
     >>> noisy.share, sorted(noisy.truth.tolist()), int((noisy.truth != data.y).sum())
@@ -109,10 +96,8 @@ class FlippedLabels:
         data = self.data
         assert data.codes is not None
         assert data.classes is not None
-        codes, attempt = self._codes(repeat, level, 0), 0
-        while np.ptp(codes) == 0:  # a classifier has to be shown two classes
-            attempt += 1
-            codes = self._codes(repeat, level, attempt)
+        attempts = (self._codes(repeat, level, attempt) for attempt in itertools.count())
+        codes = next(codes for codes in attempts if np.ptp(codes) > 0)  # a classifier needs two classes
         share = float(np.mean(codes != data.codes))
         labels = data.classes[codes] if share else None
         truth = data.y if labels is None else labels
@@ -139,31 +124,27 @@ class FlippedLabels:
         return [np.flatnonzero(self.data.codes == code) for code in range(len(self.data.classes))]
 
     def _keys(self, drawn: Floats) -> Floats:
-        """What rows are ordered by: those with the least keys are flipped."""
+        """Sort keys of the rows: those with the smallest keys are flipped."""
         if self.gaps is None:
             return drawn
         nearer = np.empty(self.data.n)
-        assert self.data.codes is not None
-        for code in range(int(self.data.codes.max()) + 1):
-            rows = np.flatnonzero(self.data.codes == code)
-            # Rows equally near, such as all that a tree is sure of, have the same chance.
+        for rows in self._parts:
+            # Rows equally near, such as all with probability 1 in a tree, have the same probability.
             _, place, counts = np.unique(self.gaps[rows], return_inverse=True, return_counts=True)
             nearer[rows] = (np.cumsum(counts) - (counts + 1) / 2)[place] / len(rows)
         # Exponential times with the weights as rates: their order is that of drawing by weight without replacement.
         return -np.log(drawn) * 2.0 ** (_HALVINGS * nearer)
 
     def ideal(self, agreement: float) -> float | None:
-        """Return the rate of predictions that stay as they are; near the boundary their errors are hit more often."""
+        """Return the rate of predictions that memorise no noise; None near the boundary, where it is unknown."""
         assert self.data.classes is not None
         return unmemorised_rate(agreement, len(self.data.classes)) if self.gaps is None else None
 
 
 @dataclass(frozen=True)
 class PermutedTargets:
-    """A share of the targets of a regression handed on among themselves.
+    """A share of the targets of a regression permuted among themselves.
 
-    Examples
-    --------
     >>> data = Data(np.arange(8.0).reshape(-1, 1), np.arange(8.0), task="regression")
     >>> noisy = PermutedTargets(data).at(repeat=0, level=0.5)
     >>> noisy.share, sorted(noisy.truth.tolist()) == data.y.tolist(), int((noisy.truth != data.y).sum())
@@ -174,34 +155,32 @@ class PermutedTargets:
     random_state: int | None = None
 
     def at(self, repeat: int, level: float) -> NoisyData:
-        """Return the table with this share of its targets in other places."""
+        """Return the table with this share of its targets permuted."""
         data = self.data
         drawn = _hashed(data.tokens, "targets", self.random_state, repeat, level)[:, 0]
         chosen = np.argsort(drawn, kind="stable")[: count(level, data.n)]
         if len(chosen) < 2:
             return NoisyData(Rows.all(data.n), None, data.y, data.weight, 0.0, None)
         target = data.y.copy()
-        # Along a random order, each to the next: none stays where it is.
+        # Each to the next in a random order: no row keeps its own.
         target[chosen] = data.y[np.roll(chosen, 1)]
         return NoisyData(Rows.all(data.n), target, target, data.weight, len(chosen) / data.n, None)
 
     def ideal(self, agreement: float) -> float | None:
-        """Rate of predictions that stay as they are: their correlation falls in proportion to what is left in place."""
+        """Return the rate of predictions that memorise no noise: proportional to the share left in place."""
         return agreement
 
 
-# A fit knows its rows by their content, so disturbed rows are rows of their own: they stand below the table's, as many
-# for each repeat, and a level says how many rows are replaced by theirs.
+# Fits are identified by the content of their rows, so perturbed rows are rows of their own: they are appended to the
+# table, as many for each repeat, and a level says how many rows are replaced by their copies.
 
 
 def with_noisy_rows(data: Data, repeats: int, random_state: int | None) -> Data:
-    """Return the table with a disturbed copy of it below for each repeat; the rows above stay what they are.
+    """Return the table with a perturbed copy appended for each repeat.
 
-    In a copy every value comes from another row, for each column from one drawn anew, so that the columns keep their
-    values and lose what they have to do with each other and with the target.
+    In a copy every value comes from another row, drawn separately for each column: columns keep their values and lose
+    their relation to each other and to the target.
 
-    Examples
-    --------
     >>> data = Data(np.arange(6.0).reshape(3, 2), [1.0, 2.0, 3.0], task="regression")
     >>> below = with_noisy_rows(data, 2, None).X[3:6]
     >>> sorted(below[:, 0].tolist()) == [0.0, 2.0, 4.0], bool((below != data.X).all())
@@ -219,7 +198,7 @@ def with_noisy_rows(data: Data, repeats: int, random_state: int | None) -> Data:
 
 
 def _donors(data: Data, repeat: int, random_state: int | None) -> Positions:
-    """For each row and column the row that gives the value: never the row itself."""
+    """For each row and column the row that the value is taken from: never the row itself."""
     width = int(np.prod(data.X.shape[1:], dtype=np.int64))
     seed = f"features {data.total[0]:016x}{data.total[1]:016x} {data.n} {random_state} {repeat}"
     random = np.random.default_rng(int.from_bytes(blake2b(seed.encode(), digest_size=16).digest(), "little"))
@@ -242,7 +221,7 @@ def _gathered(X: Any, donors: Positions) -> Any:
 
         series = [X.iloc[donors[:, j], j].reset_index(drop=True) for j in range(X.shape[1])]
         frame = pd.concat(series, axis=1)
-        # The labels of rows go with the copies, as they do with the rows.
+        # Copies keep the index labels of their rows.
         return frame if X.index.dtype.kind in "iu" else frame.set_axis(np.tile(X.index, len(donors) // len(X)))
     if type(X).__module__.startswith("polars"):
         import polars as pl
@@ -253,16 +232,7 @@ def _gathered(X: Any, donors: Positions) -> Any:
 
 @dataclass(frozen=True)
 class FeatureNoise:
-    """A share of the rows replaced by their disturbed copies.
-
-    Parameters
-    ----------
-    data : Data
-        From :func:`with_noisy_rows`.
-    rows : int
-        How many rows the table itself has.
-    random_state : int, optional
-    """
+    """A share of the ``rows`` of the table replaced by their perturbed copies (see :func:`with_noisy_rows`)."""
 
     data: Data
     rows: int
@@ -282,7 +252,7 @@ class FeatureNoise:
         return NoisyData(Rows.of(index), None, data.y[index], weight, replaced / self.rows, data.classes)
 
     def ideal(self, agreement: float) -> float | None:
-        """Only the predictions on the disturbed rows can tell."""
+        """Return None: the rate has to be computed from predictions on the perturbed rows."""
         return None
 
 

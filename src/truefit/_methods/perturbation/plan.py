@@ -1,22 +1,20 @@
-"""Plan of Perturbed Model Validation (Zhang et al. 2019): train on noise, measure how much of it a learner follows."""
+"""Plan of Perturbed Model Validation (Zhang et al. 2019): train on noise, measure how much of it is memorised."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from truefit._core.data import Data
-from truefit._core.errors import BudgetSpent
-from truefit._core.outcome import Failure, Outcome
+from truefit._core.errors import BudgetSpent, Failure
+from truefit._core.outcome import Outcome
 from truefit._core.parameters import open_seeds
-from truefit._core.protocols import Plan
+from truefit._core.protocols import Ask, FitTask, Plan
 from truefit._core.rows import Rows
-from truefit._core.task import Ask, FitTask
 from truefit._core.typing import Floats
 from truefit._methods.assessment.plan import assess_plan
 from truefit._methods.candidates import Candidates
@@ -35,8 +33,6 @@ from truefit._stats.paired import PairedDifference, holm, pooled_paired_t
 def varied_parameter(estimators: Mapping[str, Any]) -> tuple[str, list[Any]] | None:
     """Return the parameter in which estimators differ, and its values; None where it is not just one.
 
-    Examples
-    --------
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> varied_parameter({str(d): DecisionTreeClassifier(max_depth=d) for d in (1, 2, None)})
     ('max_depth', [1, 2, None])
@@ -57,7 +53,7 @@ def varied_parameter(estimators: Mapping[str, Any]) -> tuple[str, list[Any]] | N
 
 
 def _holds_estimators(value: Any) -> bool:
-    """Whether a parameter is an estimator, or a list of named ones: their own parameters tell them apart."""
+    """Whether a parameter is an estimator or a list of named ones, whose own parameters are compared instead."""
     if isinstance(value, list | tuple):
         return any(_holds_estimators(item) for item in value)
     return hasattr(value, "get_params")
@@ -71,7 +67,7 @@ _NAN = float("nan")
 
 @dataclass(frozen=True, slots=True)
 class RatePair:
-    """A candidate set against the leader, repeat by repeat on the same noise."""
+    """A candidate compared with the leader, repeat by repeat on the same noise."""
 
     candidate: str
     leader: str
@@ -79,15 +75,14 @@ class RatePair:
     p_adjusted: float
 
     def significantly_different(self, level: float) -> bool:
-        """Whether the candidate's rate is lower than the leader's beyond chance."""
+        """Whether the candidate's rate is significantly lower than the leader's."""
         return self.found is not None and self.p_adjusted <= 1 - level
 
 
 @dataclass
 class AgreementTable:
-    """What was measured so far."""
+    """Agreements measured so far, by candidate and cell."""
 
-    names: Sequence[str]
     absolute: bool = False
     shares: dict[Cell, float] = field(default_factory=dict)
     baselines: dict[Cell, float] = field(default_factory=dict)
@@ -96,10 +91,6 @@ class AgreementTable:
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     requested: Counter[str] = field(default_factory=Counter)
     failures: dict[str, list[Failure]] = field(default_factory=lambda: defaultdict(list))
-
-    def note(self, cell: Cell, disturbed: NoisyData) -> None:
-        """Write down what the noise of a cell was."""
-        self.shares[cell], self.baselines[cell] = disturbed.share, disturbed.baseline
 
     def table(self, entries: dict[Cell, float], grid: NoiseGrid) -> Floats:
         """Entries of a grid, of shape (repeats, levels), NaN where there is none."""
@@ -127,11 +118,7 @@ class AgreementTable:
         return max(names, key=lambda name: float(np.nanmean(self.rates(name, grid))))
 
     def compare(self, names: Sequence[str], grid: NoiseGrid, looks: int) -> list[RatePair]:
-        """Set each candidate against the leader.
-
-        The p-values are adjusted for the number of candidates (Holm), and times the number of ``looks`` for the chance
-        to be told apart at each of them.
-        """
+        """Compare each candidate with the leader; p-values are adjusted by Holm, and multiplied by ``looks``."""
         leader = self.leader(names, grid)
         others = [name for name in names if name != leader]
         best = self.rates(leader, grid)
@@ -148,20 +135,20 @@ def _paired(differences: Floats) -> PairedDifference | None:
     return pooled_paired_t([known], factor=1.0) if len(known) > 1 else None
 
 
-#: Targets that are held at a time; all at once where they fit, so that solvers see them together.
+#: Targets in memory at a time; all at once where they fit, so that solvers see them together.
 _PORTION_BYTES = 64 << 20
 #: Sets of random signs that a Rademacher complexity is measured by.
 _SIGNS = 20
 
 
 def perturb_plan(candidates: Candidates, config: PerturbationConfig) -> Plan[Perturbation]:
-    """Fit every candidate on the table with each noise, stage by stage; those that were told apart stay behind."""
+    """Fit every candidate on each perturbed table; after each stage, significantly worse candidates are dropped."""
     noise = config.noise
     if noise is None:
         noise = yield from _near_boundary(candidates, config)
-    run = _PerturbationRun(candidates, config, noise, AgreementTable(candidates.names, absolute=config.mode == "paper"))
+    run = _PerturbationRun(candidates, config, noise, AgreementTable(config.mode == "paper"))
     agreements, looks = run.agreements, len(config.stages)
-    contenders, apart, late = list(candidates.names), dict[str, tuple[NoiseGrid, RatePair]](), False
+    contenders, dropped, late = list(candidates.names), dict[str, tuple[NoiseGrid, RatePair]](), False
     for grid in config.stages:
         late = yield from run.at(grid, contenders)
         contenders = [name for name in contenders if name not in agreements.failures]
@@ -169,14 +156,14 @@ def perturb_plan(candidates: Candidates, config: PerturbationConfig) -> Plan[Per
             break
         for pair in agreements.compare(contenders, grid, looks):
             if pair.significantly_different(config.level):
-                apart[pair.candidate] = (grid, pair)
-        contenders = [name for name in contenders if name not in apart]
+                dropped[pair.candidate] = (grid, pair)
+        contenders = [name for name in contenders if name not in dropped]
     failures = [failure for each in agreements.failures.values() for failure in each]
     report_failures(failures, sum(agreements.requested.values()))
     last = _common_grid(agreements, contenders, config.stages)
     final = [name for name in contenders if agreements.usable(name, last)]
     pairs = agreements.compare(final, last, looks) if final else []
-    grids = {name: apart[name][0] if name in apart else last for name in candidates.names}
+    grids = {name: dropped[name][0] if name in dropped else last for name in candidates.names}
     errors = None if late else (yield from _test_errors(candidates, config))
     complexity = None
     if config.bounds and not late:
@@ -185,7 +172,7 @@ def perturb_plan(candidates: Candidates, config: PerturbationConfig) -> Plan[Per
     return Perturbation(
         config,
         {name: run.by_name(name, grids[name]) for name in candidates.names},
-        pairs=[*pairs, *(pair for _, pair in apart.values())],
+        pairs=[*pairs, *(pair for _, pair in dropped.values())],
         best=agreements.leader(final, last) if final else None,
         errors=errors,
         complexity=complexity,
@@ -203,7 +190,7 @@ def _near_boundary(candidates: Candidates, config: PerturbationConfig) -> Plan[N
 
 
 def _common_grid(agreements: AgreementTable, names: Sequence[str], stages: Sequence[NoiseGrid]) -> NoiseGrid:
-    """Return the last stage at which all that are still in the race can be rated, or any of them."""
+    """Return the last stage at which all remaining candidates can be rated, or any of them."""
     for enough in (all, any):
         for grid in reversed(stages):
             if names and enough(agreements.usable(name, grid) for name in names):
@@ -223,13 +210,12 @@ def _test_errors(candidates: Candidates, config: PerturbationConfig) -> Plan[Fol
         )
     except BudgetSpent:
         return None
-    nan = float("nan")
-    estimates = {name: (each.value, *(each.interval or (nan, nan))) for name, each in found.estimates.items()}
+    estimates = {name: (each.value, *(each.interval or (_NAN, _NAN))) for name, each in found.estimates.items()}
     return FoldErrors(metric.name, found.split_scores(), estimates, splits.share, splits.description)
 
 
 class _PerturbationRun:
-    """Asks for fits on the disturbed table, and writes down how far they agree with what they were trained on."""
+    """Requests fits on perturbed tables, and records their agreement with the targets they were trained on."""
 
     def __init__(
         self, candidates: Candidates, config: PerturbationConfig, noise: Noise, agreements: AgreementTable
@@ -238,87 +224,79 @@ class _PerturbationRun:
         self.config = config
         self.noise = noise
         self.agreements = agreements
-        #: With random numbers of its own a learner draws them anew in each repeat; without, one fit serves them all.
+        #: A learner with random numbers of its own is refitted in each repeat; for others one fit serves all repeats.
         self._random = {name: bool(open_seeds(estimator)) for name, estimator in candidates}
-        #: Fits on the undisturbed table, where only their predictions can tell what not to memorise would be.
-        self._undisturbed: dict[tuple[str, int], Outcome] = {}
+        #: Fits on the original table, where the ideal rate has to be computed from their predictions.
+        self._originals: dict[tuple[str, int], Outcome] = {}
         self._by_predictions = noise.ideal(1.0) is None
         self._all = Rows.all(config.data.n)
 
     def at(self, grid: NoiseGrid, names: Sequence[str]) -> Plan[bool]:
-        """Measure the cells of a grid that are not known yet; say whether time ran out."""
+        """Measure the missing cells of a grid; return whether the time budget was exhausted."""
+        values = self.agreements.values
         cells = [
             cell
             for cell in ((repeat, level) for repeat in range(grid.repeats) for level in grid.levels)
-            if any(cell not in self.agreements.values[name] for name in names)
+            if any(cell not in values[name] for name in names)
         ]
-        for portion in self._portions(cells):
-            disturbed = {cell: self.noise.at(*cell) for cell in portion}
-            open_cells = [
-                (cell, name) for cell in portion for name in names if cell not in self.agreements.values[name]
-            ]
+        step = max(1, _PORTION_BYTES // max(self.config.data.y.nbytes, 1))
+        for start in range(0, len(cells), step):
+            noisy = {cell: self.noise.at(*cell) for cell in cells[start : start + step]}
+            missing = [(cell, name) for cell in noisy for name in names if cell not in values[name]]
             late = False
             try:
                 outcomes: Sequence[Outcome | None] = yield [
-                    self._task(name, cell, disturbed[cell]) for cell, name in open_cells
+                    self._task(name, cell, noisy[cell]) for cell, name in missing
                 ]
             except BudgetSpent as spent:
                 outcomes, late = spent.outcomes, True
-                if not any(self.agreements.values.values()) and all(outcome is None for outcome in outcomes):
+                if not any(values.values()) and all(outcome is None for outcome in outcomes):
                     raise
-            for (cell, name), outcome in zip(open_cells, outcomes, strict=True):
-                self._take(name, cell, disturbed[cell], outcome)
+            for (cell, name), outcome in zip(missing, outcomes, strict=True):
+                self._record(name, cell, noisy[cell], outcome)
             if late:
                 return True
         return False
 
-    def _portions(self, cells: Sequence[Cell]) -> Iterator[Sequence[Cell]]:
-        step = max(1, _PORTION_BYTES // max(self.config.data.y.nbytes, 1))
-        for start in range(0, len(cells), step):
-            yield cells[start : start + step]
-
-    def _task(self, name: str, cell: Cell, disturbed: NoisyData) -> FitTask:
+    def _task(self, name: str, cell: Cell, noisy: NoisyData) -> FitTask:
         repeat, level = cell
-        requested = self._all if self._by_predictions and level == 0 else disturbed.rows
+        asks = (Ask(self._all if self._by_predictions and level == 0 else noisy.rows),)
         numbers = repeat if self._random[name] else 0
-        return FitTask(
-            self.candidates.estimators[name], disturbed.rows, (Ask(requested),), y=disturbed.y, repeat=numbers
-        )
+        return FitTask(self.candidates.estimators[name], noisy.rows, asks, y=noisy.y, repeat=numbers)
 
-    def _take(self, name: str, cell: Cell, disturbed: NoisyData, outcome: Outcome | None) -> None:
+    def _record(self, name: str, cell: Cell, noisy: NoisyData, outcome: Outcome | None) -> None:
         agreements, data = self.agreements, self.config.data
-        agreements.note(cell, disturbed)
+        agreements.shares[cell], agreements.baselines[cell] = noisy.share, noisy.baseline
         agreements.requested[name] += 1
         if outcome is None:
             return
         if outcome.error is not None:
             agreements.failures[name].append(outcome.error)
             return
-        agreements.values[name][cell] = disturbed.agreement(_predicted(outcome, data, disturbed.rows))
+        agreements.values[name][cell] = noisy.agreement(outcome.answer(data, noisy.rows))
         agreements.seconds[name] += outcome.fit_seconds
         if not self._by_predictions:
             return
         repeat, level = cell
         if level == 0:
-            self._undisturbed[name, repeat] = outcome
-        before = self._undisturbed.get((name, repeat))
-        if before is not None:
-            agreements.ideals[name][cell] = disturbed.agreement(_predicted(before, data, disturbed.rows))
+            self._originals[name, repeat] = outcome
+        original = self._originals.get((name, repeat))
+        if original is not None:
+            agreements.ideals[name][cell] = noisy.agreement(original.answer(data, noisy.rows))
 
     def by_name(self, name: str, grid: NoiseGrid) -> NoiseResponse:
-        """Return what was found for a candidate on a grid."""
+        """Return the response of a candidate on a grid."""
         agreements = self.agreements
         done = agreements.finished(name, grid) if agreements.usable(name, grid) else np.empty(0, dtype=np.intp)
         shares, values, baselines = (
             agreements.table(entries, grid)[done]
             for entries in (agreements.shares, agreements.values[name], agreements.baselines)
         )
-        ideal = float("nan")
+        ideal: float | None = _NAN
         if len(done):
-            ideal_rate = self.noise.ideal(float(values[:, 0].mean()))
-            if ideal_rate is None:
-                ideal_rate = float(decrease_rates(shares, agreements.table(agreements.ideals[name], grid)[done]).mean())
-            ideal = ideal_rate
+            ideal = self.noise.ideal(float(values[:, 0].mean()))
+        if ideal is None:
+            ideal = float(decrease_rates(shares, agreements.table(agreements.ideals[name], grid)[done]).mean())
         failed = len(agreements.failures.get(name, ()))
         return NoiseResponse(
             grid.levels, shares, values, baselines, ideal, self.config.level,
@@ -327,7 +305,3 @@ class _PerturbationRun:
             missing=agreements.requested[name] - failed - len(agreements.values[name]),
             fit_seconds=agreements.seconds[name],
         )  # fmt: skip
-
-
-def _predicted(outcome: Outcome, data: Data, rows: Rows) -> Any:
-    return outcome.answer(data, rows)

@@ -1,4 +1,4 @@
-"""Perturbation: what noise in the training data does to learners, and what that says about them."""
+"""Result of a perturbation: decrease rates, memorisation, and flags for over- and underfitting."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
+from truefit._core.errors import InvalidInput
 from truefit._methods.complexity import RademacherComplexity
 from truefit._methods.perturbation.config import PerturbationConfig
-from truefit._methods.perturbation.plot import draw
-from truefit._methods.perturbation.verdict import NEAR_CHANCE, FoldErrors, NoiseResponse, diagnose
-from truefit._methods.result import EstimatorResult, plain
+from truefit._methods.perturbation.verdict import MEMORISES_LEARNABLE, NEAR_CHANCE, FoldErrors, NoiseResponse, diagnose
+from truefit._methods.result import EstimatorResult, plain, plot_method
+from truefit._metrics.row_loss import is_share
+from truefit._plots.curve import Series, bands
+from truefit._plots.perturbation import rate_and_errors, rates
 from truefit._stats.bounds import rademacher_slack, srm_risk
+from truefit._stats.intervals import t_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,18 +27,19 @@ if TYPE_CHECKING:
     from truefit._methods.perturbation.plan import RatePair
 
 _NAN = float("nan")
-#: Chance that a bound does not hold.
+#: Probability that a bound does not hold.
 _DELTA = 0.05
-#: Above this rate of the largest class the plain rate is misleading without the skill beside it.
+#: Where the rate of the majority class is above this, learners are compared by skill instead of rate.
 _IMBALANCED = 0.1
 
 _NOISE = {
     "label": "labels flipped within each class",
     "random": "labels flipped",
     "boundary": "labels flipped near the decision boundary",
-    "feature": "features of some rows taken from others",
+    "feature": "features of some rows taken from other rows",
     "target": "targets permuted",
 }
+_SHARES = {"feature": "share of rows with features of other rows", "target": "share of targets permuted"}
 
 
 class Perturbation(EstimatorResult):
@@ -45,23 +51,26 @@ class Perturbation(EstimatorResult):
     ----------
     rate
         Decrease rate: how fast the agreement with the training targets falls with the share of noise. About 1 for a
-        learner that fits the concept and does not follow the noise, 0 for one that follows all of it or that has
-        learned nothing. In paper mode without its sign.
+        learner that fits the concept and memorises no noise, 0 for one that memorises all of it or that has learned
+        nothing. In paper mode without its sign.
     interval
-        Interval of the rate over the repeats; None where one repeat shows no spread.
+        Interval of the rate over the repeats; None with one repeat.
     rates
         The rate of each repeat.
     dummy_rate
-        The rate of the largest class alone, which is above 0 where classes are of different sizes.
+        The rate of the majority class, which is above 0 where classes are of different sizes.
     skill
-        The rate beyond that of the largest class alone: (rate − dummy_rate)/(1 − dummy_rate).
+        The rate above that of the majority class: (rate − dummy_rate)/(1 − dummy_rate).
     training
-        Accuracy, or correlation, on the undisturbed training data.
-    memorisation, memorisation_interval
-        How much of the noise a learner follows, 0 none and 1 all, with its interval over the repeats; None near chance,
-        where it cannot be measured.
-    verdict, reasons
-        One of "memorises", "overfitted", "underfitted" and "no flag", and the numbers behind it in words.
+        Accuracy, or correlation, on the original training data.
+    memorisation
+        Share of the noise that a learner memorises, from 0 to 1; None near chance, where it is undefined.
+    memorisation_interval
+        Interval of the memorisation over the repeats.
+    verdict
+        One of "memorises", "overfitted", "underfitted" and "no flag".
+    reasons
+        The numbers behind the verdict, as a sentence.
     best : str or None
         Name of the estimator with the largest rate.
     by_name : dict of NoiseResponse
@@ -73,8 +82,7 @@ class Perturbation(EstimatorResult):
 
     Notes
     -----
-    An interval is over repeats of the noise, and of the learner's own random numbers. The rows themselves are taken
-    as they are.
+    Intervals are over repeats of the noise and of the learner's random numbers. The rows are fixed.
     """
 
     title = "Perturbed model validation"
@@ -92,52 +100,42 @@ class Perturbation(EstimatorResult):
         single: bool,
     ) -> None:
         self.names = list(by_name)
-        self.rows = config.rows
-        self.task = config.data.task
-        self.perturbation = config.kind
-        self.mode = config.mode
-        self.level = config.level
-        self.levels = config.stages[-1].levels
-        self.repeats = config.stages[-1].repeats
+        self.rows, self.task = config.rows, config.data.task
+        self.perturbation, self.mode, self.level = config.kind, config.mode, config.level
+        self.levels, self.repeats = config.stages[-1].levels, config.stages[-1].repeats
         self.adaptive = len(config.stages) > 1
         self.best = best
         self.errors = errors
         self.parameter = varied
         self.by_name = dict(by_name)
-        self._pairs = list(pairs)
         self.single = single
+        self._pairs = list(pairs)
         self._classes = None if config.data.classes is None else len(config.data.classes)
         self._complexity: dict[str, float] | None = None
         if complexity is not None:
             self._complexity = {self.names[0]: complexity.value} if single else complexity.value
-        learnable = config.kind in ("boundary", "feature")
-        self._diagnoses = diagnose(self.by_name, errors, classes=self._classes, learnable=learnable)
-        self.rate, self.interval, self.rates = self._each("rate"), self._each("interval"), self._each("rates")
-        self.dummy_rate, self.skill, self.training = (self._each(each) for each in ("dummy_rate", "skill", "training"))
-        self.memorisation = self._each("memorisation")
-        self.memorisation_interval = self._each("memorisation_interval")
-        self.verdict = self._one_or_all({name: each.flag for name, each in self._diagnoses.items()})
-        self.reasons = self._one_or_all({name: each.words for name, each in self._diagnoses.items()})
-
-    def _each(self, name: str) -> Any:
-        return self._one_or_all({each: getattr(self.by_name[each], name) for each in self.names})
+        self._diagnoses = diagnose(self.by_name, errors, classes=self._classes, kind=config.kind)
+        self.rate, self.interval, self.rates, self.dummy_rate, self.skill = (
+            self._each(name, by_name) for name in ("rate", "interval", "rates", "dummy_rate", "skill")
+        )
+        self.training, self.memorisation, self.memorisation_interval = (
+            self._each(name, by_name) for name in ("training", "memorisation", "memorisation_interval")
+        )
+        self.verdict, self.reasons = self._each("flag", self._diagnoses), self._each("reason", self._diagnoses)
 
     @cached_property
     def ties(self) -> list[str]:
-        """Names whose rate cannot be told apart from the largest one; that one is among them.
+        """Names with no significant difference to the largest rate, that one included.
 
-        With a single repeat nothing can be told apart by chance or otherwise, and only the largest is named.
+        A single repeat allows no test; then only the largest is named.
         """
-        alike = {
-            pair.candidate
-            for pair in self._pairs
-            if pair.found is not None and not pair.significantly_different(self.level)
-        }
-        return [name for name in self.names if name == self.best or name in alike]
+        tested = [pair for pair in self._pairs if pair.found is not None]
+        ties = {pair.candidate for pair in tested if not pair.significantly_different(self.level)}
+        return [name for name in self.names if name == self.best or name in ties]
 
     @property
     def srm_risk(self) -> Any:
-        """Structural risk by Eq. 6 of the paper: an index, smaller is better, no bound. None for a regression."""
+        """Structural risk by Eq. 6 of the paper, an index: smaller is better. None for a regression."""
         return self._one_or_all({name: self._risk(name) for name in self.names})
 
     def _risk(self, name: str) -> float | None:
@@ -147,7 +145,7 @@ class Perturbation(EstimatorResult):
 
     @property
     def srm_bound(self) -> Any:
-        """Bound of the true error by Eq. 2, from the measured Rademacher complexity; None without ``bounds=True``."""
+        """Bound of the true error by Eq. 2, from the Rademacher complexity; None without ``bounds=True``."""
         return self._one_or_all({name: self._bound(name) for name in self.names})
 
     def _bound(self, name: str) -> float | None:
@@ -162,12 +160,10 @@ class Perturbation(EstimatorResult):
 
         lines = []
         for pair in self._pairs:
-            low, high = (_NAN, _NAN) if pair.found is None else pair.found.interval(self.level)
-            found = (_NAN, _NAN) if pair.found is None else (pair.found.mean, pair.found.p)
-            lines.append(
-                {"candidate": pair.candidate, "leader": pair.leader, "difference": found[0], "low": low, "high": high}
-                | {"p": found[1], "p_adjusted": pair.p_adjusted, "tie": pair.candidate in self.ties}
-            )
+            found = (_NAN,) * 4
+            if pair.found is not None:
+                found = (pair.found.mean, *pair.found.interval(self.level), pair.found.p)
+            lines.append((pair.candidate, pair.leader, *found, pair.p_adjusted, pair.candidate in self.ties))
         columns = ["candidate", "leader", "difference", "low", "high", "p", "p_adjusted", "tie"]
         return pd.DataFrame(lines, columns=columns)
 
@@ -192,10 +188,7 @@ class Perturbation(EstimatorResult):
 
     @cached_property
     def curves(self) -> pd.DataFrame:
-        """Agreement at each noise level of each repeat: estimator, repeat, level, share, value, dummy.
-
-        ``share`` is what was really disturbed, counts being whole.
-        """
+        """Agreement at each noise level of each repeat; ``share`` is the level rounded to whole rows."""
         import pandas as pd
 
         frames = []
@@ -212,44 +205,47 @@ class Perturbation(EstimatorResult):
 
     @property
     def measure(self) -> str:
-        """What is followed along the noise."""
+        """What is measured at each noise level."""
         return "training accuracy" if self._classes is not None else "correlation with training targets"
 
     @property
     def heading(self) -> str:
         """What was measured, and how."""
-        times = f"{self.repeats} repeats" if self.repeats > 1 else "once"
+        times = f"{self.repeats} repeats" if self.repeats > 1 else "1 repeat"
         return (
             f"{self.measure.capitalize()} with {_NOISE[self.perturbation]}, {self.rows:,} rows, "
             f"{len(self.levels)} levels up to {max(self.levels):g}, {times}"
         )
 
     def _remarks(self) -> list[str]:
-        """Return who leads, and the verdicts with their numbers."""
-        verdicts = [f"{name}: {each.flag}; {each.words}" for name, each in self._diagnoses.items()]
-        return [self._standing, *verdicts] if self._standing else verdicts
+        """Return the largest rate, and the verdicts with their reasons."""
+        verdicts = []
+        for name, each in self._diagnoses.items():
+            flag = "" if each.reason.startswith(each.flag) else f"{each.flag}; "
+            verdicts.append(f"{name}: {flag}{each.reason}")
+        return [*self._leader(), *verdicts]
 
     def _text(self, name: str) -> str:
         each = self.by_name[name]
         if not each.known:
-            return "rate not known"
+            return "no rate"
         ends = "no interval: one repeat"
         if each.interval is not None:
-            ends = f"{self.level:.0%} interval {each.interval[0]:.3f} to {each.interval[1]:.3f}"
-        memory = "cannot be told" if each.memorisation is None else f"{each.memorisation:.2f}"
+            low, high = (f"{end:.3f}" for end in each.interval)
+            bounds = "narrower than 0.001" if low == high else f"{low} to {high}"
+            ends = f"{self.level:.0%} interval {bounds}"
+        memory = "undefined" if each.memorisation is None else f"{each.memorisation:.2f}"
         return f"rate {each.rate:.3f}  ({ends})  skill {each.skill:.3f}  memorisation {memory}"
 
-    @property
-    def _standing(self) -> str:
+    def _leader(self) -> list[str]:
         if self.best is None or self.single:
-            return ""
-        others = [name for name in self.ties if name != self.best]
-        first = f"{self.best} has the largest rate"
+            return []
+        others = ", ".join(name for name in self.ties if name != self.best)
         if any(pair.found is None for pair in self._pairs):
-            return f"{first}; with one repeat it cannot be told which others come near it."
+            return [f"{self.best} has the largest rate; one repeat does not show which differences are significant."]
         if not others:
-            return f"{first}, and the others are told apart from it."
-        return f"{first}; {', '.join(others)} cannot be told apart from it."
+            return [f"{self.best} has a significantly larger rate than all others (paired t test, Holm)."]
+        return [f"{self.best} has the largest rate; no significant difference to {others} (paired t test, Holm)."]
 
     @property
     def notes(self) -> list[str]:
@@ -257,70 +253,143 @@ class Perturbation(EstimatorResult):
         known = [each for each in self.by_name.values() if each.known]
         notes = []
         if self.repeats > 1:
-            notes.append("intervals are over repeats of the noise; the rows themselves are taken as they are.")
+            notes.append("intervals are over repeats of the noise; the rows are fixed.")
         if self.mode == "paper":
-            notes.append("as in the paper rates are given without their sign.")
-        baseline = known[0].dummy_rate if known else 0.0
-        if baseline > _IMBALANCED:
-            notes.append(f"the largest class alone has a rate of {baseline:.3f}, so compare by skill across tables.")
+            notes.append("rates are without their sign, as in the paper.")
+        if known and known[0].dummy_rate > _IMBALANCED:
+            rate = known[0].dummy_rate
+            notes.append(f"always predicting the majority class has a decrease rate of {rate:.3f} here.")
         if self.perturbation == "boundary":
-            notes.append(f"the boundary is that of {self.names[0]}, by models that had not seen the rows.")
+            notes.append(f"the decision boundary is that of {self.names[0]}, from out-of-fold predictions.")
         if self.perturbation in ("boundary", "feature"):
-            notes.append("such noise can partly be learned: following some of it is not called memorising.")
+            notes.append(f"this noise can partly be learned; only more than {MEMORISES_LEARNABLE:.0%} is memorising.")
         if self.adaptive and len({(each.levels, each.repeats) for each in known}) > 1:
-            notes.append("candidates that fell behind early were measured at fewer levels or repeats: see the table.")
+            notes.append("candidates dropped early were measured at fewer levels or repeats; see the table.")
         if any(each.memorisation is None for each in known):
-            notes.append(
-                f"memorisation is not defined where the rate of a learner that does not follow noise is below "
-                f"{NEAR_CHANCE:g}: near chance there is nothing to lose."
-            )
+            notes.append(f"memorisation is undefined near chance: where the ideal rate is below {NEAR_CHANCE:g}.")
         missing = sum(each.missing for each in self.by_name.values())
         if missing:
-            notes.append(f"the time budget was spent before {missing} of the fits were run.")
+            notes.append(f"time budget exhausted: {missing} fits were not run.")
         if any(each.flag == "no flag" for each in self._diagnoses.values()):
-            notes.append("moderate underfitting cannot be seen so: bias_variance and learning curves can show it.")
+            notes.append("moderate underfitting does not show here; bias and variance or a learning curve can show it.")
         return notes
 
-    def plot(self, ax: Axes | None = None, *, kind: Literal["rate", "errors"] | None = None) -> Axes:
+    @plot_method("rate", "errors")
+    def plot(self, kind: Literal["rate", "errors"] | None = None, *, ax: Axes | None = None) -> Axes:
         """Draw the perturbation.
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
         kind : {"rate", "errors"}, optional
             By default the agreement against the share of noise, as the upper row of Fig. 3 of the paper. "rate": the
-            rates with their intervals, those that tie set off, against the one parameter that the candidates differ in
-            or by name (lower row). "errors": the rates beside the errors on training rows and on folds (Fig. 4).
+            rates with their intervals, ties highlighted, against the one parameter that the candidates differ in or
+            by name (lower row). "errors": the rates beside the errors on training rows and on folds (Fig. 4).
+        ax : matplotlib Axes, optional
+            Where to draw. A new figure by default, which a notebook displays.
         """
-        return draw(self, kind, ax=ax)
+        return {None: _agreement, "rate": _rates, "errors": _errors}[kind](self, ax)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
         return {
             "kind": "perturbation",
             "version": 1,
-            "perturbation": self.perturbation,
-            "mode": self.mode,
-            "rows": self.rows,
-            "levels": list(self.levels),
-            "repeats": self.repeats,
-            "level": self.level,
-            "best": self.best,
-            "ties": self.ties,
+            **self._values("perturbation", "mode", "rows", "levels", "repeats", "level", "best", "ties"),
             "parameter": None if self.parameter is None else self.parameter[0],
             "estimators": [
                 {
                     "name": name,
-                    **{key: plain(value) for key, value in self._line(name).items()},
-                    "reason": self._diagnoses[name].words,
-                    "rates": self.by_name[name].rates.tolist(),
-                    "noise_levels": list(self.by_name[name].levels),
-                    "values": self.by_name[name].values.tolist(),
+                    **plain(self._line(name)),
+                    "reason": self._diagnoses[name].reason,
+                    "rates": each.rates.tolist(),
+                    "noise_levels": list(each.levels),
+                    "values": each.values.tolist(),
                 }
-                for name in self.names
+                for name, each in self.by_name.items()
             ],
-            "differences": [
-                {key: plain(value) for key, value in line.items()} for line in self.differences.to_dict("records")
-            ],
+            "differences": plain(self.differences.to_dict("records")),
             "notes": self.notes,
         }
+
+
+def _agreement(result: Perturbation, ax: Axes | None) -> Axes:
+    """Agreement against the share of noise, at the levels that all candidates have."""
+    known = [each for each in result.by_name.values() if each.known]
+    levels = [level for level in result.levels if all(level in each.levels for each in known)]
+    series: dict[str, Series] = {name: _band(each, levels) for name, each in result.by_name.items()}
+    if result.single and known:
+        (each,) = known
+        series["no memorisation"] = ([each.training - each.ideal * level for level in levels], None, None)
+        if result.task == "classification":
+            alone = [float(_at(each, each.baselines, level).mean()) for level in levels]
+            series["largest class alone"] = (alone, None, None)
+    xlabel = _SHARES.get(result.perturbation, "share of labels flipped")
+    label, percent = _with_level(result, result.measure), result.task == "classification"
+    return bands(levels, series, xlabel=xlabel, ylabel=label, percent=percent, percent_x=True, ax=ax)
+
+
+def _band(each: NoiseResponse, levels: Sequence[float]) -> Series:
+    if not each.known:
+        return [_NAN] * len(levels), None, None
+    columns = [_at(each, each.values, level) for level in levels]
+    ends = [t_interval(column, each.level) if len(column) > 1 else (_NAN, _NAN) for column in columns]
+    return [float(column.mean()) for column in columns], [low for low, _ in ends], [high for _, high in ends]
+
+
+def _at(each: NoiseResponse, values: npt.NDArray[np.float64], level: float) -> npt.NDArray[np.float64]:
+    return values[:, each.levels.index(level)]
+
+
+def _with_level(result: Perturbation, label: str) -> str:
+    return f"{label} ({result.level:.0%} interval)" if result.repeats > 1 else label
+
+
+def _places(result: Perturbation) -> tuple[str, list[Any]]:
+    return ("", list(result.names)) if result.parameter is None else result.parameter
+
+
+def _found(result: Perturbation) -> tuple[list[float], list[float], list[float]]:
+    each = [result.by_name[name] for name in result.names]
+    ends = [one.interval or (_NAN, _NAN) for one in each]
+    return [one.rate for one in each], [low for low, _ in ends], [high for _, high in ends]
+
+
+def _rates(result: Perturbation, ax: Axes | None) -> Axes:
+    label, places = _places(result)
+    return rates(
+        places,
+        _found(result),
+        ties=[place for name, place in zip(result.names, places, strict=True) if name in result.ties],
+        best=None if result.best is None else places[result.names.index(result.best)],
+        xlabel=label,
+        ylabel=_with_level(result, f"decrease rate: drop in {result.measure} per share of noise"),
+        log_x=_spans_decades(places),
+        ax=ax,
+    )
+
+
+def _errors(result: Perturbation, ax: Axes | None) -> Axes:
+    errors = result.errors
+    if errors is None:
+        raise InvalidInput("kind='errors' needs errors on folds. None were measured; pass cv=5.")
+    label, places = _places(result)
+    value, low, high = (list(column) for column in zip(*(errors.estimates[n] for n in result.names), strict=True))
+    # The training correlation of a regression is not an error.
+    regression = result.task == "regression"
+    return rate_and_errors(
+        places,
+        _found(result),
+        train=None if regression else [1 - result.by_name[name].training for name in result.names],
+        test=(value, low, high),
+        xlabel=label,
+        metric=errors.metric,
+        log_x=_spans_decades(places),
+        percent=is_share(errors.metric),
+        ax=ax,
+    )
+
+
+def _spans_decades(places: Sequence[Any]) -> bool:
+    """Whether places are positive numbers of very different sizes."""
+    numbers = [float(p) for p in places if isinstance(p, int | float | np.number) and not isinstance(p, bool)]
+    return len(numbers) == len(places) and min(numbers) > 0 and max(numbers) / min(numbers) >= 50

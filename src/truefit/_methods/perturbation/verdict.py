@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,8 +17,8 @@ from truefit._stats.paired import PairedDifference, corrected_paired_t
 
 Interval = tuple[float, float]
 
-#: A learner whose predictions would lose less than this per unit of noise has too little to lose: of two classes it is
-#: right for fewer than 60%, and a line through 100 rows is right for nearly as many when their labels mean nothing.
+#: Memorisation is undefined where the ideal rate is below this: with two classes that is an accuracy below 60%, which a
+#: linear model of 100 rows nearly reaches on random labels.
 NEAR_CHANCE = 0.2
 
 _NAN = float("nan")
@@ -32,15 +31,25 @@ class NoiseResponse:
     Attributes
     ----------
     levels : tuple of float
-    shares, values, baselines : arrays of shape (repeats, levels)
-        What was really disturbed; the agreement there; what the largest class alone would have reached. Repeats that
-        were not finished are left out.
+        The noise levels, 0 first.
+    shares : array of shape (repeats, levels)
+        Share of perturbed rows; complete repeats only.
+    values : array of shape (repeats, levels)
+        Agreement with the perturbed targets.
+    baselines : array of shape (repeats, levels)
+        Agreement of the majority class with the perturbed targets.
     ideal : float
-        The rate that the learner would have if its predictions did not follow the noise.
+        The rate of a learner that memorises no noise.
+    level : float
+        Level of the intervals.
     absolute : bool
         Whether the sign of a rate is dropped, as in the paper.
-    failed, missing : int
-        Fits that failed, and fits that were not run.
+    failed : int
+        Number of fits that failed.
+    missing : int
+        Number of fits that were not run.
+    fit_seconds : float
+        Time spent in fits.
     """
 
     levels: tuple[float, ...]
@@ -79,37 +88,37 @@ class NoiseResponse:
 
     @cached_property
     def interval(self) -> Interval | None:
-        """Interval of the mean rate over the repeats; None where one repeat shows no spread."""
+        """Interval of the mean rate over the repeats; None with one repeat."""
         return t_interval(self.rates, self.level) if self.repeats > 1 else None
 
     @property
     def training(self) -> float:
-        """Agreement with the undisturbed targets."""
+        """Agreement with the original targets."""
         return float(self.values[:, 0].mean()) if self.known else _NAN
 
     @property
     def dummy_training(self) -> float:
-        """What the largest class alone reaches on the undisturbed targets."""
+        """Agreement of the majority class with the original targets."""
         return float(self.baselines[:, 0].mean()) if self.known else _NAN
 
     @cached_property
     def dummy_rate(self) -> float:
-        """The rate of the largest class alone."""
+        """The rate of the majority class."""
         return float(decrease_rates(self.shares, self.baselines).mean()) if self.known else _NAN
 
     @property
     def skill(self) -> float:
-        """The rate beyond that of the largest class, as a share of what is left."""
+        """The rate above that of the majority class, as a share of what is possible."""
         return rate_skill(self.rate, self.dummy_rate) if self.known else _NAN
 
     @property
     def memorisation(self) -> float | None:
-        """How much of the noise the learner follows: 1 − rate/ideal; None near chance, where it cannot be told."""
+        """Share of the noise that is memorised: 1 − rate/ideal; None near chance, where it is undefined."""
         return 1 - self.rate / self.ideal if self.known and self.ideal > NEAR_CHANCE else None
 
     @property
     def memorisation_interval(self) -> Interval | None:
-        """The interval of the rate in terms of memorisation."""
+        """The interval of the memorisation."""
         if self.memorisation is None or self.interval is None:
             return None
         low, high = self.interval
@@ -117,7 +126,7 @@ class NoiseResponse:
 
     @property
     def memorisation_ends(self) -> Interval | None:
-        """The interval of memorisation; the number itself twice where there is no interval."""
+        """The interval of the memorisation; the number itself twice where there is no interval."""
         if self.memorisation is None:
             return None
         return self.memorisation_interval or (self.memorisation, self.memorisation)
@@ -125,13 +134,15 @@ class NoiseResponse:
 
 Flag = Literal["memorises", "overfitted", "underfitted", "no flag"]
 
-#: A learner memorises when more than this much of the noise is followed.
+#: A learner memorises when it memorises more than this share of the noise.
 MEMORISES = 0.5
-#: The same for noise that is partly a concept of its own: labels flipped in one region, rows unlike all others.
+#: The same for noise that can partly be learned: labels flipped in one region, rows unlike all others.
 MEMORISES_LEARNABLE = 0.9
-#: A learner that is no more than this above the largest class has not learned.
+#: A learner whose accuracy exceeds the majority class by no more than this is underfitted.
 UNDERFITTED = 0.05
 _ROUNDING = 1e-9
+
+_NOISE_NAMES = {"feature": "feature noise", "target": "target noise"}
 
 
 @dataclass(frozen=True)
@@ -141,12 +152,15 @@ class FoldErrors:
     Attributes
     ----------
     metric : str
+        Name of the metric.
     scores : dict of arrays
         One per fold, by candidate; NaN where a fit failed.
     estimates : dict of (value, low, high)
-        NaN where there is no number.
+        Estimate and interval by candidate; NaN where there is no number.
     share : float
-        Rows of a fold over rows trained on.
+        Rows of a fold divided by rows trained on.
+    description : str
+        The folds, as text.
     """
 
     metric: str
@@ -157,87 +171,73 @@ class FoldErrors:
 
     def difference(self, one: str, other: str) -> PairedDifference | None:
         """Error of one candidate minus that of another, fold by fold; None where a fold is missing."""
-        apart = self.scores[one] - self.scores[other]
-        return None if np.isnan(apart).any() or len(apart) < 2 else corrected_paired_t(apart, self.share)
+        differences = self.scores[one] - self.scores[other]
+        if np.isnan(differences).any() or len(differences) < 2:
+            return None
+        return corrected_paired_t(differences, self.share)
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """A flag, and why."""
+    """A flag, and the reason."""
 
     flag: Flag
-    words: str
+    reason: str
 
 
 def diagnose(
-    by_name: Mapping[str, NoiseResponse], errors: FoldErrors | None, *, classes: int | None, learnable: bool = False
+    by_name: Mapping[str, NoiseResponse], errors: FoldErrors | None, *, classes: int | None, kind: str = "label"
 ) -> dict[str, Diagnosis]:
-    """Say of each learner whether it memorises, overfits or underfits.
-
-    Parameters
-    ----------
-    by_name : dict of NoiseResponse
-    errors : FoldErrors or None
-        None where no cross-validation was made: nothing is called overfitted then.
-    classes : int or None
-        None for a regression.
-    learnable : bool, default=False
-        Whether the noise is partly a concept of its own, so that following some of it is no memorising.
-    """
-    most = MEMORISES_LEARNABLE if learnable else MEMORISES
-    return {name: _diagnosis(name, by_name, errors, classes, most) for name in by_name}
+    """Flag each learner that memorises, overfits (only with ``errors`` of a cross-validation) or underfits."""
+    return {name: _diagnosis(name, by_name, errors, classes, kind) for name in by_name}
 
 
 def _diagnosis(
-    name: str, by_name: Mapping[str, NoiseResponse], errors: FoldErrors | None, classes: int | None, most: float
+    name: str, by_name: Mapping[str, NoiseResponse], errors: FoldErrors | None, classes: int | None, kind: str
 ) -> Diagnosis:
     found = by_name[name]
     if not found.known:
         why = f"{found.failed} of its fits failed" if found.failed else "too few of its fits were run"
-        return Diagnosis("no flag", f"not known: {why}.")
-    what = "training accuracy" if classes is not None else "correlation with the training targets"
+        return Diagnosis("no flag", f"no rate: {why}.")
+    most = MEMORISES_LEARNABLE if kind in ("boundary", "feature") else MEMORISES
     ends = found.memorisation_ends
+    noise = _NOISE_NAMES.get(kind, "label noise")
+    memorises = "" if ends is None else f"memorises {_share(found, ends)} of injected {noise}"
     if ends is not None and ends[0] > most:
-        words = f"it follows {_share(found)} of the noise, more than {most:.0%}"
         better = _less_memorising(name, by_name, errors)
         if better is None:
-            return Diagnosis("memorises", f"{words}.{_why_not_overfitted(name, by_name, errors)}")
-        return Diagnosis("overfitted", f"{words}, and {better}.")
-    above = found.training - found.dummy_training
-    base = f"that of the largest class ({found.dummy_training:.3f})" if classes is not None else "0"
-    if above <= UNDERFITTED + _ROUNDING:
+            why = _why_not_overfitted(by_name, errors)
+            return Diagnosis("memorises", f"{memorises}, more than {most:.0%}. {why}")
+        return Diagnosis("overfitted", f"{memorises}, more than {most:.0%}; {better}.")
+    measure = "training accuracy" if classes is not None else "correlation with the training targets"
+    training = f"{measure} {found.training:.3f}"
+    majority = "" if classes is None else f" (majority class {found.dummy_training:.3f})"
+    if found.training - found.dummy_training <= UNDERFITTED + _ROUNDING:
         if classes is not None and 1 - found.dummy_training <= UNDERFITTED + _ROUNDING:
-            return Diagnosis(
-                "no flag",
-                f"the largest class holds {found.dummy_training:.1%} of the rows, so no {what} can be far above it: "
-                "underfitting cannot be told so.",
+            reason = (
+                f"the majority class holds {found.dummy_training:.1%} of the rows, so {measure} does not show "
+                "underfitting."
             )
-        return Diagnosis(
-            "underfitted",
-            f"its {what} of {found.training:.3f} is not above {base} by more than {UNDERFITTED}.",
-        )
+            return Diagnosis("no flag", reason)
+        base = "0" if classes is None else f"that of the majority class, {found.dummy_training:.3f},"
+        return Diagnosis("underfitted", f"{training} does not exceed {base} by more than {UNDERFITTED}.")
     if found.memorisation is None:
-        return Diagnosis(
-            "no flag",
-            f"its {what} of {found.training:.3f} is near chance, so how much it memorises cannot be told.",
-        )
-    return Diagnosis(
-        "no flag",
-        f"it follows {_share(found)} of the noise, and its {what} of {found.training:.3f} is above {base}.",
-    )
+        return Diagnosis("no flag", f"{training} is near chance{majority}, so memorisation is undefined.")
+    return Diagnosis("no flag", f"{memorises}; {training}{majority}.")
 
 
-def _share(found: NoiseResponse) -> str:
-    """How much of the noise is followed, in words."""
-    assert found.memorisation is not None
-    interval = found.memorisation_interval
-    if interval is None:
-        return f"{found.memorisation:.0%} (one repeat, no interval)"
-    return f"{found.memorisation:.0%} ({found.level:.0%} interval {interval[0]:.0%} to {interval[1]:.0%})"
+def _share(found: NoiseResponse, ends: Interval) -> str:
+    """Memorisation as a percentage with its interval, within 0% and 100%."""
+    value, low, high = (f"{min(max(each, 0.0), 1.0):.0%}" for each in (found.memorisation or 0.0, *ends))
+    if found.interval is None:
+        return f"{value} (one repeat, no interval)"
+    if low == high:
+        return f"{value} ({found.level:.0%} interval narrower than 1 point)"
+    return f"{value} ({found.level:.0%} interval {low} to {high})"
 
 
 def _less_memorising(name: str, by_name: Mapping[str, NoiseResponse], errors: FoldErrors | None) -> str | None:
-    """Return in words the candidate that memorises less and is not worse, if there is one."""
+    """Describe the best candidate that memorises less and is not worse, if there is one."""
     own = by_name[name].memorisation_ends
     if errors is None or own is None:
         return None
@@ -246,30 +246,27 @@ def _less_memorising(name: str, by_name: Mapping[str, NoiseResponse], errors: Fo
         ends = each.memorisation_ends
         if other == name or ends is None or ends[1] >= own[0]:
             continue
-        apart = errors.difference(other, name)
-        # No more than one standard error of the difference: more is worse, less cannot be called so.
-        if apart is not None and apart.mean <= apart.se:
-            found[other] = apart
+        difference = errors.difference(other, name)
+        # Worse means by more than one standard error of the difference.
+        if difference is not None and difference.mean <= difference.se:
+            found[other] = difference
     if not found:
         return None
     best = min(found, key=lambda other: found[other].mean)
     memorisation = by_name[best].memorisation
     assert memorisation is not None
     mine, its = errors.estimates[name][0], errors.estimates[best][0]
+    difference = found[best]
+    signed = "0" if difference.mean == 0 else f"{difference.mean:+.2g}"
     return (
-        f"{best}, which follows {memorisation:.0%}, is not worse on rows left out: {errors.metric} {its:.4g} against "
-        f"{mine:.4g} (difference {_signed(found[best].mean)}, standard error {found[best].se:.2g}, "
-        f"{errors.description})"
+        f"{best} memorises {max(memorisation, 0.0):.0%} and is not worse on held-out rows: {errors.metric} {its:.4g} "
+        f"against {mine:.4g} (difference {signed}, standard error {difference.se:.2g}, {errors.description})"
     )
 
 
-def _why_not_overfitted(name: str, by_name: Mapping[str, NoiseResponse], errors: FoldErrors | None) -> str:
+def _why_not_overfitted(by_name: Mapping[str, NoiseResponse], errors: FoldErrors | None) -> str:
     if len(by_name) < 2:
-        return " Whether that harms it is told by a candidate that memorises less; give one."
+        return "Add a candidate that memorises less to see whether that costs accuracy."
     if errors is None:
-        return " Whether that harms it is told by cross-validation, which was not made."
-    return " No candidate that memorises less does as well on rows left out, so that does not count against it."
-
-
-def _signed(value: float) -> str:
-    return "0" if value == 0 or math.isnan(value) else f"{value:+.2g}"
+        return "Cross-validation was not run, so whether that costs accuracy is unknown; pass cv=5."
+    return "No candidate that memorises less does as well on held-out rows, so this is not overfitting."

@@ -10,20 +10,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, TransformerMixin, clone
 
-from truefit._core.data import Task
-from truefit._core.validation import check_no_infinities
+from truefit._core.validation import Task, check_no_infinities
 
 
 class EncodedLabels(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """Fits a classifier on the numbers of the classes, and answers with the classes themselves.
+    """Fits a classifier on integer codes of the classes, and predicts the classes themselves.
 
-    Parameters
-    ----------
-    estimator : classifier
-        With ``predict`` and ``predict_proba``.
-
-    Examples
-    --------
     >>> from sklearn.naive_bayes import GaussianNB
     >>> fitted = EncodedLabels(GaussianNB()).fit([[0.0], [0.1], [2.0], [2.1]], ["no", "no", "yes", "yes"])
     >>> fitted.predict([[0.05]]).tolist(), fitted.estimator_.classes_.tolist()
@@ -54,12 +46,10 @@ class EncodedLabels(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
 
 
 class NumpyColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Turns dates, times and durations that Arrow holds into numpy's, and sparse columns into dense ones.
+    """Turns a polars frame into a pandas one, dates that Arrow holds into numpy's, and sparse columns into dense ones.
 
-    skrub's preprocessing takes all other columns as they are. Frames of other libraries are handed on.
+    It is the first step of every default pipeline, so a table gives the same models from pandas and from polars.
 
-    Examples
-    --------
     >>> import pandas as pd
     >>> days = pd.Series(["2020-01-01", None]).astype("timestamp[s][pyarrow]")
     >>> NumpyColumns().fit_transform(pd.DataFrame({"day": days})).dtypes.tolist()
@@ -67,81 +57,62 @@ class NumpyColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     def fit(self, X: Any, y: Any = None) -> NumpyColumns:
-        """Learn nothing: every column is turned by its own type."""
+        """Learn nothing: the type of a column decides."""
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return the frame with the columns turned."""
-        places = columns_to_turn(X)
-        if not places:
+        """Return a pandas frame; other tables as they are."""
+        if type(X).__module__.startswith("polars"):
+            return X.to_pandas()
+        if not hasattr(X, "iloc") or len(X.shape) != 2:
             return X
-        turned = {j: _turned(X.iloc[:, j]) for j in places}
-        columns = [turned.get(j, X.iloc[:, j]) for j in range(X.shape[1])]
         import pandas as pd
 
-        return pd.concat(columns, axis=1).set_axis(X.columns, axis=1)
+        converted = [_as_numpy(X.iloc[:, j]) for j in range(X.shape[1])]
+        if all(column is None for column in converted):
+            return X
+        columns = [X.iloc[:, j] if column is None else column for j, column in enumerate(converted)]
+        return pd.concat(columns, axis=1, ignore_index=True).set_axis(X.columns, axis=1)
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
 
-def columns_to_turn(X: Any) -> list[int]:
-    """Return the positions of the columns that preprocessing does not take as they are."""
-    if not hasattr(X, "iloc") or len(X.shape) != 2:
-        return []
+def _as_numpy(column: Any) -> Any:
+    """Return a sparse column, or one of dates over Arrow, as numpy holds it; None for other columns."""
     import pandas as pd
 
-    return [
-        j
-        for j, dtype in enumerate(X.dtypes)
-        if isinstance(dtype, pd.SparseDtype) or (isinstance(dtype, pd.ArrowDtype) and dtype.kind in "mM")
-        or (isinstance(dtype, pd.ArrowDtype) and str(dtype).startswith("date"))
-    ]  # fmt: skip
-
-
-def _turned(column: Any) -> Any:
-    import pandas as pd
-
-    if isinstance(column.dtype, pd.SparseDtype):
+    dtype = column.dtype
+    if isinstance(dtype, pd.SparseDtype):
         return column.sparse.to_dense()
+    if not isinstance(dtype, pd.ArrowDtype) or (dtype.kind not in "mM" and not str(dtype).startswith("date")):
+        return None
     values = column.array.__arrow_array__().to_pandas(date_as_object=False)
     return values.set_axis(column.index).rename(column.name)
 
 
 #: The time of a support vector machine grows with the square of its rows.
 SVM_ROWS: Final = 3_000
-#: Trees of a forest are grown on no more rows than this: each then takes well under a tenth of a second.
+#: Each tree of a forest is trained on at most so many rows.
 FOREST_ROWS: Final = 10_000
-#: From so many rows on, a network can spare some to see when to stop.
+#: From so many rows on networks stop early, by validation rows of their own.
 EARLY_STOPPING_ROWS: Final = 2_000
-#: Beyond so many columns, boosting and networks take minutes for what a linear model says in seconds.
+#: Above so many columns boosting and networks take minutes.
 MANY_COLUMNS: Final = 2_000
 
-#: Learners that look at distances or take steps along slopes: columns must be of one scale.
+#: Learners that need columns of one scale.
 _SCALED: Final = ("linear", "knn", "svm", "mlp")
 _SPARSE: Final = ("dummy", "linear", "knn", "random_forest", "svm")
-_OPTIONAL: Final = ("lightgbm", "xgboost")
 
 
 def default_candidates(X: Any, task: Task) -> dict[str, Any]:
-    """Return learners by name, from a dummy to gradient boosting, ready for the kind of table that X is.
+    """Return learners by name, from a dummy to gradient boosting, with the preprocessing that X needs.
 
-    A table that is not all numbers gets skrub's preprocessing in front of every learner. A support vector machine is
-    among them up to 3,000 rows, boosting and a network up to 2,000 columns, LightGBM and XGBoost where they are
-    installed.
+    A table with other columns than numbers, or with gaps, gets skrub's preprocessing in front of every learner, whether
+    it is a pandas or a polars frame. A support vector machine is included up to 3,000 rows, boosting and a network up
+    to 2,000 columns, LightGBM and XGBoost where they are installed. InvalidInput is raised if X has infinities or
+    numbers beyond single precision.
 
-    Parameters
-    ----------
-    X : ndarray, sparse matrix, pandas or polars frame
-    task : "classification" or "regression"
-
-    Raises
-    ------
-    InvalidInput
-        If X has infinities, or numbers beyond single precision: most of the learners cannot be fitted on them.
-
-    Examples
-    --------
     >>> from sklearn.datasets import load_iris
     >>> names = list(default_candidates(load_iris().data, "classification"))
     >>> names[:9]
@@ -149,43 +120,35 @@ def default_candidates(X: Any, task: Task) -> dict[str, Any]:
     """
     check_no_infinities(X)
     rows, columns = int(X.shape[0]), int(X.shape[1]) if len(X.shape) > 1 else 1
-    learners = _learners(_Size(rows, columns), task)
+    learners = _learners(task, _Size(rows))
+    slow = ["svm"] if rows > SVM_ROWS else []
+    slow += ["boosting", "mlp", "lightgbm", "xgboost"] if columns > MANY_COLUMNS else []
+    learners = {name: learner for name, learner in learners.items() if name not in slow}
     if sparse.issparse(X):
         return {name: learner for name, learner in learners.items() if name in _SPARSE}
-    if _all_numbers(X):
+    if _all_numbers(NumpyColumns().transform(X)):
         return {name: _scaled(learner) if name in _SCALED else learner for name, learner in learners.items()}
-    return {name: learner if name == "dummy" else _preprocessed(learner, X) for name, learner in learners.items()}
+    return {name: learner if name == "dummy" else _preprocessed(learner) for name, learner in learners.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class _Size:
     rows: int
-    columns: int
 
     @property
     def neighbours(self) -> int:
-        """Not more than there are in the smaller samples of a small table."""
+        """Number of neighbours; small samples of a small table must have as many rows."""
         return min(15, max(self.rows // 5, 1))
 
     @property
     def forest(self) -> dict[str, Any]:
-        """A share of the rows, not a number of them: the forest is also fitted on samples of the table."""
+        """Rows per tree, as a share: the forest is also fitted on samples of the table."""
         return {} if self.rows <= FOREST_ROWS else {"max_samples": round(FOREST_ROWS / self.rows, 3)}
 
     @property
     def network(self) -> dict[str, Any]:
         early = {"early_stopping": True, "n_iter_no_change": 5} if self.rows >= EARLY_STOPPING_ROWS else {}
         return {"hidden_layer_sizes": (64,), "alpha": 0.01, "max_iter": 1000, **early}
-
-
-def _learners(size: _Size, task: Task) -> dict[str, Any]:
-    learners = _classifiers(size) if task == "classification" else _regressors(size)
-    if size.rows > SVM_ROWS:
-        del learners["svm"]
-    if size.columns > MANY_COLUMNS:
-        for name in ("boosting", "mlp", *_OPTIONAL):
-            learners.pop(name, None)
-    return learners
 
 
 def _all_numbers(X: Any) -> bool:
@@ -197,12 +160,16 @@ def _all_numbers(X: Any) -> bool:
     return array.dtype.kind in "biu" or (array.dtype.kind == "f" and not bool(np.isnan(array).any()))
 
 
-def _preprocessed(learner: Any, X: Any) -> Any:
+def _preprocessed(learner: Any) -> Any:
+    from sklearn.preprocessing import OneHotEncoder
     from skrub import tabular_pipeline
 
     pipeline = tabular_pipeline(learner)
-    if columns_to_turn(X):
-        pipeline.steps.insert(0, ("numpycolumns", NumpyColumns()))
+    vectorizer = pipeline[0]
+    if isinstance(vectorizer.low_cardinality, OneHotEncoder):
+        # skrub's default drops one of two categories: unknown categories then equal the dropped one, with a warning.
+        vectorizer.low_cardinality = OneHotEncoder(sparse_output=False, dtype="float32", handle_unknown="ignore")
+    pipeline.steps.insert(0, ("numpycolumns", NumpyColumns()))
     return pipeline
 
 
@@ -213,75 +180,49 @@ def _scaled(learner: Any) -> Any:
     return make_pipeline(StandardScaler(), learner)
 
 
-def _classifiers(size: _Size) -> dict[str, Any]:
-    from sklearn.dummy import DummyClassifier
-    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.naive_bayes import GaussianNB
-    from sklearn.neighbors import KNeighborsClassifier
-    from sklearn.neural_network import MLPClassifier
-    from sklearn.svm import SVC
-    from sklearn.tree import DecisionTreeClassifier
+def _learners(task: Task, size: _Size) -> dict[str, Any]:
+    from sklearn import dummy, ensemble, linear_model, naive_bayes, neighbors, neural_network, svm, tree
 
-    learners = {
-        "dummy": DummyClassifier(),
-        "linear": LogisticRegression(max_iter=1000),
-        "naive_bayes": GaussianNB(),
-        "knn": KNeighborsClassifier(size.neighbours),
-        "tree": DecisionTreeClassifier(min_samples_leaf=5),
-        "random_forest": RandomForestClassifier(**size.forest),
-        "boosting": HistGradientBoostingClassifier(),
-        "svm": SVC(),
-        "mlp": MLPClassifier(**size.network),
-    }
-    if _installed("lightgbm"):
-        from lightgbm import LGBMClassifier
+    learners: dict[str, Any]
+    if task == "classification":
+        learners = {
+            "dummy": dummy.DummyClassifier(),
+            "linear": linear_model.LogisticRegression(max_iter=1000),
+            "naive_bayes": naive_bayes.GaussianNB(),
+            "knn": neighbors.KNeighborsClassifier(size.neighbours),
+            "tree": tree.DecisionTreeClassifier(min_samples_leaf=5),
+            "random_forest": ensemble.RandomForestClassifier(**size.forest),
+            "boosting": ensemble.HistGradientBoostingClassifier(),
+            "svm": svm.SVC(),
+            "mlp": neural_network.MLPClassifier(**size.network),
+        }
+    else:
+        learners = {
+            "dummy": dummy.DummyRegressor(),
+            "linear": linear_model.Ridge(),
+            "knn": neighbors.KNeighborsRegressor(size.neighbours),
+            "tree": tree.DecisionTreeRegressor(min_samples_leaf=5),
+            "random_forest": ensemble.RandomForestRegressor(max_features=1 / 3, **size.forest),
+            "boosting": ensemble.HistGradientBoostingRegressor(),
+            "svm": _scaled_target(svm.SVR()),
+            "mlp": _scaled_target(neural_network.MLPRegressor(**size.network)),
+        }
+    if importlib.util.find_spec("lightgbm"):
+        import lightgbm
 
-        learners["lightgbm"] = LGBMClassifier(verbose=-1)
-    if _installed("xgboost"):
-        from xgboost import XGBClassifier
+        kind = lightgbm.LGBMClassifier if task == "classification" else lightgbm.LGBMRegressor
+        learners["lightgbm"] = kind(verbose=-1)
+    if importlib.util.find_spec("xgboost"):
+        import xgboost
 
-        learners["xgboost"] = EncodedLabels(XGBClassifier())
-    return learners
-
-
-def _regressors(size: _Size) -> dict[str, Any]:
-    from sklearn.dummy import DummyRegressor
-    from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
-    from sklearn.linear_model import Ridge
-    from sklearn.neighbors import KNeighborsRegressor
-    from sklearn.neural_network import MLPRegressor
-    from sklearn.svm import SVR
-    from sklearn.tree import DecisionTreeRegressor
-
-    learners = {
-        "dummy": DummyRegressor(),
-        "linear": Ridge(),
-        "knn": KNeighborsRegressor(size.neighbours),
-        "tree": DecisionTreeRegressor(min_samples_leaf=5),
-        "random_forest": RandomForestRegressor(max_features=1 / 3, **size.forest),
-        "boosting": HistGradientBoostingRegressor(),
-        "svm": _scaled_target(SVR()),
-        "mlp": _scaled_target(MLPRegressor(**size.network)),
-    }
-    if _installed("lightgbm"):
-        from lightgbm import LGBMRegressor
-
-        learners["lightgbm"] = LGBMRegressor(verbose=-1)
-    if _installed("xgboost"):
-        from xgboost import XGBRegressor
-
-        learners["xgboost"] = XGBRegressor()
+        classifies = task == "classification"
+        learners["xgboost"] = EncodedLabels(xgboost.XGBClassifier()) if classifies else xgboost.XGBRegressor()
     return learners
 
 
 def _scaled_target(learner: Any) -> Any:
-    """Return a learner whose settings mean the same whatever unit the target is in."""
+    """Return a learner whose settings do not depend on the unit of the target."""
     from sklearn.compose import TransformedTargetRegressor
     from sklearn.preprocessing import StandardScaler
 
     return TransformedTargetRegressor(learner, transformer=StandardScaler())
-
-
-def _installed(package: str) -> bool:
-    return importlib.util.find_spec(package) is not None

@@ -1,7 +1,7 @@
-"""Search: choose among candidates, and say how good the choice really is, from the same fits.
+"""Search: select among candidates, and assess the selection by nested cross-validation from the same fits.
 
-With K folds, training on all but the folds a and b is one fit, whether a is tested on and b validates or the other
-way round. Nothing here knows of that: both are asked for, and the engine sees that they are the same rows.
+With K folds, the fit without the folds a and b is the same whether a is the test fold and b the validation fold or the
+other way round. Both are requested here, and the engine runs equal fits once.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ import numpy.typing as npt
 from sklearn.model_selection import PredefinedSplit
 
 from truefit._core.data import Data
-from truefit._core.errors import FitError, InvalidInput
-from truefit._core.outcome import Failure, Outcome, reasons
-from truefit._core.protocols import Plan
+from truefit._core.errors import Failure, FitError, InvalidInput, reasons
+from truefit._core.outcome import Outcome
+from truefit._core.protocols import Ask, FitTask, Keep, Plan, Response
 from truefit._core.rows import Rows
-from truefit._core.task import Ask, FitTask, Keep, Response
 from truefit._methods.selection.race_run import NOT_FITTED, RaceRun, inner_rounds, one_round, rounds_of
 from truefit._methods.selection.racing import DroppedCandidate, Race, RaceStandings, tested_once
 from truefit._methods.splitting.designs import has_triangle, pair_splits, pairs_by_test_fold
@@ -31,38 +30,20 @@ Scores = npt.NDArray[np.float64]
 #: Scores of a fit on some rows, by name of the score; greater is better.
 Judge = Callable[[Outcome, Rows], Mapping[str, float]]
 
-#: Picks a candidate from the scores by name, each of shape (candidates, splits).
+#: Selects a candidate from the scores by name, each of shape (candidates, splits).
 Choose = Callable[[Mapping[str, Scores]], int]
 
-#: What the names of scores on training rows begin with.
+#: Prefix of the names of training scores.
 TRAIN = "train "
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What a search found.
+    """Result of a search; tables are of shape (candidates, splits).
 
-    Attributes
-    ----------
-    scores : dict of (candidates, splits) arrays
-    fit_seconds : (candidates, splits) array
-    outcomes : list of lists
-        For each candidate its outcome on each split, and after these on each inner split; ``NOT_FITTED`` where a race
-        dropped it before.
-    best : int
-        The chosen candidate.
-    nested : Nested or None
-        The choice made anew without each test set, and its score there; None if it was not asked for.
-    failures : tuple of Failure
-        Why some fits have no score.
-    model : fitted estimator or None
-        The chosen candidate fitted on all rows.
-    without_nesting : str or None
-        Why there is no nested part although it was asked for.
-    dropped : tuple of DroppedCandidate
-        Candidates that a race let go on the way. Their scores are NaN on the splits that they did not come to.
-    train_scores : dict of (candidates, splits) arrays
-        Scores on the training rows, where they were asked for.
+    ``outcomes`` has for each candidate its outcome on each split, and after these on each inner split; ``NOT_FITTED``
+    where a race had dropped it, and then its scores are NaN. ``without_nesting`` is why there is no nested part
+    although it was requested.
     """
 
     scores: dict[str, Scores]
@@ -80,10 +61,10 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Nested:
-    """For each outer split: the candidate chosen without its test rows, and the scores of that one on them.
+    """For each outer split: the candidate selected without its test rows, and its scores on them.
 
-    ``fewer`` are its scores on the same rows when one more fold was left out of its training rows, the mean over these
-    folds; NaN where a race had dropped it, and empty without the triangle of fits.
+    ``fewer`` are its mean scores on the same rows when trained without one more fold; NaN where a race had dropped it,
+    and empty without the triangle of fits.
     """
 
     chosen: list[int]
@@ -108,20 +89,15 @@ def search_plan(
     error_score: float = float("nan"),
     train_scores: bool = False,
 ) -> Plan[Search]:
-    """Fit every candidate on every training set, and on every inner one, choose, and fit the chosen one on all rows.
+    """Fit every candidate on every training set, outer and inner, select one, and fit it on all rows.
 
-    With a ``race`` the splits are gone through in rounds, and candidates that are too far behind by ``metric``, the
-    score of that name, are dropped on the way. All races go on together: a round's fits, of the search itself and of
-    every inner one, are asked for at once.
+    With a ``race`` the splits are fitted in rounds, and candidates that are too far behind by ``metric``, the score of
+    that name, are dropped. The search and every inner search run a race of their own, in common rounds. The nested
+    estimate stays unbiased: each inner race decides by fits that were trained and evaluated without the outer test
+    rows.
 
-    The nested estimate stays as honest as without a race. What it assesses is the way from a table to a choice, and
-    racing is a part of that way; so the race is run anew for each outer split, among all candidates, by fits that were
-    trained without the outer test rows and are judged without them. Who was dropped in the search itself, with a look
-    at those rows, may win there and is then fitted on that outer training set; who leads in the search may be dropped
-    there. No decision of one race is seen by another: they only share fits.
-
-    A fit that fails has ``error_score`` for a score. With ``train_scores`` every fit is scored on its training rows
-    too, and the tables that ``choose`` is given have these under names that begin with ``TRAIN``.
+    A fit that fails has ``error_score`` for a score. With ``train_scores`` the tables given to ``choose`` have training
+    scores too, under names that begin with ``TRAIN``.
     """
     races = _races(data, splits, inner, len(estimators), race, metric)
     tested = {} if race is None else _tested(data, races)
@@ -131,11 +107,10 @@ def search_plan(
         try:
             outcomes = yield raced.tasks(races)
         except FitError as error:
-            if any(race_run.on_rungs for race_run in races):  # what fails on few rows may do with more
+            if any(race_run.on_rungs for race_run in races):  # a learner may fail on few rows only
                 for race_run in races:
                     race_run.skip_rung()
-            elif len(races) > 1:
-                # The assessment is an extra: where only its smaller training sets fail, the search itself goes on.
+            elif len(races) > 1:  # where only the smaller inner training sets fail, the search continues
                 races, without_nesting = races[:1], str(error)
             else:
                 raise
@@ -148,7 +123,7 @@ def search_plan(
     best = choose(main.table(names, error_score))
     nested = None
     lost = [race_run for race_run in races[1:] if race_run.all_failed] if np.isnan(error_score) else []
-    if lost:  # every candidate has a fit without a score there, and any choice would be arbitrary
+    if lost:  # every candidate has a failed fit there, so any selection would be arbitrary
         without_nesting = reasons(lost[0].failures())
     elif len(races) > 1:
         chosen = [choose(race_run.table(names, error_score)) for race_run in races[1:]]
@@ -159,18 +134,11 @@ def search_plan(
             without_nesting = str(error)
     model, refit_seconds = None, float("nan")
     if refit:
-        (final,) = yield [FitTask(estimators[best], Rows.all(data.n), keep=Keep("best"))]
-        if final.error is not None:
-            text = f"The best candidate could not be fitted on all rows. {reasons([final.error])}"
-            raise FitError(text, [final.error])
-        model, refit_seconds = final.model, final.fit_seconds
+        model, refit_seconds = yield from refit_plan(estimators[best], Rows.all(data.n))
+    tables = main.table(names, error_score)
     return Search(
-        scores=main.table(tested_names, error_score),
-        train_scores={
-            name.removeprefix(TRAIN): table
-            for name, table in main.table(names, error_score).items()
-            if name.startswith(TRAIN)
-        },
+        scores={name: tables[name] for name in tested_names},
+        train_scores={name.removeprefix(TRAIN): tables[name] for name in names if name.startswith(TRAIN)},
         fit_seconds=main.fit_seconds(),
         outcomes=[[each for race_run in races for each in race_run.outcomes(i)] for i in range(len(estimators))],
         best=best,
@@ -183,6 +151,15 @@ def search_plan(
     )
 
 
+def refit_plan(estimator: Any, rows: Rows) -> Plan[tuple[Any, float]]:
+    """Fit the selected candidate on all rows; return the model and its seconds."""
+    (final,) = yield [FitTask(estimator, rows, keep=Keep("best"))]
+    if final.error is not None:
+        text = f"The best candidate could not be fitted on all rows. {reasons([final.error])}"
+        raise FitError(text, [final.error])
+    return final.model, final.fit_seconds
+
+
 def _races(
     data: Data,
     splits: Splits,
@@ -191,12 +168,12 @@ def _races(
     race: Race | None,
     metric: Metric | None,
 ) -> list[RaceRun]:
-    """Return the search's own race, and those without each of the outer test sets."""
+    """Return the race of the search, and those without each of the outer test sets."""
     lists = [splits, *(inner or ())]
     if race is None:
         return [RaceRun(each, one_round(each), candidates) for each in lists]
     if metric is None:
-        raise InvalidInput("A race needs the metric that it is run by. Got race but no metric; pass metric=.")
+        raise InvalidInput("A race needs a metric. Got none; pass metric=.")
     orders = [rounds_of(splits), *([] if inner is None else inner_rounds(splits, inner))]
     return [
         RaceRun(each, order, candidates, RaceStandings(race, metric, data, tested_once(each)))
@@ -205,7 +182,7 @@ def _races(
 
 
 def _tested(data: Data, races: Sequence[RaceRun]) -> dict[tuple[int, int], list[Rows]]:
-    """For each training set the rows that any of the races judges its fits on."""
+    """Return, for each training set, all rows that any of the races evaluates its fits on."""
     found: dict[tuple[int, int], list[Rows]] = {}
     for race_run in races:
         for split in race_run.splits:
@@ -217,11 +194,7 @@ def _tested(data: Data, races: Sequence[RaceRun]) -> dict[tuple[int, int], list[
 
 @dataclass(frozen=True, slots=True)
 class _RacedCandidates:
-    """The candidates with what they are asked for, and who judges the answers.
-
-    ``tested`` are the rows to ask a fit about, by its training rows, where those of its own split are not all: one race
-    may come to a fit long after another, and the model that could still answer is gone by then.
-    """
+    """The candidates; ``tested`` are the rows to predict by training rows: another race may need the same fit."""
 
     estimators: Sequence[Any]
     responses: Sequence[tuple[Response, ...]]
@@ -257,7 +230,7 @@ class _RacedCandidates:
         return scores
 
     def fitted(self, race_run: RaceRun, chosen: Sequence[int]) -> Plan[list[Outcome]]:
-        """One candidate's outcome on each split of a race; who was dropped there before is fitted now."""
+        """Return the outcome of the selected candidate on each split of a race; fit it where it had been dropped."""
         found = [race_run.outcomes(each)[place] for place, each in enumerate(chosen)]
         lacking = [place for place, outcome in enumerate(found) if outcome is NOT_FITTED]
         if lacking:
@@ -268,7 +241,7 @@ class _RacedCandidates:
 
 
 def _failures_short_of_all(races: Sequence[RaceRun]) -> tuple[Failure, ...]:
-    """Return why fits failed; where all of the search itself did, nothing can be chosen."""
+    """Return the failures; raise where all fits of the search failed."""
     failed = races[0].failures()
     if failed and len(failed) == len(races[0].fitted()):
         raise FitError(f"All the {len(failed)} fits failed. {reasons(failed)}", failed)
@@ -283,14 +256,12 @@ def _nested(
     races: Sequence[RaceRun],
     names: Sequence[str],
 ) -> Nested:
-    scores: dict[str, list[float]] = {}
-    for outcome, split in zip(outer, splits, strict=True):
-        judged = {} if outcome.error is not None else judge(outcome, split.test)
-        for name, value in judged.items():
-            scores.setdefault(name, []).append(value)
-    complete = {name: np.array(values) for name, values in scores.items() if len(values) == len(splits)}
+    pairs = zip(outer, splits, strict=True)
+    scored = [{} if outcome.error is not None else judge(outcome, split.test) for outcome, split in pairs]
+    common = [name for name in scored[0] if all(name in each for each in scored)]
+    scores = {name: np.array([each[name] for each in scored]) for name in common}
     triangle = has_triangle(splits)
-    return Nested(chosen, complete, outer, triangle, _fewer(chosen, splits, races, names) if triangle else {})
+    return Nested(chosen, scores, outer, triangle, _fewer(chosen, splits, races, names) if triangle else {})
 
 
 def _fewer(chosen: list[int], splits: Splits, races: Sequence[RaceRun], names: Sequence[str]) -> dict[str, Scores]:
@@ -299,25 +270,22 @@ def _fewer(chosen: list[int], splits: Splits, races: Sequence[RaceRun], names: S
     found = {}
     for name in names:
         pairs = np.array(
-            [
-                [tables[b][name][candidate, place] for b, place in side]
-                for candidate, side in zip(chosen, sides, strict=True)
-            ]
+            [[tables[b][name][c, place] for b, place in side] for c, side in zip(chosen, sides, strict=True)]
         )
-        there = ~np.isnan(pairs)
-        counts = there.sum(axis=1)
-        found[name] = np.where(counts > 0, np.where(there, pairs, 0.0).sum(axis=1) / np.maximum(counts, 1), np.nan)
+        known = ~np.isnan(pairs)
+        counts = known.sum(axis=1)
+        found[name] = np.where(counts > 0, np.where(known, pairs, 0.0).sum(axis=1) / np.maximum(counts, 1), np.nan)
     return found
 
 
 def inner_splits(
     data: Data, splits: Splits, design: Any, *, random_state: int | None = None, rare_classes: bool = False
 ) -> list[list[Split]]:
-    """For each outer split the splits of its training rows on which to choose.
+    """Return, for each outer split, the inner splits of its training rows.
 
-    Folds of one partition: each other fold validates once, which gives the triangle. Otherwise the same splitter
-    is used inside the training rows, as scikit-learn's nested cross-validation does. With ``rare_classes`` a fold may
-    lack a class that has fewer rows than there are folds.
+    With the folds of one partition each other fold validates once, which gives the triangle. Otherwise the same
+    splitter is used on the training rows, as in scikit-learn's nested cross-validation. With ``rare_classes`` a fold
+    may lack a class that has fewer rows than there are folds.
     """
     if has_triangle(splits):
         return pair_splits(data.n, splits)
@@ -327,7 +295,7 @@ def inner_splits(
 def _split_within(data: Data, split: Split, design: Any, random_state: int | None, rare_classes: bool) -> list[Split]:
     rows = split.train.index
     part = row_subset(data, rows, rare_classes=rare_classes)
-    if hasattr(design, "split") and not isinstance(design, PredefinedSplit):  # that one knows the whole table only
+    if hasattr(design, "split") and not isinstance(design, PredefinedSplit):  # which cannot split a part of the table
         within = splits_of(part, design)
     else:
         k = int(design) if is_whole(design) else 5

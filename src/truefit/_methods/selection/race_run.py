@@ -1,13 +1,14 @@
-"""One race: candidates on one list of splits, round by round, in an order that lets races share their fits."""
+"""One race: candidates on one list of splits, in rounds whose order lets races share fits."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 
-from truefit._core.outcome import Failure, Outcome
+from truefit._core.errors import Failure
+from truefit._core.outcome import Outcome
 from truefit._core.typing import Floats
 from truefit._methods.selection.racing import DroppedCandidate, RaceStandings, chance_left
 from truefit._methods.splitting.designs import has_triangle
@@ -15,15 +16,15 @@ from truefit._methods.splitting.splits import Split, Splits
 from truefit._methods.text import MetricText
 from truefit._stats.paired import PairedDifference
 
-#: The places of the splits that are fitted together, round by round.
+#: Positions of the splits that are fitted in each round.
 Rounds = list[list[int]]
 
-#: With more splits than this several make up a round, so that each round is work enough for all workers.
+#: With more splits a round has several, so that it has work for all workers.
 MOST_ROUNDS = 10
 
 
 def one_round(splits: Sequence[Split]) -> Rounds:
-    """Return all splits at once: nobody is dropped."""
+    """Return all splits at once: no candidate is dropped."""
     return [list(range(len(splits)))]
 
 
@@ -35,8 +36,8 @@ def rounds_of(splits: Sequence[Split]) -> Rounds:
 def inner_rounds(splits: Splits, inner: Sequence[Sequence[Split]]) -> list[Rounds]:
     """Return the rounds of the races without each of the outer splits.
 
-    With the folds of one partition, the fit without the folds a and b serves the race without a, where b validates, and
-    the other way round. So folds meet as players of a tournament do: in each round everybody has one partner, or rests.
+    With the folds of one partition, the fit without the folds a and b serves the races without a and without b. So the
+    folds are paired as in a round-robin tournament: in each round a fold has one partner, or none.
     """
     if not has_triangle(splits):
         return [rounds_of(group) for group in inner]
@@ -45,32 +46,26 @@ def inner_rounds(splits: Splits, inner: Sequence[Sequence[Split]]) -> list[Round
     for fold in range(len(splits)):
         own = fold % k
         # The splits of a fold's race are the other folds in ascending order.
-        met = [partners[own] for partners in tournament(k)]
-        found.append(_in_blocks([[] if other is None else [other - (other > own)] for other in met]))
+        partners = [pairing[own] for pairing in round_robin(k)]
+        found.append(_in_blocks([[] if other is None else [other - (other > own)] for other in partners]))
     return found
 
 
-def tournament(players: int) -> list[list[int | None]]:
-    """For each round the partner of each player, each pair once; None for one who rests.
+def round_robin(folds: int) -> list[list[int | None]]:
+    """Return for each round the partner of each fold, so that each pair meets once; None without a partner.
 
-    Examples
-    --------
-    >>> tournament(4)
+    >>> round_robin(4)
     [[3, 2, 1, 0], [1, 0, 3, 2], [2, 3, 0, 1]]
-    >>> tournament(3)[0]
+    >>> round_robin(3)[0]
     [None, 2, 1]
     """
-    circle = players - 1 + players % 2  # all sit in a circle but the last of an even number, in its middle
+    circle = folds - 1 + folds % 2  # the circle method: an even number has its last fold in the middle
     rounds: list[list[int | None]] = []
     for turn in range(circle):
-        partners: list[int | None] = [(turn - player) % circle for player in range(circle)]
-        alone = next(player for player, partner in enumerate(partners) if player == partner)
-        if players > circle:
-            partners[alone] = circle
-            partners.append(alone)
-        else:
-            partners[alone] = None
-        rounds.append(partners)
+        partners: list[int | None] = [(turn - fold) % circle for fold in range(circle)]
+        alone = next(fold for fold, partner in enumerate(partners) if fold == partner)
+        partners[alone] = circle if folds > circle else None
+        rounds.append(partners + [alone] * (folds - circle))
     return rounds
 
 
@@ -80,30 +75,15 @@ def _in_blocks(rounds: Rounds) -> Rounds:
     return [[place for places in rounds[start:end] for place in places] for start, end in pairwise(ends)]
 
 
-#: Stands for the fit of a candidate that was dropped before.
-NOT_FITTED = Outcome("", error=Failure("not fitted", "The candidate was dropped before by the race."))
+#: Placeholder for the fit of a candidate that was dropped before.
+NOT_FITTED = Outcome("", error=Failure("not fitted", "The race dropped the candidate before this fit."))
 
 
 class RaceRun:
-    """Candidates on one list of splits: who is still running, and what came of the fits so far.
+    """The state of a race on one list of splits: the candidates still running, and the outcomes so far.
 
-    Parameters
-    ----------
-    splits : sequence of Split
-    rounds : list of lists of int
-        Which splits, by their places, are fitted in each round.
-    candidates : int
-        How many start.
-    standings : RaceStandings, optional
-        Who says how far behind is too far; without one nobody is dropped.
-
-    Attributes
-    ----------
-    running : list of int
-        Candidates that have not been dropped.
-    dropped : list of DroppedCandidate
-    splits : list of Split
-        Those given, and after them the rungs: smaller training sets of the first one, if the race starts on such.
+    ``rounds`` are the positions of the splits fitted in each round. Without ``standings`` no candidate is dropped. The
+    attribute ``splits`` has the rungs after the splits: smaller training sets of the first one, in a race over sizes.
     """
 
     def __init__(
@@ -133,33 +113,27 @@ class RaceRun:
         return self._turn < len(self.splits) - self._folds
 
     def skip_rung(self) -> None:
-        """Go on without the next round if it is a rung."""
+        """Skip the next round if it is a rung."""
         self._turn += self.on_rungs
 
     def wanted(self) -> list[tuple[int, Split]]:
-        """Candidates and splits that are to be fitted in the next round."""
-        return [(candidate, self.splits[place]) for candidate, place in self._tasks_of()]
-
-    def _tasks_of(self) -> list[tuple[int, int]]:
+        """Candidates and splits to fit in the next round."""
         places = [] if self.finished else self._turns[self._turn]
-        return [(candidate, place) for candidate in self.running for place in places]
+        return [(candidate, self.splits[place]) for candidate in self.running for place in places]
 
     def take(self, outcomes: Sequence[Outcome], scores: Sequence[Mapping[str, float] | None]) -> None:
-        """Take what was wanted, with scores by name, None for a fit that failed; drop who is too far behind."""
+        """Record the outcomes of a round and their scores, None for a failed fit; drop candidates too far behind."""
         if self.finished:
             return
-        for (candidate, place), outcome, scored in zip(self._tasks_of(), outcomes, scores, strict=True):
+        places = self._turns[self._turn]
+        for (candidate, place), outcome, scored in zip(product(self.running, places), outcomes, scores, strict=True):
             self._outcomes[candidate][place] = outcome
             for name, value in (scored or {}).items():
                 self._all_scores(name)[candidate, place] = value
-        if self._standings is None:
-            self._turn += 1
-            return
-        if self.on_rungs:
+        if self._standings is not None and self.on_rungs:
             if self._turn > 0:
-                self._drop_by_sizes(self._turns[self._turn][0], self._standings)
-        else:
-            places = self._turns[self._turn]
+                self._drop_by_sizes(places[0], self._standings)
+        elif self._standings is not None:
             self._seen += places
             if places and self._standings.race.first <= len(self._seen) < self._folds:
                 self._drop_by_folds(self._standings)
@@ -180,41 +154,46 @@ class RaceRun:
         tables = {name: self._all_scores(name)[:, : self._folds] for name in names}
         if np.isnan(error_score):
             return tables
-        lines = [self.outcomes(candidate) for candidate in range(len(self._outcomes))]
-        failed = np.array([[each.error is not None and each is not NOT_FITTED for each in line] for line in lines])
+        failed = np.array(
+            [[each.error is not None and each is not NOT_FITTED for each in line] for line in self._lines]
+        )
         return {name: np.where(failed, error_score, table) for name, table in tables.items()}
 
+    @property
+    def _lines(self) -> list[list[Outcome]]:
+        """Outcomes of each candidate on the splits themselves, without the rungs."""
+        return [line[: self._folds] for line in self._outcomes]
+
     def outcomes(self, candidate: int) -> list[Outcome]:
-        """A candidate's outcome on each split; ``NOT_FITTED`` where there is none."""
+        """Outcomes of a candidate on each split; ``NOT_FITTED`` where there is none."""
         return self._outcomes[candidate][: self._folds]
 
     def fitted(self) -> list[Outcome]:
-        """All outcomes on the splits themselves; a fit that failed on a rung has lost nothing yet."""
-        return [each for line in self._outcomes for each in line[: self._folds] if each is not NOT_FITTED]
+        """All outcomes on the splits themselves."""
+        return [each for line in self._lines for each in line if each is not NOT_FITTED]
 
     def failures(self) -> list[Failure]:
-        """Why fits on the splits themselves failed."""
+        """Failures on the splits themselves."""
         return [each.error for each in self.fitted() if each.error is not None]
 
     @property
     def all_failed(self) -> bool:
-        """Whether every candidate that is left has a fit that failed, so that no choice can be made."""
+        """Whether every remaining candidate has a failed fit, so that none can be selected."""
         return all(any(each.error is not None for each in self.outcomes(candidate)) for candidate in self.running)
 
     def fit_seconds(self) -> Floats:
-        """What each fit took, of shape (candidates, splits); NaN where there is none."""
-        lines = [self.outcomes(candidate) for candidate in range(len(self._outcomes))]
-        return np.array([[np.nan if each is NOT_FITTED else each.fit_seconds for each in line] for line in lines])
+        """Seconds of each fit, of shape (candidates, splits); NaN where there is none."""
+        return np.array([[np.nan if each is NOT_FITTED else each.fit_seconds for each in line] for line in self._lines])
 
     def _drop_by_folds(self, standings: RaceStandings) -> None:
         scores = self._all_scores(standings.metric.name)[:, self._seen]
         leader = self._leader(scores.mean(axis=1), standings)
         if leader is None:
-            return  # all go on, and the search says in the end what failed
+            return  # every candidate failed, which the search reports in the end
         splits = [self.splits[place] for place in self._seen]
         leaders_rows = self._row_values(leader, self._seen, standings)
         open_share = 1 - len(self._seen) / self._folds
-        spoken = MetricText.of(standings.metric)
+        text = MetricText.of(standings.metric)
         reasons_to_drop = {}
         for candidate in self.running:
             if np.isnan(scores[candidate]).any():
@@ -226,13 +205,11 @@ class RaceRun:
             else:
                 behind = standings.by_scores(scores[candidate], scores[leader], splits, open_share=open_share)
             if candidate != leader and behind is not None and standings.race.drops(behind):
-                reasons_to_drop[candidate] = (
-                    f"worse than the leader by {spoken.change(behind.mean)}, {_chance(behind)} to overtake it"
-                )
+                reasons_to_drop[candidate] = f"worse than the leader by {text.change(behind.mean)} ({_test(behind)})"
         self._drop(reasons_to_drop)
 
     def _drop_by_sizes(self, rung: int, standings: RaceStandings) -> None:
-        """Curves are convex: from here on one falls no faster than it did since the rung before."""
+        """Learning curves are convex: they fall no faster from here on than since the rung before."""
         leader = self._leader(self._all_scores(standings.metric.name)[:, rung], standings)
         leaders_rows = None if leader is None else self._row_values(leader, [rung], standings)
         if leaders_rows is None:
@@ -241,14 +218,14 @@ class RaceRun:
         reasons_to_drop = {}
         for candidate in self.running:
             if candidate == leader or any(self._outcomes[candidate][each].error for each in (rung - 1, rung)):
-                continue  # who cannot be fitted on so few rows may still be on more
+                continue  # a learner may fail on few rows only
             earlier, own = (self._row_values(candidate, [place], standings) for place in (rung - 1, rung))
             if earlier is None or own is None:
                 continue
             end = own - (earlier - own) * (whole - now) / (now - before)
             behind = standings.by_rows(end, leaders_rows)
             if behind is not None and standings.race.drops(behind):
-                reasons_to_drop[candidate] = f"its learning curve has {_chance(behind)} to reach the leader"
+                reasons_to_drop[candidate] = f"worse than the leader by its learning curve ({_test(behind)})"
         self._drop(reasons_to_drop)
 
     def _leader(self, means: Floats, standings: RaceStandings) -> int | None:
@@ -269,6 +246,6 @@ class RaceRun:
         self.running = [candidate for candidate in self.running if candidate not in reasons_to_drop]
 
 
-def _chance(behind: PairedDifference) -> str:
-    chance = chance_left(behind)
-    return "a chance below 0.1%" if chance < 0.001 else f"a chance of {chance:.1%}"
+def _test(behind: PairedDifference) -> str:
+    p = chance_left(behind)
+    return f"one-sided paired t-test, {'p < 0.001' if p < 0.001 else f'p = {p:.3f}'}"

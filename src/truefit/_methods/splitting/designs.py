@@ -1,12 +1,11 @@
-"""Designs: the splits that are tested on, and the further fits that an estimate or its interval needs.
+"""Designs: the splits, bootstrap samples, and the further fits that an estimate or its interval needs.
 
-Holds the bootstrap samples too, and the triangle: with the folds of one partition, every pair of folds left out is one
-fit that two folds share.
+With the folds of one partition, the fit without a pair of folds serves both: together these fits are the triangle.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Literal, cast
@@ -26,56 +25,27 @@ from truefit._methods.splitting.splits import (
     make_splits,
     row_subset,
     shared_partition,
+    whole_number,
 )
 from truefit._metrics.metric import Metric
 
-#: A sample that cannot be used is drawn again; after so many in a row there is none to be had.
+#: A sample that cannot be used is redrawn, at most so many times.
 _ATTEMPTS = 1000
 
 
-def bootstrap_samples(data: Data, rounds: int, random_state: int | None = None) -> Splits:
-    """Return bootstrap samples as splits: each trains on n rows drawn with replacement and tests on those not drawn.
-
-    See :func:`draw_samples`, which does not hold them all at once.
-    """
-    return Splits.of(draw_samples(data, rounds, random_state), f"{rounds} bootstrap samples")
-
-
 def draw_samples(data: Data, rounds: int, random_state: int | None = None) -> Iterator[Split]:
-    """Draw bootstrap samples one after the other.
+    """Draw bootstrap samples one by one: each trains on n rows drawn with replacement, and tests on the other rows.
 
     A sample depends on the rows' content, the seed and its own number alone: not on the order of the rows, and not on
-    how many samples are drawn. So whoever asks for samples of these rows gets the same ones and shares the fits. With
-    groups whole groups are drawn. A sample that holds one class only, or leaves no row out, is drawn again.
-
-    Parameters
-    ----------
-    data : Data
-    rounds : int
-        How many samples.
-    random_state : int, optional
-
-    Returns
-    -------
-    iterator of Split
-        The training rows are a multiset of positions; the rows to test on are those that it lacks.
-
-    Examples
-    --------
-    >>> from truefit._core.data import Data
-    >>> data = Data([[0.0], [1.0], [2.0], [3.0]], [0.5, 1.5, 2.5, 4.0], task="regression")
-    >>> for sample in draw_samples(data, 2):
-    ...     print(len(sample.train), set(sample.train.index) | set(sample.test.index) == {0, 1, 2, 3})
-    4 True
-    4 True
+    the number of samples, so that methods share their fits. With groups whole groups are drawn. A sample with a single
+    class, or without test rows, is redrawn.
     """
-    if not is_whole(rounds) or rounds < 1:
-        raise InvalidInput(f"The 'rounds' parameter must be a whole number of at least 1. Got {rounds!r} instead.")
+    rounds = whole_number(rounds, "The 'rounds' parameter")
     if data.n < 2:
         raise InvalidInput(f"A bootstrap needs at least 2 rows. Got {data.n}.")
     first, second = add_tokens(data.tokens)
     seed = f"bootstrap {first:016x}{second:016x} {data.n} {random_state}"
-    return _samples(data, int(rounds), seed)
+    return _samples(data, rounds, seed)
 
 
 def _samples(data: Data, rounds: int, seed: str) -> Iterator[Split]:
@@ -86,12 +56,11 @@ def _samples(data: Data, rounds: int, seed: str) -> Iterator[Split]:
 
 
 def _blocks(data: Data) -> list[npt.NDArray[np.intp]] | npt.NDArray[np.intp]:
-    """Return what is drawn, in an order that does not depend on where the rows stand: rows, or groups of rows."""
+    """Return the rows, or groups of rows, to draw from, in an order that depends on their content alone."""
     if data.groups is None:
         return np.lexsort((data.tokens[:, 1], data.tokens[:, 0]))
     _, codes = np.unique(data.groups, return_inverse=True)
-    order = np.argsort(codes, kind="stable")
-    return np.split(order, np.cumsum(np.bincount(codes))[:-1])
+    return np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
 
 
 def _sample(
@@ -106,48 +75,43 @@ def _sample(
         if left_out.any() and not one_class:
             return Split(Rows.of(train), Rows.of(np.flatnonzero(left_out)))
     raise InvalidInput(
-        f"A bootstrap sample must leave rows out and, for a classification, hold two classes. Of {len(blocks)} "
+        f"A bootstrap sample must have test rows and, for a classification, two classes. Of {len(blocks)} "
         f"{'groups' if data.groups is not None else 'rows'} no such sample could be drawn. Pass more."
     )
 
 
 def has_triangle(splits: Splits) -> bool:
-    """Whether leaving out a second fold leaves rows to train on, and the same ones from either side."""
+    """Whether the fit without a pair of folds is the same from either side."""
     return splits.partition and len(splits) >= 3 * splits.repeats
 
 
 def pair_splits(n: int, splits: Splits) -> list[list[Split]]:
-    """For each fold, a split per other fold of its partition: trained without both, tested on the other.
-
-    The training rows of a pair are one object, whichever of the two is tested on.
-    """
-    pairs: dict[tuple[int, int], Rows] = {}
+    """For each fold, a split per other fold of its partition: trained without both, tested on the other."""
+    pairs: dict[frozenset[int], Rows] = {}
     tests = [split.test for split in splits]
     per_repeat = len(splits) // splits.repeats
     found = []
-    for a, left_out in enumerate(tests):
-        start = a - a % per_repeat
+    for a, held_out in enumerate(tests):
         group = []
-        for b in range(start, start + per_repeat):
-            if b == a:
-                continue
-            pair = (min(a, b), max(a, b))
+        for b in _other_folds(a, per_repeat):
+            pair = frozenset((a, b))
             if pair not in pairs:
-                pairs[pair] = Rows.without(n, np.concatenate([left_out.listed, tests[b].listed]))
+                pairs[pair] = Rows.without(n, np.concatenate([held_out.listed, tests[b].listed]))
             group.append(Split(pairs[pair], tests[b], a // per_repeat))
         found.append(group)
     return found
 
 
+def _other_folds(fold: int, per_repeat: int) -> list[int]:
+    """Return the other folds of the same partition."""
+    start = fold - fold % per_repeat
+    return [other for other in range(start, start + per_repeat) if other != fold]
+
+
 def pairs_by_test_fold(splits: Splits) -> list[list[tuple[int, int]]]:
     """For each fold, where ``pair_splits`` has the pairs tested on it: the other fold, and the place among its own."""
     per_repeat = len(splits) // splits.repeats
-    found = []
-    for a in range(len(splits)):
-        start = a - a % per_repeat
-        others = (b for b in range(start, start + per_repeat) if b != a)
-        found.append([(b, a - start - (a > b)) for b in others])
-    return found
+    return [[(b, a % per_repeat - (a > b)) for b in _other_folds(a, per_repeat)] for a in range(len(splits))]
 
 
 Kind = Literal["splits", "nested", "threeway", "bootstrap", ".632", ".632+"]
@@ -155,9 +119,9 @@ Kind = Literal["splits", "nested", "threeway", "bootstrap", ".632", ".632+"]
 BOOTSTRAPS = ("bootstrap", ".632", ".632+")
 DESIGNS = (*SPLIT_DESIGNS, "threeway", "nested", *BOOTSTRAPS)
 
-#: Bootstrap samples that are drawn unless another number is asked for.
+#: Default number of bootstrap samples.
 BOOTSTRAP_ROUNDS = 100
-#: Repeated nested cross-validation has settled by then; below, the triangle's own interval is the better one.
+#: With fewer repeats of nested cross-validation the triangle's own interval is the better one.
 NESTED_REPEATS = 10
 #: How often the conservative z halves the table.
 HALVINGS = 7
@@ -189,8 +153,6 @@ def is_mean_over_rows(metric: Metric, data: Data) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What a design is made of."""
-
     data: Data
     metric: Metric
     design: str
@@ -202,12 +164,6 @@ class _Request:
     @property
     def by_rows(self) -> bool:
         return is_mean_over_rows(self.metric, self.data)
-
-    @property
-    def dependence(self) -> str:
-        given = (("groups", self.data.groups), ("weights", self.data.weight))
-        names = [name for name, values in given if values is not None]
-        return f" with {' and '.join(names)}" if names else ""
 
 
 def make_design(
@@ -222,9 +178,7 @@ def make_design(
 ) -> Design:
     """Return the splits of a design for a table, with the fits that the interval needs.
 
-    Without a ``design`` it is cross-validation by ``cv``: a number of folds, a splitter, or (train, test) pairs. For
-    designs of another name ``cv`` is a number of folds. ``interval="auto"`` becomes a method here where that decides on
-    the fits; otherwise it is left to the estimate.
+    ``interval="auto"`` becomes a method here where that decides on the fits; otherwise the estimate decides.
     """
     name = "kfold" if design is None else design
     if not isinstance(name, str) or name not in DESIGNS:
@@ -233,32 +187,27 @@ def make_design(
             "splitters and (train, test) pairs are given as cv."
         )
     if cv is not None and not is_whole(cv) and name != "kfold":
-        raise InvalidInput(
-            f"With design={name!r} 'cv' must be a number of folds. Got {cv!r}; leave out one of the two."
-        )
+        raise InvalidInput(f"With design={name!r} 'cv' must be a number of folds. Got {cv!r}; omit one of the two.")
     cv = 5 if cv is None else cv
-    return _MAKERS[name](_Request(data, metric, name, cv, repeats, interval, random_state))
+    request = _Request(data, metric, name, cv, repeats, interval, random_state)
+    if name in BOOTSTRAPS:
+        return _bootstrap(request)
+    return _three_way(request) if name == "threeway" else _cross_validation(request)
 
 
 def _cross_validation(request: _Request) -> Design:
-    """Cross-validation, hold-outs and leave-one-out."""
-    splits = _splits(request, request.design)
-    return Design("splits", splits, request.interval, _interval_fits(request, splits, request.interval))
-
-
-def _nested(request: _Request) -> Design:
-    splits = _splits(request, "kfold")
+    """Cross-validation, nested cross-validation, hold-outs and leave-one-out."""
+    nested, repeats = request.design == "nested", 1 if request.repeats is None else request.repeats
+    if nested or request.design == "kfold":
+        splits = cv_splits(request.data, request.cv, repeats=repeats, random_state=request.random_state)
+    else:
+        splits = make_splits(
+            request.data, request.design, k=request.cv, repeats=repeats, random_state=request.random_state
+        )
     interval = request.interval
-    if interval == "auto" and request.by_rows:
+    if nested and interval == "auto" and request.by_rows:
         interval = "nested_cv" if splits.repeats >= NESTED_REPEATS else "triangle"
-    return Design("nested", splits, interval, _interval_fits(request, splits, interval))
-
-
-def _splits(request: _Request, design: str) -> Splits:
-    repeats = 1 if request.repeats is None else request.repeats
-    if design == "kfold":
-        return cv_splits(request.data, request.cv, repeats=repeats, random_state=request.random_state)
-    return make_splits(request.data, design, k=request.cv, repeats=repeats, random_state=request.random_state)
+    return Design("nested" if nested else "splits", splits, interval, _interval_fits(request, splits, interval))
 
 
 def _bootstrap(request: _Request) -> Design:
@@ -269,7 +218,8 @@ def _bootstrap(request: _Request) -> Design:
         )
     if request.interval != "auto":
         raise InvalidInput(f"A bootstrap has an interval of its own. Got interval={request.interval!r}; use 'auto'.")
-    splits = bootstrap_samples(request.data, int(rounds), request.random_state)
+    samples = draw_samples(request.data, int(rounds), request.random_state)
+    splits = Splits.of(samples, f"{rounds} bootstrap samples")
     everything = Rows.all(request.data.n)
     extra = () if request.design == "bootstrap" else (Split(everything, everything),)
     return Design(cast("Kind", request.design), splits, request.interval, extra)
@@ -278,81 +228,50 @@ def _bootstrap(request: _Request) -> Design:
 def _three_way(request: _Request) -> Design:
     data, folds = request.data, request.cv
     if request.repeats not in (None, 1):
-        raise InvalidInput(f"A three-way hold-out is made once. Got repeats={request.repeats!r}; leave it out.")
+        raise InvalidInput(f"A three-way hold-out has no repeats. Got repeats={request.repeats!r}; omit it.")
     if folds < 3:
-        raise InvalidInput(
-            f"A three-way hold-out takes 2 folds away from training: cv must be 3 or more. Got cv={folds}."
-        )
+        raise InvalidInput(f"A three-way hold-out needs a fold to train on: cv must be 3 or more. Got cv={folds}.")
     fold_of_row = shared_partition(data, folds, random_state=request.random_state)
     test, validation = (np.flatnonzero(fold_of_row == fold) for fold in (0, 1))
     train = Rows.without(data.n, np.concatenate([test, validation]))
     share = f"{100 / folds:.0f}%"
     splits = Splits.of(
         [Split(Rows.without(data.n, test), Rows.of(test))],
-        f"three-way hold-out ({share} to choose on, {share} to test on)",
+        f"three-way hold-out ({share} validation rows, {share} test rows)",
     )
     return Design("threeway", splits, request.interval, (Split(train, Rows.of(validation)),))
 
 
-_MAKERS: dict[str, Callable[[_Request], Design]] = {
-    **dict.fromkeys(SPLIT_DESIGNS, _cross_validation),
-    "nested": _nested,
-    "threeway": _three_way,
-    **dict.fromkeys(BOOTSTRAPS, _bootstrap),
-}
-
-
 def _interval_fits(request: _Request, splits: Splits, interval: str) -> tuple[Split, ...]:
-    """Return the further fits that an interval needs; refuse an interval that these splits and rows do not allow."""
-    needs = _INTERVAL_FITS.get(interval)
-    return () if needs is None else needs(request, splits, interval)
-
-
-def _pairs_of_folds(request: _Request, splits: Splits, interval: str) -> tuple[Split, ...]:
-    if not has_triangle(splits):
+    """Return the further fits of an interval; refuse an interval that these splits and rows do not allow."""
+    if interval in ("triangle", "nested_cv") and not has_triangle(splits):
         raise InvalidInput(
             f"interval={interval!r} needs 3 or more folds that partition the rows. Got {splits.description}. Use "
             "cv=5, or another interval."
         )
-    if not request.by_rows:
+    tested_once = splits.partition or len(splits) == 1
+    if interval in ("triangle", "nested_cv", "pooled", "bayle") and not (request.by_rows and tested_once):
+        given = (("groups", request.data.groups), ("weights", request.data.weight))
+        names = " and ".join(name for name, values in given if values is not None)
         raise InvalidInput(
-            f"interval={interval!r} needs a metric that is made of values of independent rows. Got "
-            f"{request.metric.name}{request.dependence}. Use interval='auto'."
+            f"interval={interval!r} needs a per-sample metric on independent rows, each tested once. Got "
+            f"{request.metric.name} by {splits.description}{' with ' if names else ''}{names}. Use interval='auto'."
         )
-    return tuple(split for group in pair_splits(request.data.n, splits) for split in group)
-
-
-def _rows_tested_once(request: _Request, splits: Splits, interval: str) -> tuple[Split, ...]:
-    if not (request.by_rows and (splits.partition or len(splits) == 1)):
-        raise InvalidInput(
-            f"interval={interval!r} needs a metric that is made of values of independent rows, each tested once. Got "
-            f"{request.metric.name} by {splits.description}{request.dependence}. Use interval='auto'."
-        )
+    if interval == "conservative_z":
+        if not (request.design == "holdout" and splits.repeats > 1):
+            raise InvalidInput(
+                "The conservative z needs repeated hold-outs. Use design='holdout' with repeats=15, or interval='auto'."
+            )
+        return _halves(request.data, request.cv, splits.repeats, request.random_state)
+    if interval in ("triangle", "nested_cv"):
+        return tuple(split for group in pair_splits(request.data.n, splits) for split in group)
     return ()
 
 
-def _holdouts_in_halves(request: _Request, splits: Splits, interval: str) -> tuple[Split, ...]:
-    if not (request.design == "holdout" and splits.repeats > 1):
-        raise InvalidInput(
-            "The conservative z needs repeated hold-outs. Use design='holdout' with repeats=15, or interval='auto'."
-        )
-    return _halves(request.data, request.cv, splits.repeats, request.random_state)
-
-
-_INTERVAL_FITS: dict[str, Callable[[_Request, Splits, str], tuple[Split, ...]]] = {
-    "triangle": _pairs_of_folds,
-    "nested_cv": _pairs_of_folds,
-    "pooled": _rows_tested_once,
-    "bayle": _rows_tested_once,
-    "conservative_z": _holdouts_in_halves,
-}
-
-
 def _halves(data: Data, k: int, holdouts: int, random_state: int | None) -> tuple[Split, ...]:
-    """Hold-outs within halves of the table, with as many test rows as those of the whole: half after half."""
+    """Return hold-outs within halves of the table, with as many test rows as those of the whole table."""
     found = []
     for halving in range(HALVINGS):
-        # Partitions beyond those of the hold-outs themselves.
         side = shared_partition(data, 2, repeat=holdouts + halving, random_state=random_state)
         for half in (0, 1):
             rows = np.flatnonzero(side == half)

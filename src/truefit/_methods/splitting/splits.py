@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +14,10 @@ from sklearn.model_selection import GroupKFold, LeaveOneOut, StratifiedGroupKFol
 
 from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
-from truefit._core.hashing import salted
-from truefit._core.rows import Rows, smallest_int
+from truefit._core.rows import Rows, salted, smallest_int
+from truefit._core.spill import BlobList
 from truefit._core.typing import Positions
-
-if TYPE_CHECKING:
-    from truefit._methods.splitting.pairs import PackedPairs
+from truefit._stats.clustered import LEAST_GROUPS
 
 DESIGNS = ("holdout", "kfold", "loo")
 _WANTED = (
@@ -43,13 +42,7 @@ _MOST_PAIRS, _MOST_BYTES = 1_000, 64 << 20
 
 
 class LeaveOneOutPairs:
-    """Each row of a table of n by itself to test on, with the rest to train on; nothing is stored.
-
-    Examples
-    --------
-    >>> LeaveOneOutPairs(4)[2]
-    (Rows.without(4, [2]), Rows.of([2]))
-    """
+    """Each row of a table of n as the test set, with the other rows as the training set; nothing is stored."""
 
     def __init__(self, n: int) -> None:
         self.n = n
@@ -59,36 +52,37 @@ class LeaveOneOutPairs:
         return self.n
 
     def __getitem__(self, place: int) -> Pair:
-        return self._pair(range(self.n)[place])
+        row = np.array([range(self.n)[place]], self._dtype)
+        return Rows(row, self.n), Rows(row, None)
 
     def __iter__(self) -> Iterator[Pair]:
-        return map(self._pair, range(self.n))
+        return map(self.__getitem__, range(self.n))
 
-    def _pair(self, place: int) -> Pair:
-        row = np.array([place], self._dtype)
-        return Rows(row, self.n), Rows(row, None)
+
+class PackedPairs:
+    """Pairs as bytes in a list that spills to disk: designs of many thousands of splits need little memory."""
+
+    def __init__(self, pairs: Iterable[Pair]) -> None:
+        self._blobs = BlobList()
+        for pair in pairs:
+            self._blobs.append(pickle.dumps(pair, pickle.HIGHEST_PROTOCOL))
+
+    def __len__(self) -> int:
+        return len(self._blobs)
+
+    def __getitem__(self, place: int) -> Pair:
+        pair: Pair = pickle.loads(self._blobs[place])
+        return pair
+
+    def __iter__(self) -> Iterator[Pair]:
+        return map(pickle.loads, self._blobs)
 
 
 class Splits(Sequence[Split]):
     """The splits of a design for a table.
 
-    Parameters
-    ----------
-    pairs : iterable of pairs of Rows
-        To train on and to test on, in the order of the repeats, equally many of each: the place of a pair says which
-        repeat it belongs to.
-    partition : bool
-        Whether within each repeat the test sets hold every row once, each with the rest as training set: only then do
-        pairs of folds make the triangle of fits.
-    repeats : int
-    description : str
-        What this is, in a few words.
-
-    Examples
-    --------
-    >>> splits = Splits.of((Split(Rows.without(3, i), Rows.of([i])) for i in range(2)), "two rows")
-    >>> len(splits), splits[1].test, splits.share
-    (2, Rows.of([1]), 0.5)
+    Within each repeat of a ``partition`` the test sets hold every row once, each with the rest as training set: only
+    then do pairs of folds make the triangle of fits. Each repeat has equally many splits.
     """
 
     __slots__ = ("_pairs", "_per_repeat", "_sizes", "description", "partition", "repeats")
@@ -100,7 +94,7 @@ class Splits(Sequence[Split]):
         self.describe(partition, repeats, description)
 
     def describe(self, partition: bool, repeats: int, description: str) -> None:
-        """Set what is known of the splits once they are all there."""
+        """Set what is known once all splits are read."""
         self._per_repeat = max(len(self._pairs) // repeats, 1)
         self.partition = partition
         self.repeats = repeats
@@ -108,7 +102,7 @@ class Splits(Sequence[Split]):
 
     @classmethod
     def of(cls, splits: Iterable[Split], description: str) -> Splits:
-        """Return splits of which nothing more is known."""
+        """Return splits that are no partition."""
         return cls(((split.train, split.test) for split in splits), False, 1, description)
 
     @overload
@@ -154,10 +148,11 @@ class Splits(Sequence[Split]):
 def _collected(
     pairs: Iterable[Pair] | LeaveOneOutPairs,
 ) -> tuple[list[Pair] | LeaveOneOutPairs | PackedPairs, tuple[int, int]]:
-    """Return the pairs, and how many rows they train on and test on in all."""
+    """Return the pairs, and their total numbers of training and test rows."""
     if isinstance(pairs, LeaveOneOutPairs):
         return pairs, (pairs.n * (pairs.n - 1), pairs.n)
     trained, tested, row_bytes = 0, 0, 0
+    listed: list[Pair] = []
 
     def counted() -> Iterator[Pair]:
         nonlocal trained, tested, row_bytes
@@ -167,21 +162,17 @@ def _collected(
             yield train, test
 
     rest = counted()
-    listed: list[Pair] = []
     for pair in rest:
         listed.append(pair)
         if len(listed) > _MOST_PAIRS or row_bytes > _MOST_BYTES:
-            from truefit._methods.splitting.pairs import PackedPairs  # few designs are so large
-
             packed = PackedPairs(chain(listed, rest))
             return packed, (trained, tested)
     return listed, (trained, tested)
 
 
 def make_splits(data: Data, design: Any, *, k: int = 5, repeats: int = 1, random_state: int | None = None) -> Splits:
-    """Spell out a design: a name, a scikit-learn splitter, or an iterable of (train, test) index arrays."""
-    if not is_whole(repeats) or repeats < 1:
-        raise InvalidInput(f"The 'repeats' parameter must be a whole number of at least 1. Got {repeats!r} instead.")
+    """Return the splits of a design: a name, a scikit-learn splitter, or an iterable of (train, test) index arrays."""
+    repeats = whole_number(repeats, "The 'repeats' parameter")
     if repeats > 1 and not (isinstance(design, str) and design in ("kfold", "holdout")):
         raise InvalidInput(f"Only 'kfold' and 'holdout' can be repeated. Got repeats={repeats} for {design!r}.")
     if isinstance(design, LeaveOneOut) or (isinstance(design, str) and design == "loo"):
@@ -192,7 +183,7 @@ def make_splits(data: Data, design: Any, *, k: int = 5, repeats: int = 1, random
         raise InvalidInput(_WANTED.format(design))
 
     def pairs() -> Iterator[Pair]:
-        for repeat in range(int(repeats)):
+        for repeat in range(repeats):
             folds = shared_partition(data, k, repeat=repeat, random_state=random_state)
             for fold in range(1 if design == "holdout" else k):
                 test = Rows.of(np.flatnonzero(folds == fold))
@@ -200,8 +191,8 @@ def make_splits(data: Data, design: Any, *, k: int = 5, repeats: int = 1, random
 
     times = f"{repeats} times " if repeats > 1 else ""
     if design == "holdout":
-        return Splits(pairs(), False, int(repeats), f"{times}hold-out of {100 / k:.0f}% of the rows")
-    return Splits(pairs(), True, int(repeats), f"{times}{k}-fold cross-validation")
+        return Splits(pairs(), False, repeats, f"{times}hold-out of {100 / k:.0f}% of the rows")
+    return Splits(pairs(), True, repeats, f"{times}{k}-fold cross-validation")
 
 
 def cv_splits(data: Data, cv: Any, *, repeats: int = 1, random_state: int | None = None) -> Splits:
@@ -217,7 +208,7 @@ def cv_splits(data: Data, cv: Any, *, repeats: int = 1, random_state: int | None
 
 
 def leave_one_out(data: Data) -> Splits:
-    """Leave out each row once; the training sets stay lazy."""
+    """Return the splits that hold out each row once."""
     if data.n < 2:
         raise InvalidInput(f"Leave-one-out needs at least 2 rows. Got {data.n} sample.")
     return Splits(LeaveOneOutPairs(data.n), True, 1, "leave-one-out cross-validation")
@@ -226,11 +217,10 @@ def leave_one_out(data: Data) -> Splits:
 def shared_partition(
     data: Data, k: int, *, repeat: int = 0, random_state: int | None = None, rare: bool = False
 ) -> npt.NDArray[np.intp]:
-    """Fold of each row, from the rows' content, k, the repeat number and the seed alone.
+    """Return the fold of each row, from the rows' content, k, the repeat number and the seed alone.
 
-    Rows are shuffled by their tokens and dealt out class by class, so whoever asks for k folds of these rows gets
-    the same folds and shares the fits. Rows of one group stay together. With ``rare`` a class may have fewer rows than
-    there are folds.
+    All methods that need k folds of these rows get the same ones and share the fits. Folds are stratified; rows of one
+    group stay together. With ``rare`` a class may have fewer rows than there are folds.
     """
     _check_k(data, k, rare=rare)
     tokens = data.tokens
@@ -260,36 +250,39 @@ def is_whole(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
+def whole_number(value: Any, what: str, least: int = 1) -> int:
+    """Return a whole number of at least ``least``, or raise; ``what`` is what the message calls it."""
+    if not is_whole(value) or value < least:
+        raise InvalidInput(f"{what} must be a whole number of at least {least}. Got {value!r} instead.")
+    return int(value)
+
+
 def _check_k(data: Data, k: Any, *, rare: bool) -> None:
-    if not is_whole(k) or k < 2:
-        raise InvalidInput(f"The number of folds must be a whole number of at least 2. Got {k!r} instead.")
+    whole_number(k, "The number of folds", 2)
     if k > data.n:
         raise InvalidInput(
             f"The number of folds must not be greater than the number of rows. Got {k} folds and n_samples={data.n}. "
             "Use fewer folds, or design='loo'."
         )
+    counts = None if data.codes is None else np.bincount(data.codes)
     if data.groups is not None:
         groups = len(np.unique(data.groups))
         if k > groups:
             raise InvalidInput(
                 f"The number of folds must not be greater than the number of groups. Got {k} folds and {groups} groups."
             )
-        if data.codes is not None and k > np.bincount(data.codes).max():
-            most = np.bincount(data.codes).max()
+        if counts is not None and k > counts.max():
             raise InvalidInput(
                 "The number of folds must not be greater than the number of rows in the largest class. Got "
-                f"{k} folds and {most} rows. Use fewer folds, or check that the target is not a quantity."
+                f"{k} folds and {counts.max()} rows. Use fewer folds, or check that the target is not a quantity."
             )
-    elif data.codes is not None and data.classes is not None and not rare:
-        counts = np.bincount(data.codes)
-        if k > counts.min():
-            rarest = data.classes[counts.argmin()].item()
-            rows = "1 row" if counts.min() == 1 else f"{counts.min()} rows"
-            fewer = f"Use at most {counts.min()} folds, or" if counts.min() > 1 else "Leave its rows out, or"
-            raise InvalidInput(
-                "The number of folds must not be greater than the number of rows in the smallest class. Got "
-                f"{k} folds, and class {rarest!r} has {rows}. {fewer} merge rare classes."
-            )
+    elif counts is not None and data.classes is not None and not rare and k > counts.min():
+        rarest, fewest = data.classes[counts.argmin()].item(), counts.min()
+        advice = f"Use at most {fewest} folds, or" if fewest > 1 else "Drop its rows, or"
+        raise InvalidInput(
+            "The number of folds must not be greater than the number of rows in the smallest class. Got "
+            f"{k} folds, and class {rarest!r} has {fewest} row{'s' if fewest > 1 else ''}. {advice} merge rare classes."
+        )
 
 
 def splits_of(data: Data, design: Any) -> Splits:
@@ -303,13 +296,10 @@ def splits_of(data: Data, design: Any) -> Splits:
             used = np.zeros(data.n, dtype=bool)
             used[train] = True
             if used[test].any():
-                raise InvalidInput(
-                    f"Rows to test on must not be trained on. A split of {name} has rows in both parts. Mend the "
-                    "splitter."
-                )
+                raise InvalidInput(f"Training and test rows must not overlap. A split of {name} has rows in both.")
             used[test] = True
             rows = Rows.of(test)
-            # The rest of the table is known by what it leaves out: the same list of rows serves for both.
+            # Training rows that are the rest of the table share the list of the test rows.
             rest = len(train) + len(test) == data.n and bool(used.all())
             runs.add(test, rest)
             yield Rows(rows.listed, data.n) if rest else Rows.train_of(data.n, train), rows
@@ -353,49 +343,47 @@ def _positions(part: Any, n: int, name: str) -> npt.NDArray[np.intp]:
 
 
 class _Runs:
-    """Counts how often the splits in their order go through all rows exactly once, each time in as many parts."""
+    """Counts the runs of splits whose test sets hold every row once, with equally many splits in each run."""
 
     def __init__(self, n: int) -> None:
         self._seen = np.zeros(n, dtype=bool)
-        self._left = n
-        self._parts = 0
-        self._lengths: set[int] = set()  # in how many parts the runs went
-        self._count = 0
+        self._sizes = [0]  # splits of each run; the last one is incomplete
         self._broken = False
 
     def add(self, test: npt.NDArray[np.intp], rest: bool) -> None:
-        """Go on with a test set; ``rest`` says that it trains on all other rows, and names each row once."""
-        if self._broken or not rest or self._seen[test].any():
-            self._broken = True
-            return
+        """Add a test set; ``rest`` says that all other rows are its training set, and that each row is in it once."""
+        self._broken |= not rest or bool(self._seen[test].any())
         self._seen[test] = True
-        self._left -= len(test)
-        self._parts += 1
-        if self._left == 0:
-            self._count += 1
-            self._lengths.add(self._parts)
-            self._seen[:], self._left, self._parts = False, len(self._seen), 0
+        self._sizes[-1] += 1
+        if self._seen.all():
+            self._seen[:] = False
+            self._sizes.append(0)
 
     @property
     def partition(self) -> bool:
-        """Whether all splits are such runs."""
-        return not self._broken and self._parts == 0 and len(self._lengths) == 1
+        """Whether all splits belong to such runs."""
+        return not self._broken and self._sizes[-1] == 0 and len(set(self._sizes[:-1])) == 1
 
     @property
     def repeats(self) -> int:
-        """How many there are; 1 where the splits are no partition."""
-        return self._count if self.partition else 1
+        """Number of runs; 1 where the splits are no partition."""
+        return len(self._sizes) - 1 if self.partition else 1
+
+
+def has_clusters(data: Data, splits: Splits) -> bool:
+    """Whether groups show the spread of losses: each row counts alike and is tested once per run, in enough groups."""
+    if data.groups is None or data.weight is not None or not (splits.partition or len(splits) == 1):
+        return False
+    tested = data.groups if splits.partition else data.groups[splits[0].test.index]
+    return len(np.unique(tested)) >= LEAST_GROUPS
 
 
 def row_subset(data: Data, rows: Positions, *, rare_classes: bool = False) -> Data:
-    """Return some rows as a table of their own to be split, refused where they are all of one class.
-
-    With ``rare_classes`` rows are still dealt out class by class, but folds that lack a class are not refused.
-    """
+    """Return some rows as a table to be split; with ``rare_classes`` its folds may lack a class."""
     part = data.subset(rows)
     if part.classes is not None and len(part.classes) < 2:
         raise InvalidInput(
-            f"A training part of the splits has only rows of class {part.classes[0]!r}. Stratify the splits."
+            f"Training rows must have at least 2 classes. All are of class {part.classes[0]!r}; stratify the splits."
         )
     if rare_classes:
         part.classes = None

@@ -1,1 +1,1 @@
-"""Closed forms from sufficient statistics: other labels, other row sets, rows left out."""
+"""Closed forms from sufficient statistics: other labels, other row sets, leave-one-out."""

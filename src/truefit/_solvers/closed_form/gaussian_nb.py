@@ -1,4 +1,4 @@
-"""Gaussian naive Bayes: other labels, other row sets, rows left out."""
+"""Gaussian naive Bayes: other labels, other row sets, leave-one-out."""
 
 from __future__ import annotations
 
@@ -8,44 +8,25 @@ from copy import copy
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.naive_bayes import GaussianNB
 
 from truefit._core.data import Data
-from truefit._core.task import Fit, Response
+from truefit._core.protocols import Fit
 from truefit._core.typing import Floats, Positions
-from truefit._solvers.base import are_priors, is_size
 from truefit._solvers.closed_form.left_out import LabelledTable, LeftOutScoresSolver, priors_fit
 from truefit._solvers.closed_form.other_rows import ClassedSets, ClassMoments, OtherRowsScoresSolver
-from truefit._solvers.closed_form.rounding import MARGIN, TOLERANCE, UNIT, ClassScores, column_growth, column_tops
+from truefit._solvers.closed_form.rounding import MARGIN, TOLERANCE, UNIT, column_growth, column_sizes
 from truefit._solvers.closed_form.row_sets import RowSets, certain_scales
+from truefit._solvers.registry import are_priors, is_size
 from truefit._solvers.relabelled.driver import Features, LabelSweep, RelabelledScoresSolver, centred, weighted
 
 
 class NaiveBayesSolver(RelabelledScoresSolver):
     """``GaussianNB`` on the same rows with many label vectors.
 
-    With the columns centred, the mean and variance of each class under each label vector are sums of x and x² over its
-    rows, so that one matrix product gives those of all; and the joint log-likelihood
-
-        log π_c − ½ Σ_j log 2πσ²_cj − ½ Σ_j (x_j − μ_cj)² / σ²_cj
-
-    is linear in x and x², so that another gives those of all rows. Each model comes with a bound on how far its
-    likelihoods may be from scikit-learn's; where a label or a probability is not certain it is fitted plainly.
-
-    Examples
-    --------
-    >>> from truefit._core.identity import Keys
-    >>> from truefit._core.rows import Rows
-    >>> from truefit._core.task import Ask, FitTask
-    >>> X, rows = np.array([[0.0], [1.0], [4.0], [6.0]]), Rows.all(4)
-    >>> data = Data(X, [0, 0, 1, 1], task="classification")
-    >>> keys, asks = Keys(data), (Ask(rows),)
-    >>> tasks = [FitTask(GaussianNB(), rows, asks, y=np.array(y)) for y in ([0, 0, 1, 1], [1, 0, 0, 1])]
-    >>> [job] = NaiveBayesSolver().claim([keys.fit(task) for task in tasks], data)
-    >>> outcomes = job.run(data)
-    >>> [(outcome.solver, outcome.answer(data, rows).tolist()) for outcome in outcomes]
-    [('naive bayes', [0, 0, 1, 1]), ('naive bayes', [1, 0, 0, 1])]
+    Means and variances of the classes are sums of x and x², from one matrix product for all label vectors. The joint
+    log-likelihood log π_c − ½ Σ_j log 2πσ²_cj − ½ Σ_j (x_j − μ_cj)² / σ²_cj is linear in x and x²: another product
+    gives it for all rows, with a bound on its distance from scikit-learn's.
     """
 
     name = "naive bayes"
@@ -58,10 +39,6 @@ class NaiveBayesSolver(RelabelledScoresSolver):
     def table(self, X: Floats, estimator: Any) -> NaiveBayesTable:
         """Return the training rows, ready for any labels."""
         return NaiveBayesTable(X, estimator.priors, float(estimator.var_smoothing))
-
-    def values(self, response: Response, scores: ClassScores) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
-        """Return labels or probabilities."""
-        return scores.labels() if response == "predict" else scores.probabilities()
 
 
 class NaiveBayesTable:
@@ -94,10 +71,7 @@ class NaiveBayesTable:
 
 
 class BayesTable(Protocol):
-    """Training rows: how far from 0 they are, and how far sums of them may be off; and the parameters of the learner.
-
-    ``rounding`` is that of a mean or a sum of squares of each column, relative to what was added up.
-    """
+    """Training rows and the parameters of the learner; ``rounding`` is relative to what was added up."""
 
     priors: Any
     smoothing: float
@@ -119,8 +93,9 @@ class NaiveBayesModels:
         self.variance = moments.variance + smoothing
         self.deviation = np.sqrt(self.variance)
         self._bound_moments(moments.summed)
-        self.constant = self._log_priors((moments.counts / moments.counts.sum(axis=0))[:, :, 0])
-        self.constant = self.constant - 0.5 * np.log(2 * np.pi * self.variance).sum(axis=2)
+        shares = moments.counts / moments.counts.sum(axis=0)
+        priors = shares if table.priors is None else np.asarray(table.priors, dtype=np.float64)[:, None, None]
+        self.constant = np.log(priors[:, :, 0]) - 0.5 * np.log(2 * np.pi * self.variance).sum(axis=2)
         constant = self.constant - 0.5 * (self.mean**2 / self.variance).sum(axis=2)
         precision, pull = 1 / self.variance, self.mean / self.variance
         self.pull = pull[1:] - pull[0]
@@ -130,23 +105,10 @@ class NaiveBayesModels:
     def some(self, models: Sequence[int]) -> NaiveBayesModels:
         """Return some of the models."""
         few = copy(self)
-        for name in (
-            "mean",
-            "variance",
-            "deviation",
-            "mean_error",
-            "variance_error",
-            "constant",
-            "pull",
-            "bend",
-            "shift",
-        ):
+        moments = ("mean", "variance", "deviation", "mean_error", "variance_error")
+        for name in (*moments, "constant", "pull", "bend", "shift"):
             setattr(few, name, getattr(self, name)[:, models])
         return few
-
-    def _log_priors(self, shares: Floats) -> Floats:
-        priors = self.table.priors
-        return np.log(shares) if priors is None else np.log(np.asarray(priors, dtype=np.float64))[:, None]
 
     def _bound_moments(self, summed: Floats) -> None:
         """Bound how far the moments may be off: scikit-learn's means are those of large numbers."""
@@ -164,12 +126,9 @@ class NaiveBayesModels:
         return leads
 
     def error(self, features: Features) -> Floats:
-        """Bound the error of the leads.
-
-        By how far the rows go in each column; or, where they do not go far in all columns at once, by how far in all.
-        """
-        squares = features[1]
-        largest = np.sqrt(column_tops(squares))
+        """Bound the error of the leads, by the range of the rows in each column, or in all columns at once."""
+        values, squares = features
+        largest = column_sizes(values)
         offset = (self.mean_error + 4 * UNIT * (np.abs(self.table.centre) + largest)) / self.deviation
         across = 2 * (largest**2 + self.mean**2) / self.variance
         error = self._error(across, np.sqrt(across) * offset, across * self.variance_error)
@@ -187,23 +146,10 @@ class NaiveBayesModels:
 
 
 class NaiveBayesLooSolver(LeftOutScoresSolver):
-    """Leave-one-out fits of ``GaussianNB``, each asked about the row that it leaves out.
+    """Leave-one-out of ``GaussianNB``.
 
-    With d the distance of a row from the mean of its class of m rows, the class without it has the mean μ − d/(m−1) and
-    the sum of squares S − d²·m/(m−1) (Welford 1962); so has the whole table, from whose variances the smoothing comes.
-
-    Examples
-    --------
-    >>> from truefit._core.identity import Keys
-    >>> from truefit._core.rows import Rows
-    >>> from truefit._core.task import Ask, FitTask
-    >>> X = np.array([[0.0], [1.0], [3.0], [2.0], [7.0], [6.0], [9.0], [8.0]])
-    >>> data = Data(X, [0, 0, 0, 0, 1, 1, 1, 1], task="classification")
-    >>> keys, bayes = Keys(data), GaussianNB()
-    >>> tasks = [FitTask(bayes, Rows.without(8, i), (Ask(Rows.of([i])),)) for i in range(8)]
-    >>> [job] = NaiveBayesLooSolver().claim([keys.fit(task) for task in tasks], data)
-    >>> [int(outcome.answer(data, Rows.of([i]))[0]) for i, outcome in enumerate(job.run(data))]
-    [0, 0, 0, 0, 1, 1, 1, 1]
+    Without a row at distance d from the mean of its class of m rows, the class has the mean μ − d/(m−1) and the sum of
+    squares S − d²·m/(m−1) (Welford 1962); likewise the whole table, whose variances determine the smoothing.
     """
 
     name = "naive bayes loo"
@@ -259,25 +205,7 @@ def is_usual_bayes(estimator: Any, data: Data) -> bool:
 
 
 class NaiveBayesSetsSolver(OtherRowsScoresSolver):
-    """``GaussianNB`` on many sets of rows, whatever the smoothing.
-
-    Means and variances of the classes are sums of x and x² over the rows of a set, from which one matrix product gives
-    those of all sets; the variance that the smoothing goes by is that of the set's own rows.
-
-    Examples
-    --------
-    >>> from truefit._core.identity import Keys
-    >>> from truefit._core.rows import Rows
-    >>> from truefit._core.task import Ask, FitTask
-    >>> X = np.array([[0.0], [1.0], [3.0], [2.0], [7.0], [6.0], [9.0], [8.0]])
-    >>> data = Data(X, [0, 0, 0, 0, 1, 1, 1, 1], task="classification")
-    >>> keys, bayes = Keys(data), GaussianNB()
-    >>> folds = [[k, k + 4] for k in range(4)]
-    >>> tasks = [FitTask(bayes, Rows.without(8, fold), (Ask(Rows.of(fold)),)) for fold in folds]
-    >>> [job] = NaiveBayesSetsSolver().claim([keys.fit(task) for task in tasks], data)
-    >>> [outcome.answer(data, Rows.of(fold)).tolist() for fold, outcome in zip(folds, job.run(data), strict=True)]
-    [[0, 1], [0, 1], [0, 1], [0, 1]]
-    """
+    """``GaussianNB`` on many sets of rows with any smoothing, from class sums of x and x² for all sets at once."""
 
     name = "naive bayes sets"
     kinds = (GaussianNB,)

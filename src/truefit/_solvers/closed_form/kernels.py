@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import lapack
 from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor, kernels
 from sklearn.kernel_ridge import KernelRidge
 
 from truefit._core.data import Data
-from truefit._core.task import Fit
-from truefit._core.typing import Floats, Positions
+from truefit._core.protocols import Fit
+from truefit._core.typing import Array, Floats, Positions
 from truefit._sklearn import kernel_between
-from truefit._solvers.base import is_seed, is_size, is_switch
-from truefit._solvers.closed_form.left_out import LeftOutSolver, LeftOutValues, labels_of
-from truefit._solvers.closed_form.rounding import MARGIN, TOLERANCE, UNIT
+from truefit._solvers.closed_form.left_out import LeftOutSolver, LeftOutValues
+from truefit._solvers.closed_form.rounding import MARGIN, STEADY, TOLERANCE, UNIT
+from truefit._solvers.plain import labels_of
+from truefit._solvers.registry import is_number_vector, is_seed, is_size, is_switch
 from truefit._solvers.relabelled.driver import as_floats, full_precision
 from truefit._solvers.relabelled.support_vectors import MATRIX_BYTES
 
@@ -38,31 +38,14 @@ PROCESS_KERNELS = (
     kernels.Product,
     kernels.Exponentiation,
 )
-#: Terms of second order are left out, so those of first order must be small themselves.
-_STEADY = 0.1
 
 
 class KernelLooSolver(LeftOutSolver):
-    """Leave-one-out fits of ``KernelRidge``, and of ``GaussianProcessRegressor`` with a kernel that is not optimised.
+    """Leave-one-out of ``KernelRidge``, and of ``GaussianProcessRegressor`` with a kernel that is not optimised.
 
-    With G = K + αI the fit without row i says of it yᵢ − [G⁻¹y]ᵢ / [G⁻¹]ᵢᵢ (Rasmussen and Williams, Gaussian Processes
-    for TrainedSVC Learning, eq. 5.12): one inverse instead of n factorisations. Each row comes with a bound on how far
-    that may be from a refit, which grows with the condition of G; rows whose bound is not small enough are fitted
-    plainly.
-
-    Examples
-    --------
-    >>> from truefit._core.identity import Keys
-    >>> from truefit._core.rows import Rows
-    >>> from truefit._core.task import Ask, FitTask
-    >>> X = np.arange(20.0).reshape(10, 2) ** 0.5
-    >>> data = Data(X, X @ [1.0, 2.0], task="regression")
-    >>> keys, ridge = Keys(data), KernelRidge(alpha=0.1)
-    >>> tasks = [FitTask(ridge, Rows.without(10, i), (Ask(Rows.of([i])),)) for i in range(10)]
-    >>> [job] = KernelLooSolver().claim([keys.fit(task) for task in tasks], data)
-    >>> outcome = job.run(data)[3]
-    >>> outcome.solver, outcome.answer(data, Rows.of([3])).round(3).tolist()
-    ('kernel loo', [7.732])
+    With G = K + αI the fit without row i predicts yᵢ − [G⁻¹y]ᵢ / [G⁻¹]ᵢᵢ (Rasmussen and Williams, Gaussian Processes
+    for Machine Learning, eq. 5.12): one inverse instead of n factorisations. The error bound grows with the condition
+    of G.
     """
 
     name = "kernel loo"
@@ -75,7 +58,7 @@ class KernelLooSolver(LeftOutSolver):
         some = [group for group in groups if is_usual_kernel(group[0], data)]
         return some if some and full_precision(data) else []
 
-    def left_out(self, estimator: Any, labels: npt.NDArray[Any], data: Data, rows: Positions) -> LeftOutValues:
+    def left_out(self, estimator: Any, labels: Array, data: Data, rows: Positions) -> LeftOutValues:
         """Invert once and read off every prediction."""
         X, y = as_floats(data.X), labels.astype(np.float64)
         with np.errstate(all="ignore"):  # what comes out as NaN or infinite is not trusted
@@ -90,27 +73,10 @@ class KernelLooSolver(LeftOutSolver):
 
 
 class InverseKernel:
-    """The inverse of a kernel matrix with its penalty, and what it says of each row by the others.
+    """The inverse of a kernel matrix with its penalty, and what it predicts of each row from the others.
 
-    Parameters
-    ----------
-    matrix : ndarray of shape (n, n)
-        It is written over.
-    off : float
-        How far an entry may be from that of plain fitting.
-    columns : int
-        Of the table, over which the entries are sums.
-
-    Raises
-    ------
-    ValueError
-        If the matrix is not positive definite.
-
-    Examples
-    --------
-    >>> kernel = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 1.0]])
-    >>> InverseKernel(kernel, 0.0, 1).predictions(np.array([4.0, 6.0, 5.0]))[0]  # half of the other; nothing near
-    array([3., 2., 0.])
+    The matrix is overwritten; ``off`` bounds how far its entries, sums over ``columns``, are from those of plain
+    fitting. A matrix that is not positive definite raises ValueError.
     """
 
     def __init__(self, matrix: Floats, off: float, columns: int) -> None:
@@ -132,10 +98,10 @@ class InverseKernel:
         self.pull = np.sqrt(np.maximum(self.norm**2 - self.diagonal**2, 0)) / self.diagonal
         #: At least as large as the inverse of the smallest eigenvalue.
         self.size = float(np.abs(self.inverse).sum(axis=0).max())
-        self.steady = self.blur * self.size < _STEADY
+        self.steady = self.blur * self.size < STEADY
 
     def predictions(self, y: Floats) -> tuple[Floats, Floats]:
-        """Return what is said of each row without it, and a bound on how far plain fitting may be from that."""
+        """Return the prediction of each row without it, and a bound on its distance from plain fitting."""
         solution = self.inverse @ y
         residual = solution / self.diagonal
         size = np.linalg.norm(solution) + self.norm * np.abs(residual)  # of the solution without the row
@@ -189,9 +155,7 @@ def _process_matrix(estimator: Any, X: Floats) -> tuple[Floats, float]:
 def is_usual_kernel(fit: Fit, data: Data) -> bool:
     """Whether the kernel is known and stays as it is, and targets are a vector of numbers."""
     estimator, labels = fit.estimator, labels_of(fit, data)
-    if not (
-        labels.ndim == 1 and labels.dtype.kind in "iuf" and labels.dtype.itemsize == 8 and is_size(estimator.alpha)
-    ):
+    if not (is_number_vector(labels) and is_size(estimator.alpha)):
         return False
     if type(estimator) is GaussianProcessRegressor:
         return _is_fixed(estimator)
@@ -202,14 +166,11 @@ def is_usual_kernel(fit: Fit, data: Data) -> bool:
 
 def _is_fixed(process: Any) -> bool:
     """Whether nothing about the kernel depends on the rows."""
-    kernel = process.kernel
-    if kernel is None:
-        known, steady = True, process.optimizer is None
-    else:
-        known = _is_known(kernel)
-        steady = known and (process.optimizer is None or (isinstance(process.optimizer, str) and kernel.n_dims == 0))
+    kernel, steady = process.kernel, process.optimizer is None
+    if kernel is not None:
+        steady = _is_known(kernel) and (steady or (isinstance(process.optimizer, str) and kernel.n_dims == 0))
     valid = is_switch(process.normalize_y) and is_switch(process.copy_X_train) and is_seed(process.random_state)
-    return known and steady and valid and process.n_targets in (None, 1) and type(process.n_restarts_optimizer) is int
+    return steady and valid and process.n_targets in (None, 1) and type(process.n_restarts_optimizer) is int
 
 
 def _is_known(kernel: Any) -> bool:

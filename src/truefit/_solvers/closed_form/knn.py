@@ -1,4 +1,4 @@
-"""Nearest neighbours: any k, weights and labels from one search, and rows left out."""
+"""Nearest neighbours: any k, weights and labels from one search, and leave-one-out."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor, NearestNeighbors
 
 from truefit._core.data import Data
-from truefit._core.task import Fit, Response
-from truefit._core.typing import Floats, Positions
+from truefit._core.protocols import Fit, Response
+from truefit._core.typing import Array, Floats, Mask, Positions
 from truefit._sklearn import search_method, training_rows
-from truefit._solvers.base import SharedResult, rows_requests
-from truefit._solvers.closed_form.left_out import LeftOutSolver, LeftOutValues, labels_of
+from truefit._solvers.closed_form.left_out import LeftOutSolver, LeftOutValues
 from truefit._solvers.closed_form.rounding import TOLERANCE
+from truefit._solvers.plain import labels_of, training_data
+from truefit._solvers.registry import SharedResult, is_count, is_number_vector, rows_requests
 from truefit._solvers.relabelled.driver import (
     RelabelledSolver,
     add_responses,
@@ -36,7 +37,7 @@ _SMALLEST = 1e-145
 
 @dataclass(eq=False)
 class Neighbours:
-    """Who is near to each row, the nearest first, and how near."""
+    """The neighbours of each row, the nearest first, and their distances."""
 
     distances: npt.NDArray[np.floating[Any]] | None
     index: Positions
@@ -66,22 +67,9 @@ class Neighbours:
 
 
 class NeighbourSearch:
-    """Finds neighbours for each number in ``wanted`` as the model itself would.
+    """Finds neighbours for each number in ``wanted`` as a fitted model itself would.
 
-    A search for the most finds those for fewer too, in the same order, unless two are so equally near that their order,
-    or which of them is left out, is as the search goes: rows of which that is so are searched again for that number.
-
-    Parameters
-    ----------
-    model : fitted estimator of nearest neighbours
-
-    Examples
-    --------
-    >>> from sklearn.neighbors import NearestNeighbors
-    >>> search = NeighbourSearch(NearestNeighbors().fit([[0.0], [1.0], [3.0], [7.0]]))
-    >>> search.wanted |= {1, 3}
-    >>> {k: near.index.tolist() for k, near in search.of(np.array([[1.2]])).items()}
-    {3: [[1, 0, 2]], 1: [[1]]}
+    A search for the most finds those for fewer too, in the same order, except for ties: such rows are searched again.
     """
 
     def __init__(self, model: Any) -> None:
@@ -114,7 +102,7 @@ class NeighbourSearch:
             return Neighbours(*self.model.kneighbors(X, n_neighbors=k))
         return Neighbours(None, self.model.kneighbors(X, n_neighbors=k, return_distance=False))
 
-    def certain(self, X: Any, distances: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.bool_]:
+    def certain(self, X: Any, distances: npt.NDArray[np.floating[Any]]) -> Mask:
         """Whether each neighbour but the last is nearer than the next, beyond what rounding could have done."""
         gaps = distances.shape[0], max(distances.shape[1] - 1, 0)
         if sparse.issparse(X) or sparse.issparse(training_rows(self.model)):
@@ -132,7 +120,7 @@ class NeighbourSearch:
                 slack += unit * self._reach(asked)[:, None]
             return np.asarray(apart & (np.diff(distances.astype(np.float64), axis=1) > slack))
 
-    def _reach(self, X: npt.NDArray[Any]) -> Floats:
+    def _reach(self, X: Array) -> Floats:
         """Bound how far rows are from the training rows, by their distances from 0."""
         return np.asarray(_norms(X) + self._largest)
 
@@ -151,11 +139,11 @@ def is_euclidean(estimator: Any) -> bool:
     return metric in ("euclidean", "l2") or (metric == "minkowski" and estimator.p == 2)
 
 
-def _norms(X: npt.NDArray[Any]) -> Floats:
+def _norms(X: Array) -> Floats:
     return np.asarray(np.linalg.norm(np.asarray(X, dtype=np.float64), axis=1))
 
 
-def _unit(values: npt.NDArray[Any]) -> float:
+def _unit(values: Array) -> float:
     return float(np.finfo(values.dtype).eps) if values.dtype.kind == "f" else float(np.finfo(np.float64).eps)
 
 
@@ -168,26 +156,10 @@ METRICS = ("minkowski", "euclidean", "manhattan", "chebyshev", "cityblock", "l1"
 
 
 class NeighboursSolver(RelabelledSolver):
-    """``KNeighborsClassifier`` and ``KNeighborsRegressor`` on the same rows, whatever their k, weights and labels.
+    """Nearest neighbours on the same rows, with any k, weights and labels.
 
-    Who is near depends on none of them: scikit-learn finds the neighbours once, for the largest k, and each fit votes
-    among its own first ones by scikit-learn's sums, in the same order. So answers are those of plain fitting bit for
-    bit. Where it is a matter of chance who is the k-th (two are equally near, or may be as rounding has it) the search
-    is made anew for that k.
-
-    Examples
-    --------
-    >>> from truefit._core.identity import Keys
-    >>> from truefit._core.rows import Rows
-    >>> from truefit._core.task import Ask, FitTask
-    >>> X, rows = np.array([[0.0], [1.0], [4.0], [6.0]]), Rows.all(4)
-    >>> data = Data(X, [0.0, 1.0, 2.0, 3.0], task="regression")
-    >>> keys, other = Keys(data), np.array([3.0, 1.0, 7.0, 5.0])
-    >>> candidates = [(KNeighborsRegressor(2), None), (KNeighborsRegressor(2), other), (KNeighborsRegressor(1), None)]
-    >>> fits = [keys.fit(FitTask(knn, rows, (Ask(rows),), y=y)) for knn, y in candidates]
-    >>> [job] = NeighboursSolver().claim(fits, data)
-    >>> [outcome.answer(data, rows).tolist() for outcome in job.run(data)]
-    [[0.5, 0.5, 2.5, 2.5], [2.0, 2.0, 6.0, 6.0], [0.0, 1.0, 2.0, 3.0]]
+    scikit-learn finds the neighbours once, for the largest k, and each fit votes among its first k by scikit-learn's
+    own sums, so answers equal plain fitting bit for bit. Where the k-th is a tie, the search is repeated for that k.
     """
 
     name = "neighbours"
@@ -203,21 +175,17 @@ class NeighboursSolver(RelabelledSolver):
         """Whether the vote is one of the two usual, and the neighbours are found in the usual way."""
         return votes_as_usual(fit.estimator, data)
 
-    def _can_answer(self, fit: Fit) -> bool:
-        regressor = type(fit.estimator) is KNeighborsRegressor
-        return super()._can_answer(fit) and not (regressor and any(ask.response != "predict" for ask in fit.asks))
-
     def results(self, fits: Sequence[Fit], data: Data) -> Sequence[SharedResult | None]:
-        """Find the neighbours of all rows that are asked about, and let each fit vote."""
+        """Find the neighbours of all rows to predict, and let each fit vote."""
         index = fits[0].train.index
         results: list[SharedResult | None] = [None] * len(fits)
         votes = self._votes(fits, data, index)
         searches: dict[bool, NeighbourSearch] = {}
-        X, y = data.take(index), (data.y if fits[0].y is None else fits[0].y)[index]
+        X, y = training_data(fits[0], data)
         for place in votes:
             k = fits[place].estimator.n_neighbors
             if not is_count(k, len(index)):
-                continue  # plain fitting is to say so
+                continue  # plain fitting raises the error
             many = k >= len(index) // 2  # then scikit-learn may search in another way
             if many not in searches:
                 searches[many] = NeighbourSearch(clone(fits[place].estimator).fit(X, y))
@@ -225,16 +193,16 @@ class NeighboursSolver(RelabelledSolver):
             searches[many].weighted |= fits[place].estimator.weights == "distance"
             results[place] = SharedResult(votes[place].classes)
 
-        def scores_of(block: Positions) -> Callable[[Response, int], npt.NDArray[Any]]:
+        def scores_of(block: Positions) -> Callable[[Response, int], Array]:
             asked = data.take(block)
             found = {many: search.of(asked) for many, search in searches.items()}
 
-            def says(response: Response, place: int) -> npt.NDArray[Any]:
+            def respond(response: Response, place: int) -> Array:
                 estimator = fits[place].estimator
                 near: Neighbours = found[estimator.n_neighbors >= len(index) // 2][int(estimator.n_neighbors)]
                 return votes[place](response, near.weights if estimator.weights == "distance" else None, near.index)
 
-            return says
+            return respond
 
         for request in rows_requests(fits):
             add_responses(request, results, data, scores_of)
@@ -249,8 +217,8 @@ class NeighboursSolver(RelabelledSolver):
                     votes[place] = ClassVote(codes, number, classes_for(fits[place], sweep.classes))
             return votes
         for place, fit in enumerate(fits):
-            labels = data.y if fit.y is None else fit.y
-            if labels.ndim == 1 and labels.dtype.kind in "iuf" and labels.dtype.itemsize == 8:
+            labels = labels_of(fit, data)
+            if is_number_vector(labels):
                 votes[place] = MeanVote(labels[index])
         return votes
 
@@ -270,19 +238,24 @@ def votes_as_usual(estimator: Any, data: Data) -> bool:
     return not classifier or is_euclidean(estimator) or tree
 
 
-def is_count(k: Any, n: int) -> bool:
-    """Whether a value is a number of neighbours that can be found among ``n`` rows."""
-    return isinstance(k, int | np.integer) and not isinstance(k, bool) and bool(1 <= k <= n)
+def votes_on_labels(fit: Fit, data: Data) -> bool:
+    """Whether a fit votes as usual, on all classes of the table or on numbers of full precision."""
+    algorithm, labels = fit.estimator.algorithm, labels_of(fit, data)
+    if not (votes_as_usual(fit.estimator, data) and isinstance(algorithm, str) and algorithm in ALGORITHMS):
+        return False
+    if data.classes is not None:
+        return bool(coded(labels, data.classes)[1].all())
+    return is_number_vector(labels) and all(ask.response == "predict" for ask in fit.asks)
 
 
 class ClassVote:
     """The vote of a label vector in a classification."""
 
-    def __init__(self, codes: Positions, number: int, classes: npt.NDArray[Any]) -> None:
+    def __init__(self, codes: Positions, number: int, classes: Array | None = None) -> None:
         self.codes, self.number, self.classes = codes, number, classes
 
-    def __call__(self, response: Response, weights: Weights | None, near: Positions) -> npt.NDArray[Any]:
-        """Return the labels of rows as codes, or the shares of the classes, given who is near with which weight."""
+    def __call__(self, response: Response, weights: Weights | None, near: Positions) -> Array:
+        """Return the labels of rows as codes, or the shares of the classes, by neighbours and weights."""
         codes = self.codes[near]
         if weights is None:
             counts = np.array([np.count_nonzero(codes == code, axis=1) for code in range(self.number)])
@@ -294,14 +267,14 @@ class ClassVote:
         sums = [np.sum(np.where(codes == code, weights, 0.0), axis=1) for code in range(self.number)]
         return self._leaders(np.array(sums))
 
-    def certain(self, values: npt.NDArray[Any], weights: Weights | None, near: Positions) -> npt.NDArray[np.bool_]:
+    def certain(self, values: Array, weights: Weights | None, near: Positions) -> Mask:
         """Return the rows whose response does not depend on the last digits of the weights."""
         if weights is None or values.ndim == 2:
             return np.ones(len(near), dtype=bool)
         shares = np.sort(self._shares(self.codes[near], weights), axis=1)
         return np.asarray(shares[:, -1] - shares[:, -2] > 10 * TOLERANCE)
 
-    def _leaders(self, votes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def _leaders(self, votes: Array) -> Array:
         leader = np.argmax(votes, axis=0)  # of equal ones the first, as in scikit-learn
         return np.asarray(leader.astype(np.min_scalar_type(self.number - 1)))
 
@@ -317,45 +290,31 @@ class MeanVote:
 
     classes = None
 
-    def __init__(self, labels: npt.NDArray[Any]) -> None:
+    def __init__(self, labels: Array) -> None:
         self.labels = labels
 
-    def certain(self, values: npt.NDArray[Any], weights: Weights | None, near: Positions) -> npt.NDArray[np.bool_]:
+    def certain(self, values: Array, weights: Weights | None, near: Positions) -> Mask:
         """Return the rows whose mean does not cancel out, so that it depends on the order of its sum."""
         return np.asarray(np.abs(values) > 1e-6 * np.abs(self.labels[near]).max(axis=1))
 
-    def __call__(self, response: Response, weights: Weights | None, near: Positions) -> npt.NDArray[Any]:
-        """Return the mean for each row, given who is near with which weight."""
+    def __call__(self, response: Response, weights: Weights | None, near: Positions) -> Array:
+        """Return the mean for each row, by neighbours and weights."""
         if weights is None:
             # As a column: numpy adds up other shapes in another order.
             return np.asarray(np.mean(self.labels.reshape(-1, 1)[near], axis=1).ravel())
         return np.asarray(np.sum(self.labels[near] * weights, axis=1) / np.sum(weights, axis=1))
 
 
-#: Up to this many rows all distances are worked out sooner than a tree is searched.
+#: Up to this many rows brute force is faster than a tree.
 MOST_BRUTE_ROWS = 4000
-#: With more columns scikit-learn does not build a tree, unless it is told to.
+#: With more columns scikit-learn does not build a tree by default.
 MOST_TREE_COLUMNS = 15
 
 
 class NeighboursLooSolver(LeftOutSolver):
-    """Leave-one-out fits of ``KNeighborsClassifier`` and ``KNeighborsRegressor``.
+    """Leave-one-out of nearest neighbours: those of a row in the whole table, but for the row itself.
 
-    The neighbours of a row in the table without it are those in the whole table but the row itself. They vote by
-    scikit-learn's own sums, so answers are those of plain fitting bit for bit. Where it is a matter of chance who is
-    among them, or in which order, because two are equally near, the row is fitted plainly.
-
-    Examples
-    --------
-    >>> from truefit._core.identity import Keys
-    >>> from truefit._core.rows import Rows
-    >>> from truefit._core.task import Ask, FitTask
-    >>> data = Data(np.arange(10.0).reshape(10, 1) ** 1.5, np.arange(10.0), task="regression")
-    >>> keys, knn = Keys(data), KNeighborsRegressor(2)
-    >>> tasks = [FitTask(knn, Rows.without(10, i), (Ask(Rows.of([i])),)) for i in range(10)]
-    >>> [job] = NeighboursLooSolver().claim([keys.fit(task) for task in tasks], data)
-    >>> [float(outcome.answer(data, Rows.of([i]))[0]) for i, outcome in enumerate(job.run(data))]
-    [1.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 7.5]
+    They vote by scikit-learn's own sums, so answers equal plain fitting bit for bit. Rows with ties are fitted plainly.
     """
 
     name = "neighbours loo"
@@ -368,17 +327,11 @@ class NeighboursLooSolver(LeftOutSolver):
         return some if some and full_precision(data) else []
 
     def _serves(self, fit: Fit, data: Data) -> bool:
-        knn, labels = fit.estimator, labels_of(fit, data)
-        if not (votes_as_usual(knn, data) and is_count(knn.n_neighbors, data.n - 2) and _is_power(knn.p)):
-            return False
-        if not (isinstance(knn.algorithm, str) and knn.algorithm in ALGORITHMS):
-            return False
-        if data.classes is not None:
-            return bool(coded(labels, data.classes)[1].all())
-        numbers = labels.ndim == 1 and labels.dtype.kind in "iuf" and labels.dtype.itemsize == 8
-        return numbers and all(ask.response == "predict" for ask in fit.asks)
+        knn = fit.estimator
+        power = isinstance(knn.p, int | float) and not isinstance(knn.p, bool) and knn.p >= 1
+        return power and is_count(knn.n_neighbors, data.n - 2) and votes_on_labels(fit, data)
 
-    def left_out(self, estimator: Any, labels: npt.NDArray[Any], data: Data, rows: Positions) -> LeftOutValues:
+    def left_out(self, estimator: Any, labels: Array, data: Data, rows: Positions) -> LeftOutValues:
         """Search for all rows at once."""
         X, k = np.ascontiguousarray(as_floats(data.X)), int(estimator.n_neighbors)
         search = NeighbourSearch(_index(estimator, X))
@@ -397,11 +350,8 @@ class NeighboursLooSolver(LeftOutSolver):
         return LeftOutValues(values, trusted, vote.classes)
 
 
-def _index(estimator: Any, X: npt.NDArray[np.float64]) -> Any:
-    """Return the table made ready for a search.
-
-    However it is searched, distances are the same, and so are neighbours where they are certain.
-    """
+def _index(estimator: Any, X: Floats) -> Any:
+    """Return a search on the table; any method finds the same neighbours where these are certain."""
     method = estimator.algorithm
     if is_euclidean(estimator) and len(X) <= MOST_BRUTE_ROWS:
         method = "brute"
@@ -410,7 +360,3 @@ def _index(estimator: Any, X: npt.NDArray[np.float64]) -> Any:
         method = "brute" if many else "kd_tree"
     options = {"leaf_size": estimator.leaf_size, "metric": estimator.metric, "p": estimator.p}
     return NearestNeighbors(algorithm=method, n_jobs=estimator.n_jobs, **options).fit(X)
-
-
-def _is_power(p: Any) -> bool:
-    return isinstance(p, int | float) and not isinstance(p, bool) and p >= 1

@@ -1,4 +1,4 @@
-"""Linear discriminant analysis: other labels, other row sets, rows left out."""
+"""Linear discriminant analysis: other labels, other row sets, leave-one-out."""
 
 from __future__ import annotations
 
@@ -9,28 +9,25 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from truefit._core.data import Data
-from truefit._core.parameters import params_of
-from truefit._core.task import Fit, Response
-from truefit._core.typing import Floats, Positions
-from truefit._solvers.base import are_priors, is_size, is_switch
+from truefit._core.protocols import Fit
+from truefit._core.typing import Floats, Mask, Positions
 from truefit._solvers.closed_form.left_out import LabelledTable, LeftOutScoresSolver, priors_fit
 from truefit._solvers.closed_form.other_rows import ClassedSets, OtherRowsScoresSolver
 from truefit._solvers.closed_form.rounding import (
     MARGIN,
     TOLERANCE,
     UNIT,
-    ClassScores,
     column_growth,
     column_ranges,
     column_sizes,
     exact_sums,
     growth,
 )
-from truefit._solvers.closed_form.row_sets import RowSets
+from truefit._solvers.closed_form.row_sets import LEAST_ROWS, MOST_COLUMNS, RowSets
+from truefit._solvers.registry import are_priors, is_size, is_switch
 from truefit._solvers.relabelled.driver import Features, LabelSweep, RelabelledScoresSolver, centred, weighted
 
 #: Below this a singular value that should be 0 may be above the limit.
@@ -38,54 +35,26 @@ LEAST_LIMIT = 1e-10
 
 
 class DiscriminantSolver(RelabelledScoresSolver):
-    """``LinearDiscriminantAnalysis`` (by SVD, as it is by default) on the same rows with many label vectors.
+    """``LinearDiscriminantAnalysis`` by SVD, its default, on the same rows with many label vectors.
 
-    The scatter within classes is the total scatter, which does not depend on the labels, less that of the class means:
-    S_w = S_t − Σ_c n_c (μ_c − μ)(μ_c − μ)ᵀ. So each label vector costs its class means, by a matrix product for all of
-    them, and the eigenvalues of a matrix of the size of the columns, where scikit-learn takes an SVD of all rows.
-    Directions in which the standardised rows do not vary are left out as there (``tol``), so columns may be collinear.
-
-    Each model comes with a bound on how far its scores may be from scikit-learn's, which grows with the condition of
-    the scatter; where a label or a probability is not certain it is fitted plainly. SVCDecisions are left to plain
-    fitting: the smallest of many is never certain up to 1e-8 of itself.
-
-    Examples
-    --------
-    >>> from truefit._core.identity import Keys
-    >>> from truefit._core.rows import Rows
-    >>> from truefit._core.task import Ask, FitTask
-    >>> X, rows = np.array([[0.0], [1.0], [4.0], [6.0]]), Rows.all(4)
-    >>> data = Data(X, [0, 0, 1, 1], task="classification")
-    >>> keys, asks = Keys(data), (Ask(rows, "predict_proba"),)
-    >>> lda = LinearDiscriminantAnalysis()
-    >>> tasks = [FitTask(lda, rows, asks, y=np.array(y)) for y in ([0, 0, 1, 1], [1, 0, 0, 1])]
-    >>> [job] = DiscriminantSolver().claim([keys.fit(task) for task in tasks], data)
-    >>> outcomes = job.run(data)
-    >>> [(outcome.solver, outcome.answer(data, rows, "predict_proba")[0].round(3).tolist()) for outcome in outcomes]
-    [('discriminant', [1.0, 0.0]), ('discriminant', [0.561, 0.439])]
+    The scatter within classes is the total scatter less that of the class means: S_w = S_t − Σ_c n_c (μ_c − μ)(μ_c −
+    μ)ᵀ. So a label vector costs its class means and the eigenvalues of a p × p matrix, where scikit-learn takes an SVD
+    of all rows. Directions without variance are dropped as there (``tol``). Error bounds grow with the condition of the
+    scatter. Decisions are left to plain fitting: the smallest of many is never certain to 1e-8 of itself.
     """
 
     name = "discriminant"
     kinds = (LinearDiscriminantAnalysis,)
+    logistic = True
 
     def serves(self, fit: Fit, data: Data) -> bool:
-        """Whether an SVD is asked for, with parameters such as scikit-learn takes, of more rows than columns."""
-        params = params_of(fit.estimator)
-        usual = all(params[name] is None for name in ("shrinkage", "covariance_estimator", "n_components"))
-        by_svd = isinstance(params["solver"], str) and params["solver"] == "svd"
-        valid = is_switch(params["store_covariance"]) and is_size(params["tol"])
+        """Whether an SVD is requested, with parameters such as scikit-learn takes, of more rows than columns."""
         # Of a wide table the SVD of the rows is the smaller problem.
-        return usual and by_svd and valid and len(data.X.shape) == 2 and data.X.shape[1] < len(fit.train)
+        return is_by_svd(fit.estimator) and len(data.X.shape) == 2 and data.X.shape[1] < len(fit.train)
 
     def table(self, X: Floats, estimator: Any) -> DiscriminantTable:
         """Return the training rows with their scatter."""
         return DiscriminantTable(X, estimator.priors, float(estimator.tol))
-
-    def values(self, response: Response, scores: ClassScores) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
-        """Return labels or probabilities."""
-        if response == "predict":
-            return scores.labels()
-        return scores.probabilities_of_two() if len(scores.leads) == 1 else scores.probabilities()
 
 
 class DiscriminantTable:
@@ -102,7 +71,7 @@ class DiscriminantTable:
         # scikit-learn's mean of a constant column is exact, and nothing is left of the column, where its sum is exact.
         # Its singular value is rounding, and left out only if rounding is below the limit.
         if (constant & ~exact).any() or constant.all() or (constant.any() and tol < LEAST_LIMIT):
-            raise ValueError("A constant column is as rounding has it.")
+            raise ValueError("A constant column depends on rounding.")
         self.used = np.flatnonzero(~constant)
         # scikit-learn rounds relative to the numbers that it adds up: behind a scaler they are counted from the mean.
         origin = self.centre if scaled else 0.0
@@ -135,21 +104,10 @@ class DiscriminantTable:
 
 
 class DiscriminantModels:
-    """Coefficients of each class in each model: arrays of shape (classes, models, columns).
+    """Coefficients of each class in each model, of columns standardised by their deviation within classes.
 
-    Columns are standardised by their deviation within classes.
-
-    Parameters
-    ----------
-    table : DiscriminantTable
-        What is known of the rows whatever the model.
-    counts : ndarray of shape (classes, models, 1)
-        How many rows each class has.
-    means : ndarray of shape (classes, models, columns)
-    within : ndarray of shape (models, columns, columns)
-        The covariance within classes.
-    lost : ndarray of shape (models,)
-        How many times larger what was added up for a variance within classes is than that: rounding goes by it.
+    ``counts`` and ``means`` have shape (classes, models, 1) and (classes, models, columns), the covariances ``within``
+    (models, columns, columns). ``lost`` is by how much the sums for a variance exceed it: rounding is relative to them.
     """
 
     def __init__(self, table: DiscriminantTable, counts: Floats, means: Floats, within: Floats, lost: Floats) -> None:
@@ -189,8 +147,8 @@ class DiscriminantModels:
     def error(self, features: Features) -> Floats:
         """Bound the error of the leads.
 
-        A row z says zᵀR⁻¹δ, R being the correlations within classes and δ the distance of two means: R that is off by ε
-        and δ by η make that |R⁻¹z|·(ε|R⁻¹δ| + η), to first order.
+        A row z has the score zᵀR⁻¹δ, with R the correlations within classes and δ the distance of two means. Errors ε
+        of R and η of δ move it by |R⁻¹z|·(ε|R⁻¹δ| + η), to first order.
         """
         largest = column_sizes(features[0])
         size = (self.table.size + largest) / self.deviation
@@ -219,12 +177,9 @@ def _within(covariance: Floats, means: Floats, shares: Floats) -> Floats:
 
 
 def _inverses(matrices: Floats, least: float, blur: Floats) -> tuple[Floats, Floats, Floats]:
-    """Invert symmetric matrices but for eigenvalues up to ``least``.
+    """Invert symmetric matrices, without eigenvalues up to ``least``; return inverses, norms, and dropped projections.
 
-    Returns
-    -------
-    inverses, their norms, and what projects on the directions that were dropped. The norm is infinite where an
-    eigenvalue, which may be off by ``blur``, could be on either side of the limit: that decides what the model is.
+    A norm is infinite where an eigenvalue, uncertain by ``blur``, could be on either side of the limit.
     """
     unusable = ~np.asarray(np.isfinite(matrices).all(axis=(1, 2)))
     matrices = np.where(unusable[:, None, None], np.eye(matrices.shape[1]), matrices)
@@ -246,7 +201,7 @@ def _inverses(matrices: Floats, least: float, blur: Floats) -> tuple[Floats, Flo
     return (vectors * inverted[:, None, :]) @ turned, norms, (vectors * ~kept[:, None, :]) @ turned
 
 
-def _all_directions(apart: Floats, solved: Floats, weights: Floats, tol: float) -> npt.NDArray[np.bool_]:
+def _all_directions(apart: Floats, solved: Floats, weights: Floats, tol: float) -> Mask:
     """Whether the class means differ in all directions that they can, so that none is dropped for being small."""
     scatter = np.swapaxes(apart * weights, 0, 1) @ np.moveaxis(solved * weights, 0, 2)
     unusable = ~np.asarray(np.isfinite(scatter).all(axis=(1, 2)))
@@ -256,38 +211,20 @@ def _all_directions(apart: Floats, solved: Floats, weights: Floats, tol: float) 
 
 
 class DiscriminantLooSolver(LeftOutScoresSolver):
-    """Leave-one-out fits of ``LinearDiscriminantAnalysis`` by SVD, as it is by default.
+    """Leave-one-out of ``LinearDiscriminantAnalysis`` by SVD, its default.
 
-    Without a row the scatter within classes is S − d dᵀ·m/(m−1), d being the row's distance from the mean of its class
-    of m rows: its inverse follows from that of S by the formula of Sherman and Morrison, and with it the distances of
-    the row from all class means. Where a direction might be dropped for varying too little (``tol``) the row is fitted
+    Without a row at distance d from the mean of its class of m rows, the scatter within classes is S − d dᵀ·m/(m−1):
+    its inverse follows by the Sherman-Morrison formula. Rows whose directions might be dropped (``tol``) are fitted
     plainly.
-
-    Examples
-    --------
-    >>> from truefit._core.identity import Keys
-    >>> from truefit._core.rows import Rows
-    >>> from truefit._core.task import Ask, FitTask
-    >>> X = np.array([[0.0], [1.0], [5.0], [2.0], [7.0], [6.0], [9.0], [3.0]])
-    >>> data = Data(X, [0, 0, 0, 0, 1, 1, 1, 1], task="classification")
-    >>> keys, lda = Keys(data), LinearDiscriminantAnalysis()
-    >>> tasks = [FitTask(lda, Rows.without(8, i), (Ask(Rows.of([i]), "predict_proba"),)) for i in range(8)]
-    >>> [job] = DiscriminantLooSolver().claim([keys.fit(task) for task in tasks], data)
-    >>> outcome = job.run(data)[2]
-    >>> outcome.solver, outcome.answer(data, Rows.of([2]), "predict_proba").round(3).tolist()
-    ('discriminant loo', [[0.062, 0.938]])
     """
 
     name = "discriminant loo"
     kinds = (LinearDiscriminantAnalysis,)
+    logistic = True
 
     def serves(self, estimator: Any, data: Data) -> bool:
-        """Whether an SVD is asked for, with parameters such as scikit-learn takes, of more rows than columns."""
+        """Whether an SVD is requested, with parameters such as scikit-learn takes, of more rows than columns."""
         return is_usual_discriminant(estimator, data)
-
-    def probabilities(self, scores: ClassScores) -> tuple[Floats, npt.NDArray[np.bool_]]:
-        """Two classes are told apart by one number."""
-        return scores.probabilities_of_two() if len(scores.leads) == 1 else scores.probabilities()
 
     def scores(self, estimator: Any, table: LabelledTable, rows: Positions) -> tuple[Floats, Floats]:
         """Return the logarithms of shares less half the squared distances."""
@@ -333,10 +270,7 @@ class DiscriminantLooSolver(LeftOutScoresSolver):
 
 
 def _strengths(means: Floats, own: Floats, counts: Floats, codes: Positions, priors: Any) -> Floats:
-    """Return how far the class means are apart in the direction in which they are least, relative to the most.
-
-    Squared, and without each row. Where that is too little scikit-learn drops the direction.
-    """
+    """Return the least squared distance of class means along a direction, relative to the largest, without each row."""
     rows, classes = len(own), len(counts)
     here = codes[:, None] == np.arange(classes)
     left = counts - here
@@ -354,60 +288,37 @@ def _strengths(means: Floats, own: Floats, counts: Floats, codes: Positions, pri
     return np.where(usable, eigenvalues[:, -possible] / eigenvalues[:, -1], np.nan).reshape(rows)
 
 
-def is_usual_discriminant(estimator: Any, data: Data) -> bool:
-    """Whether an SVD is asked for, with parameters such as scikit-learn takes, of more rows than columns."""
+def is_by_svd(estimator: Any) -> bool:
+    """Whether an SVD is requested, with parameters such as scikit-learn takes."""
     usual = all(getattr(estimator, name) is None for name in ("shrinkage", "covariance_estimator", "n_components"))
     by_svd = isinstance(estimator.solver, str) and estimator.solver == "svd"
-    valid = is_switch(estimator.store_covariance) and is_size(estimator.tol) and priors_fit(estimator.priors, data)
+    return usual and by_svd and is_switch(estimator.store_covariance) and is_size(estimator.tol)
+
+
+def is_usual_discriminant(estimator: Any, data: Data) -> bool:
+    """Whether an SVD is requested of twice as many rows as columns, with priors that suit the classes."""
     tall = len(data.X.shape) == 2 and 2 * data.X.shape[1] < data.n
-    return usual and by_svd and valid and tall
-
-
-#: With more columns the products take as long as a fit of scikit-learn's does.
-MOST_COLUMNS = 64
-#: Sets must have so many times as many rows as columns.
-LEAST_ROWS = 2
+    return tall and is_by_svd(estimator) and priors_fit(estimator.priors, data)
 
 
 class DiscriminantSetsSolver(OtherRowsScoresSolver):
-    """``LinearDiscriminantAnalysis`` by SVD, as it is by default, on many sets of rows.
+    """``LinearDiscriminantAnalysis`` by SVD, its default, on many sets of rows.
 
-    With rows counted from the mean of all rows of their class, the scatter within classes of a set is the sum of the
-    products of its rows less those of its own class means: one matrix product for all sets, and for each the inverse of
-    a matrix of the size of the columns, where scikit-learn takes an SVD of all rows.
-
-    Examples
-    --------
-    >>> from truefit._core.identity import Keys
-    >>> from truefit._core.rows import Rows
-    >>> from truefit._core.task import Ask, FitTask
-    >>> X = np.array([[0.0], [1.0], [5.0], [2.0], [7.0], [6.0], [9.0], [3.0]])
-    >>> data = Data(X, [0, 0, 0, 0, 1, 1, 1, 1], task="classification")
-    >>> keys, lda = Keys(data), LinearDiscriminantAnalysis()
-    >>> folds = [[k, k + 4] for k in range(4)]
-    >>> tasks = [FitTask(lda, Rows.without(8, fold), (Ask(Rows.of(fold)),)) for fold in folds]
-    >>> [job] = DiscriminantSetsSolver().claim([keys.fit(task) for task in tasks], data)
-    >>> outcomes = job.run(data)
-    >>> [(one.solver, one.answer(data, Rows.of(fold)).tolist()) for fold, one in zip(folds, outcomes, strict=True)][2:]
-    [('discriminant sets', [1, 1]), ('discriminant sets', [0, 0])]
+    The scatter within classes of a set is a sum of products over its rows less those of its class means: one matrix
+    product for all sets, then a p × p inverse for each, where scikit-learn takes an SVD of all rows.
     """
 
     name = "discriminant sets"
     kinds = (LinearDiscriminantAnalysis,)
+    logistic = True
 
     def suits(self, estimator: Any, data: Data) -> bool:
-        """Whether an SVD is asked for, with parameters such as scikit-learn takes, of a table that is not wide."""
+        """Whether an SVD is requested, with parameters such as scikit-learn takes, of a table that is not wide."""
         return is_usual_discriminant(estimator, data) and data.X.shape[1] <= MOST_COLUMNS
 
     def table(self, sets: RowSets, estimator: Any) -> DiscriminantSets:
         """Return the rows, counted from their classes' means."""
         return DiscriminantSets(sets, estimator)
-
-    def values(self, response: Response, scores: ClassScores) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
-        """Two classes are told apart by one number."""
-        if response == "predict_proba" and len(scores.leads) == 1:
-            return scores.probabilities_of_two()
-        return super().values(response, scores)
 
 
 class DiscriminantSets:

@@ -1,4 +1,4 @@
-"""The driver for rows left out: leave-one-out from one computation on all rows."""
+"""The driver for leave-one-out, from one computation on all rows."""
 
 from __future__ import annotations
 
@@ -11,18 +11,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn import get_config
 
 from truefit._core.data import Data
 from truefit._core.outcome import Outcome, Predictions
-from truefit._core.protocols import Job
+from truefit._core.protocols import Ask, Fit, Job, Response
 from truefit._core.rows import Rows
-from truefit._core.task import Ask, Fit, Response
-from truefit._core.typing import Floats, Positions
-from truefit._solvers.base import are_priors
-from truefit._solvers.closed_form.rounding import UNIT, ClassScores, column_growth
-from truefit._solvers.plain import fit_plain, log_fallback, or_plain
+from truefit._core.typing import Array, Floats, Mask, Positions
+from truefit._solvers.closed_form.rounding import UNIT, ClassScores, accurate_mean, column_growth
+from truefit._solvers.plain import fit_plain, labels_of, log_fallback, or_plain
+from truefit._solvers.registry import are_priors
 from truefit._solvers.relabelled.driver import WORK_BYTES, as_floats, coded, full_precision
 
 #: Below this many fits plain fitting is as fast.
@@ -31,23 +29,20 @@ SMALLEST_GROUP = 8
 
 @dataclass(slots=True)
 class LeftOutValues:
-    """What the fits say of the rows that they leave out: a value for each row, of each response; labels as codes.
+    """What the fits predict of their held-out rows, by response; labels as codes into ``classes``.
 
-    ``trusted`` are those that are shown to equal what plain fitting says; ``classes`` are what the codes stand for, and
-    must be those of every fit that is trusted.
+    ``trusted`` are the rows whose predictions are shown to equal those of plain fitting.
     """
 
-    values: dict[Response, npt.NDArray[Any]]
-    trusted: npt.NDArray[np.bool_]
-    classes: npt.NDArray[Any] | None = None
+    values: dict[Response, Array]
+    trusted: Mask
+    classes: Array | None = None
 
 
 class LeftOutSolver(ABC):
-    """Leave-one-out fits of one estimator, each asked about the row that it leaves out.
+    """Leave-one-out fits of one estimator, each predicting its held-out row.
 
-    A subclass says which estimators it is for (``kinds``, exact types), which responses it can give, whether it serves
-    an estimator on a table, and what all fits say. A row that is not to be trusted is fitted plainly, and its outcome
-    says so. The time spent is charged to all fits of the job in equal parts.
+    Rows that are not trusted are fitted plainly, and their outcomes say so. Time is charged to all fits in equal parts.
     """
 
     name: str
@@ -56,7 +51,7 @@ class LeftOutSolver(ABC):
     leaves_out_each = True
 
     def claim(self, fits: Sequence[Fit], data: Data) -> list[Job]:
-        """One job for each estimator and labels with enough rows left out."""
+        """One job for each estimator and labels with enough held-out rows."""
         groups: dict[tuple[bytes, int], list[Fit]] = defaultdict(list)
         together = []
         for fit in fits:
@@ -77,8 +72,8 @@ class LeftOutSolver(ABC):
         """Return those groups whose estimator and labels are such that answers are exact."""
 
     @abstractmethod
-    def left_out(self, estimator: Any, labels: npt.NDArray[Any], data: Data, rows: Positions) -> LeftOutValues:
-        """Return what is said of ``rows``, in their order, each by the fit without it."""
+    def left_out(self, estimator: Any, labels: Array, data: Data, rows: Positions) -> LeftOutValues:
+        """Return the predictions of ``rows``, in their order, each by the fit without it."""
 
     def solve(self, job: Job, data: Data) -> list[Outcome]:
         """Answer all rows together."""
@@ -97,7 +92,7 @@ class LeftOutSolver(ABC):
         rows = np.array([fit.train.listed[0] for fit in job.fits], dtype=np.intp)
         given = self._left_out(job.fits[0], rows, data)
         seconds = (time.perf_counter() - start) / len(job.fits)
-        said = {response: list(values[:, None]) for response, values in given.values.items()}  # one row each, as a view
+        values = {response: list(some[:, None]) for response, some in given.values.items()}  # one row each, as a view
         coded = None if given.classes is None else "predict"
         name, classes, trusted, tokens = self.name, given.classes, given.trusted.tolist(), data.tokens
         outcomes = []
@@ -105,7 +100,7 @@ class LeftOutSolver(ABC):
             if trusted[place]:
                 mine = tokens[row : row + 1]
                 answers = [
-                    Predictions(ask.response, mine, said[ask.response][place], ask.response == coded)
+                    Predictions(ask.response, mine, values[ask.response][place], ask.response == coded)
                     for ask in fit.asks
                 ]
                 outcomes.append(Outcome(fit.key, tuple(answers), seconds, name, classes))
@@ -156,7 +151,7 @@ def asks_of_the_same_rows(fit: Fit, n: int, responses: frozenset[Response]) -> b
 
 
 def leaves_out_what_it_asks(fit: Fit, n: int, responses: frozenset[Response]) -> bool:
-    """Whether a fit leaves out one row, and is asked about that row alone."""
+    """Whether a fit leaves out one row, and predicts that row alone."""
     train = fit.train
     if train.total != n or len(train.listed) != 1 or not fit.asks:
         return False
@@ -175,15 +170,10 @@ def leaves_out_what_it_asks(fit: Fit, n: int, responses: frozenset[Response]) ->
     return True
 
 
-def _same_classes(some: npt.NDArray[Any] | None, others: npt.NDArray[Any] | None) -> bool:
+def _same_classes(some: Array | None, others: Array | None) -> bool:
     if some is None or others is None:
         return some is others
     return np.array_equal(some, others)
-
-
-def labels_of(fit: Fit, data: Data) -> npt.NDArray[Any]:
-    """Return the labels that a fit has, of the whole table."""
-    return data.y if fit.y is None else fit.y
 
 
 #: A class whose score is behind by this much has a probability that is 0 in floating point.
@@ -191,18 +181,15 @@ UNTHINKABLE = 800.0
 
 
 class LabelledTable:
-    """Rows with their classes, and what is known of each class: how many rows it has, and their mean.
+    """Rows with the ``codes`` of their classes, and ``counts`` and ``means`` with a row for each class."""
 
-    ``codes`` has the class of each row, ``counts`` and ``means`` a row for each class.
-    """
-
-    def __init__(self, X: Floats, codes: Positions, counts: npt.NDArray[np.intp]) -> None:
+    def __init__(self, X: Floats, codes: Positions, counts: Positions) -> None:
         self.X, self.codes = X, codes
         self.n, self.p = X.shape
         self.counts = counts.astype(np.float64)
         order = np.argsort(codes, kind="stable")
         self._members = np.split(order, np.cumsum(counts)[:-1])
-        self.means = np.array([_mean(X[members]) for members in self._members])
+        self.means = np.array([accurate_mean(X[members]) for members in self._members])
 
     def members(self, code: int) -> Floats:
         """Return the rows of a class, counted from its mean."""
@@ -222,14 +209,14 @@ class LabelledTable:
 
 
 class LeftOutScoresSolver(LeftOutSolver):
-    """Leave-one-out of classifiers by scores of the classes: the labels of those that lead, and their probabilities.
+    """Leave-one-out of classifiers by scores of the classes.
 
-    A subclass gives the scores of each class, as logarithms of probabilities up to what they have in common, with a
-    bound on how far they may be from those of plain fitting. Rows whose label or probabilities are not certain, and
-    those that are all there is of a class, are fitted plainly.
+    Scores are logarithms of probabilities up to a constant, with a bound on their distance from plain fitting.
     """
 
     responses: frozenset[Response] = frozenset({"predict", "predict_proba"})
+    #: Whether probabilities of two classes are a logistic function of one score.
+    logistic = False
 
     def served(self, groups: Sequence[Sequence[Fit]], data: Data) -> Sequence[Sequence[Fit]]:
         """Those of a classification whose parameters are such as scikit-learn takes, on a table that can be used."""
@@ -250,12 +237,8 @@ class LeftOutScoresSolver(LeftOutSolver):
     def scores(self, estimator: Any, table: LabelledTable, rows: Positions) -> tuple[Floats, Floats]:
         """Return the scores of the classes for each row without it, and a bound on their error: (classes, rows)."""
 
-    def probabilities(self, scores: ClassScores) -> tuple[Floats, npt.NDArray[np.bool_]]:
-        """Return probabilities as scikit-learn makes them of scores."""
-        return scores.probabilities()
-
-    def left_out(self, estimator: Any, labels: npt.NDArray[Any], data: Data, rows: Positions) -> LeftOutValues:
-        """Take each row out of its class, and let the classes say how likely it is."""
+    def left_out(self, estimator: Any, labels: Array, data: Data, rows: Positions) -> LeftOutValues:
+        """Compute the scores of each row without it, and the labels and probabilities that follow."""
         known = data.classes
         assert known is not None  # or it would not have been claimed
         codes, counts = coded(labels, known)
@@ -271,18 +254,16 @@ class LeftOutScoresSolver(LeftOutSolver):
         classes = known.astype(labels.dtype, copy=False)
         return LeftOutValues({"predict": labelled, "predict_proba": shares}, trusted, classes)
 
-    def _part(
-        self, estimator: Any, table: LabelledTable, rows: Positions
-    ) -> tuple[npt.NDArray[Any], Floats, npt.NDArray[np.bool_]]:
+    def _part(self, estimator: Any, table: LabelledTable, rows: Positions) -> tuple[Array, Floats, Mask]:
         leads = _leads(*self.scores(estimator, table, rows))
         labels, certain = leads.labels()
-        shares, near = self.probabilities(leads)
+        shares, near = leads.values("predict_proba", logistic=self.logistic)
         alone = table.counts[table.codes[rows]] < 2
         return labels[:, 0], shares[:, 0], certain & near & ~alone
 
 
 def _leads(scores: Floats, error: Floats) -> ClassScores:
-    # A class that is out of the request has a probability of 0, however far off its score is. Others must not be
+    # A class that is out of the question has a probability of 0, however far off its score is: others must not be
     # measured from there.
     hopeless = scores + error < (scores - error).max(axis=0) - UNTHINKABLE
     error = np.where(hopeless, 0.0, error)
@@ -293,8 +274,3 @@ def _leads(scores: Floats, error: Floats) -> ClassScores:
 def priors_fit(priors: Any, data: Data) -> bool:
     """Whether priors are not given, or are those of the table's classes."""
     return priors is None or (data.classes is not None and are_priors(priors, len(data.classes)))
-
-
-def _mean(values: Floats) -> Floats:
-    mean = np.ones(len(values)) @ values / len(values)
-    return np.asarray(mean + np.ones(len(values)) @ (values - mean) / len(values))

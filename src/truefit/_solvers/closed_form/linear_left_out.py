@@ -1,16 +1,13 @@
-"""LeaveOneOut: what a linear fit would say of each row without that row, from one factorisation.
+"""LeaveOneOut: what a linear fit predicts of each row without that row, from one factorisation.
 
-With centred X (and centred y, where there is an intercept) and A = XᵀX + αI, the fit without row i says of it
+With centred X (and centred y, where there is an intercept) and A = XᵀX + αI, the fit without row i predicts
 
     ŷ₍ᵢ₎ = yᵢ − eᵢ / (1 − hᵢ),    eᵢ = yᵢ − ŷᵢ,    hᵢ = 1/n + xᵢᵀ A⁻¹ xᵢ
 
 (James et al., An Introduction to Statistical Learning, eq. 5.2; for ridge Hastie et al., The Elements of Statistical
-Learning, exercise 7.3). The 1/n is the intercept's share and goes where there is none.
-
-In exact arithmetic the two sides are the same. In floating point both are off, the refit often more than the closed
-form: scikit-learn's ridge solves the normal equations. So each row comes with a bound on how far the two may be apart,
-by first-order perturbation theory (Higham, Accuracy and Stability of Numerical Algorithms, chapters 10, 19 and 20),
-and only rows whose bound is small enough are to be trusted.
+Learning, exercise 7.3), without the 1/n where there is no intercept. Rounding makes the two sides differ, and the refit
+is often the less accurate one. So each row has a bound on the difference by first-order perturbation theory (Higham,
+Accuracy and Stability of Numerical Algorithms, chapters 10, 19 and 20); rows with a small bound are trusted.
 """
 
 from __future__ import annotations
@@ -18,30 +15,24 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from truefit._core.typing import Floats
-from truefit._solvers.closed_form.rounding import MARGIN, TOLERANCE, UNIT
+from truefit._core.typing import Array, Floats, Mask
+from truefit._solvers.closed_form.rounding import MARGIN, STEADY, TOLERANCE, UNIT, accurate_mean
 
 #: How plain fitting solves the problem: by Cholesky of the normal equations (of their dual, where there are more
 #: columns than rows), by SVD, or by LAPACK's least squares, which drops small singular values.
 Route = Literal["cholesky", "svd", "lstsq"]
 
-#: Terms of second order are left out, so those of first order must be small themselves.
-_STEADY = 0.1
 #: Between these no square of a value comes near the ends of the range of a float.
 _SMALLEST, _LARGEST = 1e-100, 1e100
 
 
 @dataclass(frozen=True)
 class LinearProblem:
-    """A least-squares problem with penalty α on the squared coefficients, and the way plain fitting goes about it.
-
-    ``tol`` is what singular values are compared with on the route "lstsq", relative to the largest.
-    """
+    """A least-squares problem with penalty α; ``tol`` is the relative limit of singular values on the route "lstsq"."""
 
     alpha: float
     intercept: bool
@@ -59,27 +50,9 @@ class LinearProblem:
 
 
 class LeaveOneOut:
-    """Leave-one-out predictions of a linear problem, with a bound on their distance from plain fitting.
+    """Leave-one-out predictions of a linear problem, with a bound on their distance from plain fitting."""
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, p)
-    y : ndarray of shape (n,)
-    problem : LinearProblem
-
-    Examples
-    --------
-    >>> X, y = np.array([[0.0], [1.0], [2.0], [4.0]]), np.array([1.0, 2.0, 4.0, 4.0])
-    >>> loo = LeaveOneOut(X, y, LinearProblem(alpha=0.0, intercept=True, route="lstsq"))
-    >>> loo.predictions.round(6).tolist()
-    [2.0, 2.25, 2.576923, 6.833333]
-    >>> loo.trusted.all()
-    np.True_
-    >>> np.polyval(np.polyfit(X[1:, 0], y[1:], 1), X[0, 0]).round(6)  # without the first row
-    np.float64(2.0)
-    """
-
-    def __init__(self, X: Floats, y: npt.NDArray[Any], problem: LinearProblem) -> None:
+    def __init__(self, X: Floats, y: Array, problem: LinearProblem) -> None:
         self.X, self.problem = X, problem
         self.n, self.p = X.shape
         self.wide = self.p >= self.n  # then plain fitting of n - 1 rows by Cholesky solves the dual problem
@@ -127,22 +100,19 @@ class LeaveOneOut:
         return 1 / self.n if self.problem.intercept else 0.0
 
     @property
-    def trusted(self) -> npt.NDArray[np.bool_]:
+    def trusted(self) -> Mask:
         """Rows where the prediction equals that of plain fitting up to ``TOLERANCE``."""
         with np.errstate(all="ignore"):
-            rough = self._trusted(NormSizes(self))
-            return rough if rough.all() else self._trusted(ElementSizes(self))
+            small = self.error * MARGIN <= TOLERANCE * np.abs(self.predictions)
+            return np.asarray(small & self._steady() & np.isfinite(self.predictions))
 
-    def _trusted(self, sizes: ErrorSizes) -> npt.NDArray[np.bool_]:
-        small = self.error(sizes) * MARGIN <= TOLERANCE * np.abs(self.predictions)
-        return np.asarray(small & self._steady(sizes) & np.isfinite(self.predictions))
-
-    def error(self, sizes: ErrorSizes) -> Floats:
+    @property
+    def error(self) -> Floats:
         """Bound on the distance of each prediction from that of plain fitting."""
         with np.errstate(all="ignore"):
-            error = self._error_of_means(sizes) + self._error_of_svd() + self._error_of_evaluation(sizes)
+            error = self._error_of_means() + self._error_of_svd() + self._error_of_evaluation()
             if self.problem.route == "cholesky":
-                error = error + (self._error_of_dual() if self.wide else self._error_of_cholesky(sizes))
+                error = error + (self._error_of_dual() if self.wide else self._error_of_cholesky())
         return np.asarray(error)
 
     # The bounds below are in terms of the fit without row i: how its prediction of row i moves with the right-hand
@@ -150,14 +120,18 @@ class LeaveOneOut:
     # Its coefficients are w - A⁻¹xᵢ e₍ᵢ₎ and its residuals eₖ + hᵢₖ e₍ᵢ₎, where e₍ᵢ₎ is the leave-one-out residual.
 
     @cached_property
-    def pull_norm(self) -> Floats:
-        """The norm of gᵢ."""
-        return np.asarray(_norms(self.scores / self.scale) / self.left)
+    def _pull(self) -> Floats:
+        """The sizes of the elements of gᵢ; norms would be too rough where columns are of very different scale."""
+        return np.asarray(np.abs((self.scores / self.scale) @ self.Vt) / self.left[:, None])
 
     @cached_property
-    def row_norm(self) -> Floats:
-        """How far each row is from the mean."""
-        return _norms(self.Xc)
+    def _coef(self) -> Floats:
+        """The sizes of the coefficients without row i."""
+        return np.asarray(np.abs(self.coef) + self._pull * (self.left * self.residual)[:, None])
+
+    @cached_property
+    def _pull_norm(self) -> Floats:
+        return np.asarray(_norms(self.scores / self.scale) / self.left)
 
     @cached_property
     def _label_pull(self) -> Floats:
@@ -168,26 +142,26 @@ class LeaveOneOut:
         return np.asarray(np.sqrt(others) / self.left)
 
     @cached_property
-    def coef_norm(self) -> Floats:
-        """The norm of the coefficients without row i."""
-        return np.asarray(np.linalg.norm(self.coef) + self.pull_norm * self.left * self.residual)
+    def _coef_norm(self) -> Floats:
+        return np.asarray(np.linalg.norm(self.coef) + self._pull_norm * self.left * self.residual)
 
     @cached_property
     def _residual_norm(self) -> Floats:
         others = self._label_pull * self.left * self.residual
         return np.asarray(np.linalg.norm(self.fit_residual) + others)
 
-    def _error_of_means(self, sizes: ErrorSizes) -> Floats:
+    def _error_of_means(self) -> Floats:
         """Columns with a large mean: plain fitting adds them up row by row, and predicts at their full size."""
-        error = 4 * UNIT * math.sqrt(self.p) * sizes.coef_on_rows
+        on_rows = np.einsum("ij,ij->i", self._coef, np.abs(self.X) + np.abs(self.mean))
+        error = 4 * UNIT * math.sqrt(self.p) * on_rows
         if not self.problem.intercept:
             return np.asarray(error)
         # Each addition rounds the sum so far. Labels are added pairwise: numpy does so along a single axis.
         sums = UNIT * (np.abs(np.cumsum(self.X, axis=0)).mean(axis=0) + np.abs(self.X).max(axis=0))
         labels = UNIT * self.y_size * min(self.n, 16 + np.log2(self.n))
-        error = error + (sizes.coef(sums) + labels) * (1 + self.n * sizes.pull(sums))
-        own = (sizes.coef(self._mean_error) + 4 * UNIT * abs(self.y_mean)) / self.left
-        return np.asarray(error + own * (1 + self.n * sizes.pull(self._mean_error)))
+        error = error + (self._coef @ sums + labels) * (1 + self.n * (self._pull @ sums))
+        own = (self._coef @ self._mean_error + 4 * UNIT * abs(self.y_mean)) / self.left
+        return np.asarray(error + own * (1 + self.n * (self._pull @ self._mean_error)))
 
     @cached_property
     def _mean_error(self) -> Floats:
@@ -196,7 +170,7 @@ class LeaveOneOut:
 
     def _error_of_svd(self) -> Floats:
         """An SVD is that of a matrix nearby; here, and on two routes of plain fitting."""
-        moved = self.pull_norm * self._residual_norm + self._label_pull * self.coef_norm
+        moved = self._pull_norm * self._residual_norm + self._label_pull * self._coef_norm
         labels = self.problem.svd_unit(self.p) * np.linalg.norm(self.yc) * self._label_pull
         return np.asarray(self._svd_error * moved + labels)
 
@@ -208,25 +182,26 @@ class LeaveOneOut:
         # they may all be: that is the SVD of a matrix which is as far off.
         return error + 1e-15 if self.problem.route == "svd" else error
 
-    def _error_of_evaluation(self, sizes: ErrorSizes) -> Floats:
+    def _error_of_evaluation(self) -> Floats:
         """Rounding where the row's own values come in; grows as its leverage goes to 1."""
         unit, coef = self.problem.svd_unit(self.p), np.linalg.norm(self.coef)
-        error = self.residual * self._leverage_error(sizes)
+        error = self.residual * self._leverage_error
         if self.wide:
             error += self._orthogonality * (np.linalg.norm(self.fit_residual) + self.taken * np.linalg.norm(self.yc))
-            return np.asarray(error / self.left + unit * self.s[0] * self.coef_norm + 4 * UNIT * np.abs(self.yc))
-        error += unit * (self.row_norm * self.coef_norm + self.s[0] * self._reach * coef)
+            return np.asarray(error / self.left + unit * self.s[0] * self._coef_norm + 4 * UNIT * np.abs(self.yc))
+        error += unit * (_norms(self.Xc) * self._coef_norm + self.s[0] * self._reach * coef)
         sums = np.abs(self.yc - self.fit_residual) + self.leverage * np.abs(self.yc)
         return np.asarray((error + 4 * UNIT * math.sqrt(self.p) * sums) / self.left)
 
-    def _leverage_error(self, sizes: ErrorSizes) -> Floats:
+    @cached_property
+    def _leverage_error(self) -> Floats:
         if self.wide:
             return np.asarray(self._orthogonality * (2 * self.taken + self._intercept_share))
-        far = np.sqrt(self.leverage) * self.row_norm / self.scale[-1]
-        moved = far + self.s[0] * self._reach * self.pull_norm * self.left
+        far = np.sqrt(self.leverage) * _norms(self.Xc) / self.scale[-1]
+        moved = far + self.s[0] * self._reach * self._pull_norm * self.left
         error = 2 * self.problem.svd_unit(self.p) * moved + 4 * UNIT * math.sqrt(self.p) * self.leverage
         if self.problem.intercept:
-            error += 2 * self.left * sizes.pull(self._mean_error)
+            error += 2 * self.left * (self._pull @ self._mean_error)
         return np.asarray(error)
 
     @cached_property
@@ -238,11 +213,11 @@ class LeaveOneOut:
         """How far U may be from orthogonal."""
         return 8 * UNIT * math.sqrt(self.n)
 
-    def _error_of_cholesky(self, sizes: ErrorSizes) -> Floats:
+    def _error_of_cholesky(self) -> Floats:
         """Normal equations; their error goes with the diagonal, so badly scaled columns do no harm."""
         unit = self.problem.cholesky_unit(self.n, self.p)
         diagonal = self._diagonal
-        pull = sizes.scaled_pull(diagonal)
+        pull = np.sqrt(self._pull**2 @ diagonal)
         coef = np.sqrt(self.coef**2 @ diagonal) + pull * self.left * self.residual
         return np.asarray(unit * pull * (coef + np.linalg.norm(self.yc)))
 
@@ -262,101 +237,26 @@ class LeaveOneOut:
     def _dual_diagonal(self) -> Floats:
         return np.asarray(np.einsum("ij,ij->i", self.Xc, self.Xc) + self.problem.alpha)
 
-    def _steady(self, sizes: ErrorSizes) -> npt.NDArray[np.bool_]:
+    def _steady(self) -> Mask:
         """Rows without which the problem is so well conditioned that first order is all that matters."""
         problem, root = self.problem, np.sqrt(self.left)
         smallest = self.scale[-1] * root
-        steady = (self._svd_error < _STEADY * smallest) & (self._leverage_error(sizes) < _STEADY * self.left)
+        steady = (self._svd_error < STEADY * smallest) & (self._leverage_error < STEADY * self.left)
         if problem.route == "lstsq":
             # No singular value may come near to being dropped, whichever row goes.
             steady &= 2 * problem.tol * self.s[0] < smallest
         elif problem.route == "cholesky" and self.wide:
             worst = self._dual_diagonal.max() / problem.alpha
-            steady &= problem.cholesky_unit(self.p, self.n) * worst < _STEADY * self.left
+            steady &= problem.cholesky_unit(self.p, self.n) * worst < STEADY * self.left
         elif problem.route == "cholesky":
             gram = (self.Vt.T * self.scale**2) @ self.Vt
             worst = 1 / smallest_scaled_eigenvalue(gram)
-            steady &= problem.cholesky_unit(self.n, self.p) * worst < _STEADY * self.left
+            steady &= problem.cholesky_unit(self.n, self.p) * worst < STEADY * self.left
         return np.asarray(steady & (self.left > 0))
 
 
-class ErrorSizes(Protocol):
-    """How large the elements of gᵢ and of the coefficients without row i are, a value for each row i."""
-
-    def pull(self, values: Floats) -> Floats:
-        """Bound what gᵢ makes of errors of these sizes in the columns."""
-        ...
-
-    def coef(self, values: Floats) -> Floats:
-        """Bound what the coefficients make of errors of these sizes in the columns."""
-        ...
-
-    @property
-    def coef_on_rows(self) -> Floats:
-        """Bound the sum of the terms of a prediction and of its intercept, whatever their signs."""
-        ...
-
-    def scaled_pull(self, diagonal: Floats) -> Floats:
-        """Bound the norm of gᵢ in columns that are scaled by the root of these."""
-        ...
-
-
-class NormSizes:
-    """Sizes by norms alone: little work, and mostly enough."""
-
-    def __init__(self, loo: LeaveOneOut) -> None:
-        self.loo = loo
-
-    def pull(self, values: Floats) -> Floats:
-        """Bound by the inequality of Cauchy and Schwarz."""
-        return np.asarray(self.loo.pull_norm * np.linalg.norm(values))
-
-    def coef(self, values: Floats) -> Floats:
-        """Bound by the inequality of Cauchy and Schwarz."""
-        return np.asarray(self.loo.coef_norm * np.linalg.norm(values))
-
-    @property
-    def coef_on_rows(self) -> Floats:
-        """Bound by how far rows are from the mean, and that from zero."""
-        return np.asarray(self.loo.coef_norm * (self.loo.row_norm + 2 * np.linalg.norm(self.loo.mean)))
-
-    def scaled_pull(self, diagonal: Floats) -> Floats:
-        """Bound by the largest."""
-        return np.asarray(self.loo.pull_norm * math.sqrt(diagonal.max()))
-
-
-class ElementSizes:
-    """Sizes of every element: where columns are of very different scale norms say little."""
-
-    def __init__(self, loo: LeaveOneOut) -> None:
-        self.loo = loo
-        self._pull = np.abs((loo.scores / loo.scale) @ loo.Vt) / loo.left[:, None]
-        self._coef = np.abs(loo.coef) + self._pull * (loo.left * loo.residual)[:, None]
-
-    def pull(self, values: Floats) -> Floats:
-        """Add up column by column."""
-        return np.asarray(self._pull @ values)
-
-    def coef(self, values: Floats) -> Floats:
-        """Add up column by column."""
-        return np.asarray(self._coef @ values)
-
-    @property
-    def coef_on_rows(self) -> Floats:
-        """Add up column by column."""
-        return np.asarray(np.einsum("ij,ij->i", self._coef, np.abs(self.loo.X) + np.abs(self.loo.mean)))
-
-    def scaled_pull(self, diagonal: Floats) -> Floats:
-        """Add up column by column."""
-        return np.asarray(np.sqrt(self._pull**2 @ diagonal))
-
-
 class Conditioning:
-    """Whether closed forms are worth trying on a table: cheap, and independent of the labels.
-
-    A table so badly conditioned that hardly a row could be trusted is better left to plain fitting, which can do its
-    rows in parallel.
-    """
+    """Whether a table, whatever its labels, is so well conditioned that most rows of a closed form can be trusted."""
 
     def __init__(self, X: Floats, intercept: bool) -> None:
         self.n, self.p = X.shape
@@ -395,16 +295,10 @@ def _norms(rows: Floats) -> Floats:
     return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)))
 
 
-def ordinary(values: npt.NDArray[Any]) -> bool:
+def ordinary(values: Array) -> bool:
     """Whether the values are finite, and of a size whose square is too."""
     largest = float(np.abs(values).max(initial=0))
     return largest == 0 or _SMALLEST < largest < _LARGEST
-
-
-def accurate_mean(values: Floats) -> Floats:
-    """Return the mean over rows, with the rounding of the first sum taken back."""
-    mean = values.mean(axis=0)
-    return np.asarray(mean + (values - mean).mean(axis=0))
 
 
 def smallest_scaled_eigenvalue(gram: Floats) -> np.float64:

@@ -3,70 +3,57 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.linear_model import LinearRegression, Ridge
 
 from truefit._core.data import Data
-from truefit._core.outcome import Predictions
-from truefit._core.task import Fit
-from truefit._core.typing import Floats, Positions
-from truefit._solvers.base import SharedResult, request_batches
-from truefit._solvers.closed_form.left_out import labels_of
-from truefit._solvers.closed_form.linear_left_out import Conditioning, LinearProblem, accurate_mean, ordinary
+from truefit._core.protocols import Fit, Response
+from truefit._core.typing import Floats, Mask, Positions
+from truefit._solvers.closed_form.linear_left_out import Conditioning, LinearProblem, ordinary
+from truefit._solvers.closed_form.other_rows import TRIAL_ROWS, OtherRowsSolver
 from truefit._solvers.closed_form.ridge import plain_numbers, problem_of, step_by_step
-from truefit._solvers.closed_form.rounding import MARGIN, TOLERANCE, UNIT, column_growth, column_sizes
-from truefit._solvers.closed_form.row_sets import OtherRowsSolver, RowSets, certain_scales
+from truefit._solvers.closed_form.rounding import (
+    MARGIN,
+    STEADY,
+    TOLERANCE,
+    UNIT,
+    accurate_mean,
+    column_growth,
+    column_sizes,
+)
+from truefit._solvers.closed_form.row_sets import LEAST_ROWS, MOST_COLUMNS, RowSets, certain_scales
+from truefit._solvers.plain import labels_of
+from truefit._solvers.registry import SharedResult
 from truefit._solvers.relabelled.driver import as_floats, weighted
-
-#: With more columns the products take as long as a fit of scikit-learn's does.
-MOST_COLUMNS = 64
-#: Sets must have so many times as many rows as columns: near that point hardly anything is certain.
-LEAST_ROWS = 2
-#: Rows by which it is judged whether most sets could be answered.
-TRIAL_ROWS = 1000
-#: Terms of second order are left out, so those of first order must be small themselves.
-_STEADY = 0.1
 
 
 class LinearSetsSolver(OtherRowsSolver):
     """``Ridge``, with any penalties, and ``LinearRegression`` on many sets of rows.
 
-    With rows counted from the mean of all, the products XᵀX and Xᵀy of a set are sums over its rows, from which those
-    of the set's own mean are taken: one matrix product gives them for all sets, and each set and penalty is left with a
-    system of the size of the columns. Each prediction comes with a bound on how far plain fitting may be from it; where
-    that is too far ridge is worked out as scikit-learn does it, step by step, and least squares are fitted plainly.
-
-    Examples
-    --------
-    >>> from truefit._core.identity import Keys
-    >>> from truefit._core.rows import Rows
-    >>> from truefit._core.task import Ask, FitTask
-    >>> X = np.arange(40.0).reshape(20, 2) ** 0.5
-    >>> data = Data(X, X @ [1.0, 2.0], task="regression")
-    >>> keys, ridge = Keys(data), Ridge(alpha=0.1)
-    >>> folds = [range(k, 20, 5) for k in range(5)]
-    >>> tasks = [FitTask(ridge, Rows.without(20, list(fold)), (Ask(Rows.of(fold)),)) for fold in folds]
-    >>> [job] = LinearSetsSolver().claim([keys.fit(task) for task in tasks], data)
-    >>> outcome = job.run(data)[3]
-    >>> outcome.solver, outcome.answer(data, Rows.of(folds[3])).round(3).tolist()
-    ('linear sets', [7.78, 12.261, 15.482, 18.136])
+    The products XᵀX and Xᵀy of a set are sums over its rows, less those of its mean: one matrix product gives them for
+    all sets, and each set and penalty is left with a p × p system. Where the error bound of a prediction is too large,
+    ridge is computed as scikit-learn does it, step by step, and least squares are fitted plainly.
     """
 
     name = "linear sets"
     kinds = (Ridge, LinearRegression)
     responses = frozenset({"predict"})
     path = ("alpha",)
+    by_class = False
 
     def serves(self, fit: Fit, data: Data) -> bool:
         """Whether the solution is exact, not iterated, and the table is not wide."""
         usual = problem_of(fit.estimator) is not None and plain_numbers(labels_of(fit, data))
-        return usual and len(data.X.shape) == 2 and LEAST_ROWS * data.X.shape[1] <= data.n and _narrow(data)
+        return (
+            usual
+            and len(data.X.shape) == 2
+            and LEAST_ROWS * data.X.shape[1] <= data.n
+            and data.X.shape[1] <= MOST_COLUMNS
+        )
 
     def promises(self, fit: Fit, data: Data, scaled: bool) -> bool:
         """Whether some of the rows are well conditioned; ridge is computed step by step where they are not."""
@@ -87,64 +74,28 @@ class LinearSetsSolver(OtherRowsSolver):
         return len({fit.estimator_key for fit in group})
 
     def set_results(self, fits: Sequence[Fit], data: Data, scaled: bool) -> Sequence[SharedResult | None]:
-        """Add up the products of all sets, a part at a time, and solve for each penalty."""
-        results: list[SharedResult | None] = [None] * len(fits)
-        problems = {fit.estimator_key: problem_of(fit.estimator) for fit in fits}
-        places: dict[bytes, list[int]] = defaultdict(list)
+        """Return a result for each fit; where one of ridge is not certain it is computed step by step."""
+        results = list(super().set_results(fits, data, scaled))
         for place, fit in enumerate(fits):
-            places[fit.estimator_key].append(place)
-        with np.errstate(all="ignore"):  # what comes out as NaN or infinite is not trusted
-            sets = RowSets(fits, data, scaled=scaled)
-            problem = problems[fits[0].estimator_key]
-            assert problem is not None  # or it would not have been claimed
-            table = LinearTable(sets, problem.intercept)
-            for part in sets.parts():
-                sums = LinearSums(table, part)
-                for key, mine in places.items():
-                    here = [place for place in mine if part[0] <= sets.of_fit[place] <= part[-1]]
-                    each = problems[key]
-                    assert each is not None
-                    models = LinearSets(sums, each)
-                    said = _say([fits[p] for p in here], [sets.of_fit[p] - part[0] for p in here], models, data)
-                    for place, answers in zip(here, said, strict=True):
-                        results[place] = None if answers is None else SharedResult(None, answers)
-        for place, fit in enumerate(fits):
-            if results[place] is None and type(fit.estimator) is Ridge and not scaled:
+            result = results[place]
+            if type(fit.estimator) is Ridge and not scaled and (result is None or not result.trusted):
                 results[place] = step_by_step(fit, data)
         return results
 
+    def predictors(self, sets: RowSets, estimators: Sequence[Any]) -> Callable[[list[int]], Sequence[LinearSets]]:
+        """Return what adds up the products of some sets, and solves for each penalty."""
+        problems = [problem for estimator in estimators if (problem := problem_of(estimator)) is not None]
+        table = LinearTable(sets, problems[0].intercept)
 
-def _narrow(data: Data) -> bool:
-    return int(data.X.shape[1]) <= MOST_COLUMNS
+        def solved(part: list[int]) -> list[LinearSets]:
+            sums = LinearSums(table, part)
+            return [LinearSets(sums, problem) for problem in problems]
 
-
-def _say(
-    fits: Sequence[Fit], model_of: Sequence[int], models: LinearSets, data: Data
-) -> list[list[Predictions] | None]:
-    """Return the answers of each fit; None where one of them is not to be trusted."""
-    said: list[list[Predictions] | None] = [[] for _ in fits]
-    sets = models.sums.table.sets
-    for batch in request_batches(fits):
-        where = [sets.where(rows) for rows in batch.rows]
-        tokens = [data.tokens_of(rows) for rows in batch.rows] * (1 if len(where) > 1 else len(batch.places))
-        values, trusted = models.predictions([model_of[place] for place in batch.places], where)
-        for i, (place, sure) in enumerate(zip(batch.places, trusted.tolist(), strict=True)):
-            answers = said[place]
-            if answers is None or not sure:
-                said[place] = None
-            else:
-                answers.append(Predictions("predict", tokens[i], values[i]))
-    return said
+        return solved
 
 
 class LinearTable:
-    """Rows and targets, counted from their means where there is an intercept.
-
-    Raises
-    ------
-    ValueError
-        If values are so large or small that their squares are not numbers.
-    """
+    """Rows and targets, centred where there is an intercept; ValueError where their squares would not be finite."""
 
     def __init__(self, sets: RowSets, intercept: bool) -> None:
         self.sets = sets
@@ -199,10 +150,9 @@ class LinearSums:
 
 
 class LinearSets:
-    """Coefficients of each set for one problem, with bounds on how far predictions may be from plain fitting.
+    """Coefficients of each set for one problem, with bounds on the distance of predictions from plain fitting.
 
-    Columns are standardised, so that badly scaled ones do no harm. With s the scales of a ``StandardScaler`` in front,
-    the penalty on the coefficients of the columns as they are is αs².
+    Columns are standardised here. Behind a ``StandardScaler`` with scales s the penalty on raw columns is αs².
     """
 
     def __init__(self, sums: LinearSums, problem: LinearProblem) -> None:
@@ -220,10 +170,10 @@ class LinearSets:
         self.norm = np.linalg.norm(self.inverse, axis=(1, 2))
         self.steady = usable & self._steady() & sums.certain
 
-    def _steady(self) -> npt.NDArray[np.bool_]:
+    def _steady(self) -> Mask:
         """Return which sets are so well conditioned that first order is all that matters."""
         sums, problem, p = self.sums, self.problem, self.sums.table.p
-        steady = (sums.n >= LEAST_ROWS * p) & (self._unit * self.norm < _STEADY)
+        steady = (sums.n >= LEAST_ROWS * p) & (self._unit * self.norm < STEADY)
         if problem.route == "cholesky":
             return np.asarray(steady)
         # Not larger than the smallest singular value with its penalty. Scales are taken out: squares have no room.
@@ -232,7 +182,7 @@ class LinearSets:
         relative = scale / least[:, None]
         flat = self.inverse / (relative[:, :, None] * relative[:, None, :])
         smallest = least / np.sqrt(np.linalg.norm(flat, axis=(1, 2)))
-        steady &= self._svd_error < _STEADY * smallest
+        steady &= self._svd_error < STEADY * smallest
         # No singular value may come near to being dropped.
         return np.asarray(steady & (2 * problem.tol * self._largest < smallest))
 
@@ -251,7 +201,7 @@ class LinearSets:
         error = self.problem.svd_unit(self.sums.table.p) * self._largest
         return np.asarray(error + 1e-15 if self.problem.route == "svd" else error)
 
-    def predictions(self, models: list[int], where: list[Positions]) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    def predictions(self, response: Response, models: list[int], where: list[Positions]) -> tuple[Floats, Mask]:
         """Return what models predict, all of the same rows or each of its own, and which are to be trusted."""
         places = where[0] if len(where) == 1 else np.array(where)
         rows = self.sums.table.values[places]
@@ -292,8 +242,7 @@ class LinearSets:
         """Bound the error of predictions at x, counted from the mean, with A = XᵀX + α.
 
         ``pull`` is the norm of A⁻¹x in scaled columns, ``flat`` as learners see it, ``along`` the root of xᵀA⁻¹x,
-        ``shifts`` what A⁻¹x makes of errors of the means, ``evaluation`` the rounding of the
-        prediction itself.
+        ``shifts`` what A⁻¹x makes of errors of the means, ``evaluation`` the rounding of the prediction itself.
         """
         sums, p = self.sums, self.sums.table.p
         length = sums.length[model]
@@ -323,10 +272,7 @@ class LinearSets:
 
 
 def _solved(matrices: Floats, right: Floats) -> tuple[Floats, Floats]:
-    """Return the inverses of matrices and the solutions for a right side each; not numbers where there are none.
-
-    Solutions are not made of the inverses: in badly conditioned systems they would be farther off.
-    """
+    """Return inverses, and solutions computed without them, which is more accurate; NaN where there are none."""
     try:
         solutions = np.linalg.solve(matrices, right[:, :, None])[:, :, 0]
         return np.asarray(np.linalg.inv(matrices), dtype=np.float64), np.asarray(solutions, dtype=np.float64)

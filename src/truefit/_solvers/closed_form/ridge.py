@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import lapack
 from sklearn.linear_model import LinearRegression, Ridge, RidgeClassifier
 
 from truefit._core.data import Data
 from truefit._core.parameters import params_of
-from truefit._core.task import Fit, Response
-from truefit._core.typing import Floats, Positions
-from truefit._solvers.base import SharedResult, is_seed, is_size, is_switch, rows_requests
-from truefit._solvers.closed_form.left_out import LeftOutSolver, LeftOutValues, labels_of
+from truefit._core.protocols import Fit, Response
+from truefit._core.typing import Array, Floats, Positions
+from truefit._solvers.closed_form.left_out import LeftOutSolver, LeftOutValues
 from truefit._solvers.closed_form.linear_left_out import Conditioning, LeaveOneOut, LinearProblem, ordinary
+from truefit._solvers.plain import labels_of
+from truefit._solvers.registry import SharedResult, is_seed, is_size, is_switch, rows_requests
 from truefit._solvers.relabelled.driver import (
     LabelSweep,
     RelabelledSolver,
@@ -33,25 +34,11 @@ Solve = Callable[[Floats], Floats]
 
 
 class RidgeSolver(RelabelledSolver):
-    """``Ridge`` and ``RidgeClassifier`` on the same rows, whatever their penalties and labels.
+    """``Ridge`` and ``RidgeClassifier`` on the same rows, with any penalties and labels.
 
-    Of (XᵀX + αI) w = Xᵀy with X and y centred, the product XᵀX depends neither on α nor on the labels, and takes most
-    of the time: it is made once (an SVD, where that is asked for). Each α is factorised once for all labels. Everything
-    else is worked out as scikit-learn does it, one fit at a time, so answers are those of plain fitting bit for bit,
-    however badly conditioned X may be. A classifier is a regression on columns of -1 and 1.
-
-    Examples
-    --------
-    >>> from truefit._core.identity import Keys
-    >>> from truefit._core.rows import Rows
-    >>> from truefit._core.task import Ask, FitTask
-    >>> X, rows = np.array([[0.0], [1.0], [4.0], [6.0]]), Rows.all(4)
-    >>> data = Data(X, ["a", "a", "b", "b"], task="classification")
-    >>> keys, ridge = Keys(data), RidgeClassifier()
-    >>> tasks = [FitTask(ridge, rows, (Ask(rows),), y=y) for y in (None, np.array(["b", "a", "b", "b"]))]
-    >>> [job] = RidgeSolver().claim([keys.fit(task) for task in tasks], data)
-    >>> [outcome.answer(data, rows).tolist() for outcome in job.run(data)]
-    [['a', 'a', 'b', 'b'], ['b', 'b', 'b', 'b']]
+    In (XᵀX + αI) w = Xᵀy the product XᵀX depends neither on α nor on the labels, and takes most of the time: it is
+    computed once (or an SVD), and factorised once for each α. The rest is done as in scikit-learn, one fit at a time,
+    so answers equal plain fitting bit for bit. A classifier is a regression on columns of -1 and 1.
     """
 
     name = "ridge"
@@ -64,19 +51,11 @@ class RidgeSolver(RelabelledSolver):
         classifier = type(fit.estimator) is RidgeClassifier
         if classifier != (data.task == "classification"):
             return False
-        ridge = fit.estimator
-        exact = isinstance(ridge.solver, str) and ridge.solver in ("auto", "cholesky", "svd")
-        usual = ridge.positive is False and ridge.max_iter is None
-        switches = is_switch(ridge.fit_intercept) and is_switch(ridge.copy_X)
-        numbers = is_size(ridge.alpha) and is_size(ridge.tol) and is_seed(ridge.random_state)
-        return exact and usual and switches and numbers and not (classifier and ridge.class_weight is not None)
+        balanced = classifier and fit.estimator.class_weight is not None
+        return problem_of(fit.estimator) is not None and not balanced
 
     def _takes_weights(self, data: Data) -> bool:
         return True
-
-    def _can_answer(self, fit: Fit) -> bool:
-        regressor = type(fit.estimator) is Ridge
-        return super()._can_answer(fit) and not (regressor and any(ask.response != "predict" for ask in fit.asks))
 
     def results(self, fits: Sequence[Fit], data: Data) -> Sequence[SharedResult | None]:
         """Make the matrix once, factorise it for each penalty, then solve for each label vector."""
@@ -102,7 +81,7 @@ class RidgeSolver(RelabelledSolver):
         for request in rows_requests(fits):
             own = request.rows == fits[0].train
 
-            def scores_of(block: Positions, own: bool = own) -> Callable[[Response, int], npt.NDArray[Any]]:
+            def scores_of(block: Positions, own: bool = own) -> Callable[[Response, int], Array]:
                 X = ridge.X if own and len(block) == len(index) else as_floats(data.take(block))
                 return lambda response, place: models[place].answer(response, X)
 
@@ -110,44 +89,43 @@ class RidgeSolver(RelabelledSolver):
         return results
 
     def _targets(self, fits: Sequence[Fit], data: Data, index: Positions, ridge: RidgeTable) -> dict[int, Targets]:
-        targets: dict[int, Targets] = {}
+        made: dict[int, Targets] = {}  # labels of fits that differ in their penalties are the same object
         if data.task == "classification":
-            made: dict[int, Targets] = {}  # labels of fits that differ in their penalties are the same object
             for sweep in label_sweeps(fits, data, index):
                 for v, place in enumerate(sweep.places):
-                    given = id(fits[place].y)
-                    if given not in made:
-                        made[given] = ridge.class_targets(sweep, v, classes_for(fits[place], sweep.classes))
-                    targets[place] = made[given]
-            return targets
-        known: dict[int, Targets] = {}
-        for place, fit in enumerate(fits):
-            labels = data.y if fit.y is None else fit.y
-            if labels.ndim == 1 and labels.dtype.kind in "iuf":
-                if id(fit.y) not in known:
-                    known[id(fit.y)] = ridge.targets(labels[index].astype(np.float64), None)
-                targets[place] = known[id(fit.y)]
-        return targets
+                    if id(fits[place].y) not in made:
+                        classes = classes_for(fits[place], sweep.classes)
+                        made[id(fits[place].y)] = ridge.class_targets(sweep, v, classes)
+        else:
+            for fit in fits:
+                labels = labels_of(fit, data)
+                if id(fit.y) not in made and labels.ndim == 1 and labels.dtype.kind in "iuf":
+                    made[id(fit.y)] = ridge.targets(labels[index].astype(np.float64), None)
+        return {place: made[id(fit.y)] for place, fit in enumerate(fits) if id(fit.y) in made}
 
 
 class NearlySingular(ValueError):
-    """A matrix is so close to singular that scikit-learn goes another way, or says so."""
+    """A matrix is so close to singular that scikit-learn uses an SVD, or warns."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Targets:
-    """What is regressed on, centred, weighted, and made ready to be solved for; for a regression on classes these."""
+    """Targets, centred, weighted and ready to be solved for; ``classes`` where they stand for these."""
 
-    def __init__(self, prepared: Floats, mean: npt.NDArray[Any], classes: npt.NDArray[Any] | None) -> None:
-        self.prepared, self.mean, self.classes = prepared, mean, classes
+    prepared: Floats
+    mean: Array
+    classes: Array | None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class LinearModel:
     """Coefficients (a vector for one target, else a matrix with a row for each) and intercept."""
 
-    def __init__(self, coef: Floats, intercept: npt.NDArray[Any], classifier: bool) -> None:
-        self.coef, self.intercept, self.classifier = coef, intercept, classifier
+    coef: Floats
+    intercept: Array
+    classifier: bool
 
-    def answer(self, response: Response, X: Floats) -> npt.NDArray[Any]:
+    def answer(self, response: Response, X: Floats) -> Array:
         """Return decisions, or the codes of the labels, or predictions."""
         scores: Floats = X @ self.coef.T + self.intercept
         if response == "decision_function" or not self.classifier:
@@ -176,7 +154,7 @@ class RidgeTable:
         #: What is done with targets whatever the penalty, and what makes a solver of a penalty.
         self.prepare, self.solver = route(self.centred)
 
-    def class_targets(self, sweep: LabelSweep, v: int, classes: npt.NDArray[Any]) -> Targets:
+    def class_targets(self, sweep: LabelSweep, v: int, classes: Array) -> Targets:
         """Return columns of -1 and 1, one for two classes, else one for each."""
         codes, n = sweep.codes[v], len(self.X)
         if len(classes) == 2 and self.intercept and self.weight is None:
@@ -186,9 +164,9 @@ class RidgeTable:
         wanted = np.arange(len(classes)) if len(classes) > 2 else np.array([1])
         return self.targets(2 * (codes[:, None] == wanted).astype(np.float64) - 1, classes)
 
-    def targets(self, columns: Floats, classes: npt.NDArray[Any] | None) -> Targets:
+    def targets(self, columns: Floats, classes: Array | None) -> Targets:
         """Return targets (a vector, or columns) centred and weighted as the rows are."""
-        mean: npt.NDArray[Any] = np.zeros(columns.shape[1:])
+        mean: Array = np.zeros(columns.shape[1:])
         if self.intercept:
             mean = np.asarray(np.average(columns, axis=0, weights=self.weight))
             columns = columns - mean
@@ -207,13 +185,10 @@ class RidgeTable:
 
 
 def step_by_step(fit: Fit, data: Data) -> SharedResult | None:
-    """Reply for a single ridge regression, bit for bit as scikit-learn does, without all that it looks at before.
-
-    None where the matrix is close to singular.
-    """
+    """Fit a single ridge regression bit for bit as scikit-learn does; None where it is close to singular."""
     index = fit.train.index
     table = RidgeTable(as_floats(data.take(index)), fit.estimator)
-    labels = (data.y if fit.y is None else fit.y)[index]
+    labels = labels_of(fit, data)[index]
     try:
         model = table.model(table.targets(labels.astype(np.float64), None), table.solver(float(fit.estimator.alpha)))
     except NearlySingular:
@@ -221,7 +196,7 @@ def step_by_step(fit: Fit, data: Data) -> SharedResult | None:
     results: list[SharedResult | None] = [SharedResult()]
     for request in rows_requests([fit]):
 
-        def scores_of(block: Positions) -> Callable[[Response, int], npt.NDArray[Any]]:
+        def scores_of(block: Positions) -> Callable[[Response, int], Array]:
             X = as_floats(data.take(block))
             return lambda response, _: model.answer(response, X)
 
@@ -262,13 +237,7 @@ def _by_svd(X: Floats) -> tuple[Solve, Callable[[float], Solve]]:
 
 
 def _factor(gram: Floats, alpha: float) -> Floats:
-    """Return the Cholesky factor with a penalty.
-
-    Raises
-    ------
-    NearlySingular
-        If the matrix is so close to singular that scikit-learn goes another way, or says so.
-    """
+    """Return the Cholesky factor with a penalty; NearlySingular where scikit-learn would use an SVD, or warn."""
     gram = gram.copy(order="K")
     gram.flat[:: len(gram) + 1] += alpha
     if len(gram) == 1 and gram[0, 0] > 0:
@@ -291,27 +260,7 @@ def _solved(factor: Floats, right: Floats) -> Floats:
 
 
 class LinearLooSolver(LeftOutSolver):
-    """Leave-one-out fits of ``Ridge`` and ``LinearRegression``, each asked for the row that it leaves out.
-
-    The prediction without row i is yᵢ − eᵢ / (1 − hᵢ), see
-    :mod:`truefit._solvers.closed_form.linear_left_out`: one factorisation instead of n fits. Rows for which this cannot
-    be shown to equal a refit within 1e-8 relative (a leverage near 1, a prediction that all but cancels out) are
-    refitted, and their outcomes say "plain".
-
-    Examples
-    --------
-    >>> from truefit._core.identity import Keys
-    >>> from truefit._core.rows import Rows
-    >>> from truefit._core.task import Ask, FitTask
-    >>> X = np.arange(20.0).reshape(10, 2) ** 0.5
-    >>> data = Data(X, X @ [1.0, 2.0], task="regression")
-    >>> keys, ridge = Keys(data), Ridge(alpha=0.1)
-    >>> tasks = [FitTask(ridge, Rows.without(10, i), (Ask(Rows.of([i])),)) for i in range(10)]
-    >>> [job] = LinearLooSolver().claim([keys.fit(task) for task in tasks], data)
-    >>> outcomes = job.run(data)
-    >>> outcomes[3].solver, outcomes[3].answer(data, Rows.of([3])).round(3).tolist()
-    ('linear loo', [7.79])
-    """
+    """Leave-one-out of ``Ridge`` and ``LinearRegression`` from one factorisation; untrusted rows are refitted."""
 
     name = "linear loo"
     kinds = (Ridge, LinearRegression)
@@ -334,7 +283,7 @@ class LinearLooSolver(LeftOutSolver):
                 served.append(group)
         return served
 
-    def left_out(self, estimator: Any, labels: npt.NDArray[Any], data: Data, rows: Positions) -> LeftOutValues:
+    def left_out(self, estimator: Any, labels: Array, data: Data, rows: Positions) -> LeftOutValues:
         """Factorise once and read off every prediction."""
         problem = problem_of(estimator)
         assert problem is not None  # or it would not have been claimed
@@ -349,14 +298,12 @@ def problem_of(estimator: Any) -> LinearProblem | None:
     if not (is_switch(intercept) and is_switch(params["copy_X"]) and is_size(tol)) or params["positive"] is not False:
         return None
     if type(estimator) is LinearRegression:
-        if not isinstance(params["n_jobs"], int | None):
-            return None
-        return LinearProblem(0.0, bool(intercept), "lstsq", float(tol))
-    alpha, solver, seed = params["alpha"], params["solver"], params["random_state"]
+        known = isinstance(params["n_jobs"], int | None)
+        return LinearProblem(0.0, bool(intercept), "lstsq", float(tol)) if known else None
+    alpha, solver = params["alpha"], params["solver"]
     # The other solvers stop at a tolerance of their own: what they give is not the exact solution.
-    if not (isinstance(solver, str) and solver in ("auto", "cholesky", "svd")) or params["max_iter"] is not None:
-        return None
-    if not is_size(alpha) or not is_seed(seed):
+    exact = isinstance(solver, str) and solver in ("auto", "cholesky", "svd") and params["max_iter"] is None
+    if not (exact and is_size(alpha) and is_seed(params["random_state"])):
         return None
     return LinearProblem(float(alpha), bool(intercept), "svd" if solver == "svd" else "cholesky")
 
@@ -366,6 +313,6 @@ def _dense(data: Data) -> bool:
     return isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] > 0 and X.dtype == np.float64 and ordinary(X)
 
 
-def plain_numbers(y: npt.NDArray[Any]) -> bool:
+def plain_numbers(y: Array) -> bool:
     """Whether targets are a vector of numbers whose squares are numbers too."""
     return y.ndim == 1 and (y.dtype.kind in "iu" or y.dtype in (np.float32, np.float64)) and ordinary(y)

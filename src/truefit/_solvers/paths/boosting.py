@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import copy
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.ensemble import (
     GradientBoostingClassifier,
@@ -21,12 +20,13 @@ from sklearn.pipeline import Pipeline
 
 from truefit._core.data import Data
 from truefit._core.fingerprint import Fingerprint
-from truefit._core.outcome import Outcome, Predictions
-from truefit._core.protocols import Job
+from truefit._core.outcome import Predictions
+from truefit._core.protocols import Ask, Fit, Response
 from truefit._core.rows import Rows
-from truefit._core.task import Ask, Fit, Response
-from truefit._solvers.base import RowsKey, rows_key
-from truefit._solvers.plain import as_answer, checked, log_fallback, model_classes, or_plain, row_blocks, train
+from truefit._core.typing import Array
+from truefit._solvers.paths.stages import LargestFitSolver
+from truefit._solvers.plain import as_answer, checked, last_step, log_fallback, row_blocks, train
+from truefit._solvers.registry import is_count, rows_requests
 
 Library = Literal["lightgbm", "xgboost"]
 
@@ -42,23 +42,13 @@ _HARMLESS = frozenset({"verbose", "verbosity", "deterministic", "force_col_wise"
 
 
 def library_of(estimator: Any) -> Library | None:
-    """Return where a boosting estimator comes from; None if it is another kind, or a subclass.
-
-    Examples
-    --------
-    >>> from sklearn.ensemble import GradientBoostingRegressor
-    >>> library_of(GradientBoostingRegressor()) is None
-    True
-    """
+    """Return where a boosting estimator comes from; None if it is another kind, or a subclass."""
     kind = type(estimator)
     return _CLASSES.get((kind.__module__, kind.__qualname__))
 
 
 def runs_all_rounds(estimator: Any) -> bool:
-    """Whether the first rounds do not depend on how many there are, and all of them are run.
-
-    Rounds that drop trees weigh earlier ones anew, and those of a forest are averaged.
-    """
+    """Whether all rounds are run, and none depends on how many there are: no dropped trees, no averaged forest."""
     objective = estimator.objective
     if not (objective is None or isinstance(objective, str)):
         return False
@@ -79,23 +69,14 @@ def _is(value: Any, name: str) -> bool:
     return isinstance(value, str) and value == name
 
 
-def answers(estimator: Any, response: Response) -> bool:
-    """Whether an estimator has a response that can be asked for after some of its rounds."""
-    return response in ("predict", "predict_proba") and hasattr(estimator, response)
-
-
 def rounds_run(model: Any) -> int:
-    """Return how many rounds a model has.
-
-    LightGBM lets go of a round that finds nothing to split, and tries again: which of its rounds were the first is not
-    known then.
-    """
+    """Return how many rounds a model has; LightGBM discards those that find nothing to split."""
     library = library_of(model)
     return int(model.n_estimators_ if library == "lightgbm" else model.get_booster().num_boosted_rounds())
 
 
 def after_rounds(model: Any, response: Response, X: Any, count: int) -> Any:
-    """Return what a model says after the first ``count`` of its rounds."""
+    """Return the response of a model after the first ``count`` of its rounds."""
     ask = getattr(model, response)
     return ask(X, num_iteration=count) if library_of(model) == "lightgbm" else ask(X, iteration_range=(0, count))
 
@@ -126,72 +107,56 @@ HISTOGRAM = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
 AUTO_STOPPING_ROWS = 10_000
 
 
-class BoostingStagesSolver:
+class BoostingStagesSolver(LargestFitSolver):
     """Boosting candidates that differ only in their number of stages, on the same rows: one fit answers all.
 
     Stage m of boosting does not depend on how many come after it: F_m = F_{m-1} + ν·h_m (Friedman 2001, algorithm 1),
     so the model with m stages is the larger one, stopped at m. The estimator may be one of scikit-learn, LightGBM or
-    XGBoost (:mod:`truefit._solvers.paths.boosting`), or a ``Pipeline`` that ends in it. Answers are those of plain
-    fitting bit for bit: the same additions in the same order, on the same blocks of rows.
-
-    The time of the one fit is charged to the candidates in proportion to their numbers of stages, so that the sum is
-    the time really spent.
-
-    Examples
-    --------
-    >>> from truefit._core.identity import Keys
-    >>> from truefit._core.task import FitTask
-    >>> X = np.arange(40.0).reshape(20, 2)
-    >>> data = Data(X, X[:, 0] % 7, task="regression")
-    >>> keys, train, test = Keys(data), Rows.of(range(15)), Rows.of(range(15, 20))
-    >>> candidates = [GradientBoostingRegressor(n_estimators=m) for m in (5, 10, 20)]
-    >>> fits = [keys.fit(FitTask(candidate, train, (Ask(test),))) for candidate in candidates]
-    >>> [job] = BoostingStagesSolver().claim(fits, data)
-    >>> len(job.fits), job.work
-    (3, 1)
-    >>> [outcome.solver for outcome in job.run(data)]
-    ['boosting stages', 'boosting stages', 'boosting stages']
+    XGBoost, or a ``Pipeline`` that ends in it. Answers are those of plain fitting bit for bit: the same additions in
+    the same order, on the same blocks of rows.
     """
 
     name = "boosting stages"
+    keeps_all = False  # a stage is no model that could be returned; only the last one is
 
-    def claim(self, fits: Sequence[Fit], data: Data) -> list[Job]:
-        """One job for each family of candidates on each set of training rows."""
-        families: dict[bytes, bytes | None] = {}
-        groups: dict[tuple[bytes, bytes, tuple[tuple[str, int], ...]], list[Fit]] = defaultdict(list)
-        for fit in fits:
-            booster = booster_of(fit.estimator) if fit.model is None else None
-            if booster is None or not _runs_to_the_end(booster, len(fit.train)) or not _can_answer(booster, fit.asks):
-                continue
-            if fit.estimator_key not in families:
-                families[fit.estimator_key] = family_of(fit.estimator)
-            family = families[fit.estimator_key]
-            if family is not None:
-                groups[family, fit.train_key, fit.seeds].append(fit)
-        jobs = []
-        for group in groups.values():
-            largest = max(stages_of(fit.estimator) for fit in group)
-            # A stage is no model that could be kept; only the last one is.
-            kept = [fit for fit in group if not fit.keep_model or stages_of(fit.estimator) == largest]
-            if len(kept) > 1:
-                jobs.append(Job(self, tuple(kept)))
-        return jobs
+    def serves(self, fit: Fit) -> bool:
+        """Whether all stages are run, and the responses can be computed after each."""
+        booster = booster_of(fit.estimator)
+        return booster is not None and _runs_to_the_end(booster, len(fit.train)) and _can_answer(booster, fit.asks)
 
-    def solve(self, job: Job, data: Data) -> list[Outcome]:
-        """Fit the largest and read the others off its stages."""
-        return or_plain(self._solve, job, data)
+    def size(self, estimator: Any) -> int:
+        """Return the number of stages."""
+        return stages_of(estimator)
 
-    def _solve(self, job: Job, data: Data) -> list[Outcome]:
-        counts = [stages_of(fit.estimator) for fit in job.fits]
-        largest = max(counts)
-        model, seconds = train(job.fits[counts.index(largest)], data)
-        classes = model_classes(model, data)
-        answers = _answers(model, job.fits, counts, data, classes)
-        unit = seconds / sum(counts)
-        return [
-            Outcome(fit.key, tuple(given), unit * count, self.name, classes, model if count == largest else None)
-            for fit, count, given in zip(job.fits, counts, answers, strict=True)
-        ]
+    def family(self, estimator: Any) -> bytes | None:
+        """Return the key of all estimators that differ in their number of stages only; None if there is none."""
+        return family_of(estimator)
+
+    def largest(self, fit: Fit, sizes: Sequence[int], data: Data) -> tuple[Callable[[int], Any], float]:
+        """Fit the largest."""
+        model, seconds = train(fit, data)
+        return lambda size: model, seconds
+
+    def answers(
+        self,
+        model_of: Callable[[int], Any],
+        fits: Sequence[Fit],
+        sizes: Sequence[int],
+        data: Data,
+        classes: Array | None,
+    ) -> list[list[Predictions]]:
+        """Return the answers of each fit, those on the same rows in one pass over the stages."""
+        model = model_of(max(sizes))
+        given: list[list[Predictions]] = [[] for _ in fits]
+        # One set of rows at a time, as plain fitting would: a transformer's last bits may depend on which rows go
+        # together.
+        for request in rows_requests(fits):
+            wanted = {response: {sizes[place] for place in places} for response, places in request.wanted.items()}
+            values, tokens = _staged(model, request.rows, wanted, data), data.tokens_of(request.rows)
+            for response, places in request.wanted.items():
+                for place in places:
+                    given[place].append(as_answer(response, tokens, values[response, sizes[place]], classes))
+        return given
 
 
 def booster_of(estimator: Any) -> Any:
@@ -228,8 +193,7 @@ def family_of(estimator: Any) -> bytes | None:
 
 
 def _runs_to_the_end(booster: Any, rows: int) -> bool:
-    count = getattr(booster, counted_by(booster))
-    counted = isinstance(count, int | np.integer) and not isinstance(count, bool) and bool(count >= 1)
+    counted = is_count(getattr(booster, counted_by(booster)))
     if library_of(booster) is not None:
         return counted and runs_all_rounds(booster)
     if not counted or booster.warm_start is not False:
@@ -242,38 +206,17 @@ def _runs_to_the_end(booster: Any, rows: int) -> bool:
 
 def _can_answer(booster: Any, asks: Sequence[Ask]) -> bool:
     if library_of(booster) is not None:
-        return all(answers(booster, ask.response) for ask in asks)
+        return all(ask.response != "decision_function" and hasattr(booster, ask.response) for ask in asks)
     return type(booster) not in REGRESSORS or all(ask.response == "predict" for ask in asks)
-
-
-def _answers(
-    model: Any, fits: Sequence[Fit], counts: Sequence[int], data: Data, classes: npt.NDArray[Any] | None
-) -> list[list[Predictions]]:
-    """Answers of each fit; what several fits want of the same rows is worked out in one pass over the stages."""
-    rows: dict[RowsKey, Rows] = {}
-    wanted: dict[RowsKey, dict[Response, set[int]]] = {}
-    for fit, count in zip(fits, counts, strict=True):
-        for ask in fit.asks:
-            key = rows_key(ask.rows)
-            rows[key] = ask.rows
-            wanted.setdefault(key, {}).setdefault(ask.response, set()).add(count)
-    # One set of rows at a time, as plain fitting would: a transformer's last bits may depend on which rows go together.
-    values = {key: _staged(model, rows[key], wanted[key], data) for key in rows if len(rows[key])}
-    tokens = {key: data.tokens[rows[key].index] for key in values}
-    given: list[list[Predictions]] = []
-    for fit, count in zip(fits, counts, strict=True):
-        asked = [(ask.response, rows_key(ask.rows)) for ask in fit.asks if len(ask.rows)]
-        given.append([as_answer(r, tokens[key], values[key][r, count], classes) for r, key in asked])
-    return given
 
 
 def _staged(
     model: Any, rows: Rows, wanted: Mapping[Response, set[int]], data: Data
-) -> dict[tuple[Response, int], npt.NDArray[Any]]:
+) -> dict[tuple[Response, int], Array]:
     """Values of each response after each wanted number of stages."""
-    parts: dict[tuple[Response, int], list[npt.NDArray[Any]]] = defaultdict(list)
+    parts: dict[tuple[Response, int], list[Array]] = defaultdict(list)
     for block in row_blocks(rows.index, data):
-        booster, X = _last_step(model, data.take(block))
+        booster, X = last_step(model, data.take(block))
         for response, count, values in _stages(booster, X, wanted):
             parts[response, count].append(checked(_as_predicted(values), len(block), response))
     return {place: blocks[0] if len(blocks) == 1 else np.concatenate(blocks) for place, blocks in parts.items()}
@@ -302,17 +245,7 @@ def _check_reached(reached: int, last: int) -> None:
         raise RuntimeError(f"A boosted model was to have {last} stages. Got {reached}.")
 
 
-def _last_step(model: Any, X: Any) -> tuple[Any, Any]:
-    """Return the boosting model and what it gets to see of X."""
-    if type(model) is not Pipeline:
-        return model, X
-    for _, step in model.steps[:-1]:
-        if step is not None and step != "passthrough":
-            X = step.transform(X)
-    return model.steps[-1][1], X
-
-
-def _as_predicted(values: Any) -> npt.NDArray[Any]:
+def _as_predicted(values: Any) -> Array:
     # The stages of a single row come without its axis, those of a decision between two classes with one too many.
     array = np.atleast_1d(values)
     return array.ravel() if array.ndim == 2 and array.shape[1] == 1 else array

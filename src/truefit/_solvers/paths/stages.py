@@ -1,49 +1,30 @@
-"""StagesSolver: the stages of one training run, from one run."""
+"""Candidates that differ only in how far they are trained: the stages of one run, or one fit of the largest."""
 
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from math import inf, isnan
 from typing import Any
 
 from truefit._core.data import Data
-from truefit._core.metadata import fit_metadata
-from truefit._core.outcome import Outcome
-from truefit._core.parameters import seeded
-from truefit._core.protocols import Job
+from truefit._core.outcome import Outcome, Predictions
+from truefit._core.parameters import fit_metadata, seeded
+from truefit._core.protocols import Fit, Job
 from truefit._core.stages import AtStage, run_stages, snapshot
-from truefit._core.task import Fit
-from truefit._solvers.base import key_without
-from truefit._solvers.plain import model_classes, or_plain, respond
+from truefit._core.typing import Array
+from truefit._solvers.plain import model_classes, or_plain, respond, training_data
+from truefit._solvers.registry import key_without
 
 
 class StagesSolver:
     """Candidates that differ only in how far they are trained, on the same rows: one run passes through them all.
 
-    At each stage that is asked for, the model answers as it is, and training goes on. Where models are kept, the run
-    holds two: the one it trains, and a copy of the best so far, by the loss of the fit's ``keep``. That copy is the
-    model that is kept.
-
-    The time of the run is charged to the candidates in proportion to their stages, so that the sum is the time spent.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.linear_model import SGDRegressor
-    >>> from truefit._core.identity import Keys
-    >>> from truefit._core.rows import Rows
-    >>> from truefit._core.task import Ask, FitTask
-    >>> X = np.linspace(0, 1, 20).reshape(-1, 1)
-    >>> data = Data(X, X[:, 0] * 3, task="regression")
-    >>> keys, train, test = Keys(data), Rows.of(range(15)), Rows.of(range(15, 20))
-    >>> epochs = [AtStage(SGDRegressor(), stage) for stage in (1, 5, 10)]
-    >>> fits = [keys.fit(FitTask(epoch, train, (Ask(test),))) for epoch in epochs]
-    >>> [job] = StagesSolver().claim(fits, data)
-    >>> len(job.fits), job.work
-    (3, 1)
+    Where models are kept, the run holds two: the one it trains, and a copy of the best so far, by the loss of the fit's
+    ``keep``. Time is charged to the candidates in proportion to their stages.
     """
 
     name = "stages"
@@ -75,16 +56,15 @@ class StagesSolver:
         first, last = job.fits[0], max(by_stage)
         index = first.train.index
         estimator = seeded(first.estimator, first.seeds).estimator
-        X, y = data.take(index), (data.y if first.y is None else first.y)[index]
+        X, y = training_data(first, data)
         run = run_stages(estimator, X, y, **fit_metadata(first.estimator, data, index))
         best = _Best()
         found: dict[str, Outcome] = {}
-        seconds, stage = 0.0, 0
-        while stage < last:
+        seconds = 0.0
+        for stage in range(1, last + 1):
             start = time.perf_counter()
             model = next(run)
             seconds += time.perf_counter() - start
-            stage += 1
             for fit in by_stage.get(stage, ()):
                 classes = model_classes(model, data)
                 outcome = Outcome(fit.key, respond(model, fit.asks, data, classes), 0.0, self.name, classes)
@@ -117,3 +97,82 @@ class _Best:
         """Return the copy of a stage that leads, as plain fitting would have it; None for the others."""
         held = None if fit.keep is None else self._held.get(fit.keep.group)
         return seeded(fit.estimator, fit.seeds).hold(held[2]) if held is not None and held[1] is fit else None
+
+
+class LargestFitSolver(ABC):
+    """Estimators that differ only in a size, on the same rows: the largest is fitted, and contains the others.
+
+    Time is charged to the candidates in proportion to their sizes.
+    """
+
+    name: str
+    kinds: tuple[type, ...] = ()
+    #: The parameter that is the size.
+    parameter: str
+    #: Whether each size has a model of its own that can be returned, or only the largest.
+    keeps_all = True
+    #: Fits that go together behind the same steps of a pipeline.
+    most = 64
+
+    def claim(self, fits: Sequence[Fit], data: Data) -> list[Job]:
+        """One job for each family of estimators on each set of training rows."""
+        families: dict[bytes, bytes | None] = {}
+        groups: dict[tuple[bytes, bytes, tuple[tuple[str, int], ...]], list[Fit]] = defaultdict(list)
+        for fit in fits:
+            if fit.model is not None or (self.kinds and type(fit.estimator) not in self.kinds) or not self.serves(fit):
+                continue
+            if fit.estimator_key not in families:
+                families[fit.estimator_key] = self.family(fit.estimator)
+            family = families[fit.estimator_key]
+            if family is not None:
+                groups[family, fit.train_key, fit.seeds].append(fit)
+        jobs = []
+        for group in groups.values():
+            largest = max(self.size(fit.estimator) for fit in group)
+            some = [f for f in group if self.keeps_all or not f.keep_model or self.size(f.estimator) == largest]
+            if len(some) > 1:
+                jobs.append(Job(self, tuple(some)))
+        return jobs
+
+    def size(self, estimator: Any) -> int:
+        """Return the size of an estimator."""
+        return int(getattr(estimator, self.parameter))
+
+    def family(self, estimator: Any) -> bytes | None:
+        """Return the key of all estimators that differ in their size only; None if there is none."""
+        return key_without(estimator, (self.parameter,))
+
+    @abstractmethod
+    def serves(self, fit: Fit) -> bool:
+        """Whether the size is reached step by step, and no step depends on how many there are."""
+
+    @abstractmethod
+    def largest(self, fit: Fit, sizes: Sequence[int], data: Data) -> tuple[Callable[[int], Any], float]:
+        """Fit the largest; return what gives the model of a size, and the seconds that fitting took."""
+
+    def solve(self, job: Job, data: Data) -> list[Outcome]:
+        """Fit the largest, and compute the predictions of all sizes from it."""
+        return or_plain(self._solve, job, data)
+
+    def _solve(self, job: Job, data: Data) -> list[Outcome]:
+        sizes = [self.size(fit.estimator) for fit in job.fits]
+        model_of, seconds = self.largest(job.fits[sizes.index(max(sizes))], sizes, data)
+        classes = model_classes(model_of(max(sizes)), data)
+        answers = self.answers(model_of, job.fits, sizes, data, classes)
+        unit = seconds / sum(sizes)
+        outcomes = []
+        for fit, size, given in zip(job.fits, sizes, answers, strict=True):
+            model = model_of(size) if self.keeps_all or size == max(sizes) else None
+            outcomes.append(Outcome(fit.key, tuple(given), unit * size, self.name, classes, model))
+        return outcomes
+
+    def answers(
+        self,
+        model_of: Callable[[int], Any],
+        fits: Sequence[Fit],
+        sizes: Sequence[int],
+        data: Data,
+        classes: Array | None,
+    ) -> Iterable[Sequence[Predictions]]:
+        """Return what the model of each fit answers."""
+        return [respond(model_of(size), fit.asks, data, classes) for fit, size in zip(fits, sizes, strict=True)]

@@ -22,17 +22,7 @@ HELD_BYTES = 128 << 20
 
 
 class FittedSteps:
-    """Fitted transformers with the rows that went through them, kept while there is room.
-
-    Attributes
-    ----------
-    steps : tuple
-        The transformers.
-    fitted : table
-        What became of the rows that they were fitted on.
-    seconds : float
-        What fitting took.
-    """
+    """Fitted transformers, what they made of their training rows (``fitted``), and a cache of other rows."""
 
     def __init__(self, steps: Sequence[Any], fitted: Any, seconds: float = 0.0) -> None:
         self.steps, self.fitted, self.seconds = tuple(steps), fitted, seconds
@@ -62,17 +52,16 @@ class FittedSteps:
 
 
 class RecentSteps(threading.local):
-    """The steps that were last fitted on each table, in each thread by itself.
+    """The steps last fitted on each table, per thread: pipelines that share them may come in several jobs.
 
-    Jobs are cut to be short, so that pipelines which begin alike come in several of them: these steps are fitted by the
-    first that comes here, and found by the others. They are let go with their table.
+    They are released with their table.
     """
 
     def __init__(self) -> None:
         self._tables: WeakKeyDictionary[Data, OrderedDict[Hashable, FittedSteps]] = WeakKeyDictionary()
 
     def of(self, data: Data, name: Hashable, fit: Callable[[], FittedSteps]) -> tuple[FittedSteps, float]:
-        """Return fitted steps by a name that says all that they depend on, and the seconds that were spent now."""
+        """Return fitted steps by a name of all that they depend on, and the seconds that fitting took now."""
         known = self._tables.setdefault(data, OrderedDict())
         steps = known.get(name)
         if steps is not None:
@@ -104,24 +93,11 @@ def _size(table: Any) -> int:
 
 
 class TransformedData(Data):
-    """The training rows as they were transformed when the steps were fitted, then the rows that are asked about.
+    """The training rows as transformed when the steps were fitted, then the rows to predict, transformed when taken.
 
-    A row that is trained on and asked about is there twice, for its values need not be the same: a transformer may do
-    other things in ``fit_transform`` than in ``transform``. Rows that are asked about are transformed when they are
-    taken, in the same blocks as plain fitting does it, and kept with the steps while there is room.
-
-    ``X`` is the table of the training rows: by it solvers see what kind of table this is.
-
-    Parameters
-    ----------
-    data : Data
-        The table itself.
-    train : ndarray
-        Positions of the training rows in it.
-    steps : FittedSteps
-        What was fitted on them.
-    asked : sequence of Rows
-        The rows that will be asked about.
+    A row that is both is there twice: ``fit_transform`` may differ from ``transform``. Rows are transformed in the same
+    blocks as in plain fitting. ``X`` is the table of the training rows, by which solvers see what kind of table this
+    is.
     """
 
     def __init__(self, data: Data, train: Positions, steps: FittedSteps, asked: Sequence[Rows]) -> None:
@@ -145,7 +121,7 @@ class TransformedData(Data):
         return Rows.of(np.arange(self.trained))
 
     def asked(self, asked: Sequence[Rows]) -> list[Rows]:
-        """Return where the rows that were to be asked about stand, in the same order."""
+        """Return the positions here of the rows to predict, in the same order."""
         ends = self.trained + np.cumsum([len(rows) for rows in asked])
         return [Rows.of(np.arange(end - len(rows), end)) for rows, end in zip(asked, ends, strict=True)]
 
@@ -155,7 +131,7 @@ class TransformedData(Data):
         return self.source.row_bytes
 
     def take(self, index: Positions) -> Any:
-        """Return transformed rows, as a copy: the training rows, or one block of those that are asked about."""
+        """Return transformed rows, as a copy: the training rows, or one block of those to predict."""
         if len(index) == self.trained and index[-1] < self.trained:
             return copied(self.X)
         return copied(self.steps.rows(self.source, self.origin[index]))

@@ -15,29 +15,20 @@ from sklearn.preprocessing import FunctionTransformer
 from truefit._core.fingerprint import Fingerprint
 from truefit._sklearn import has_callbacks, has_own_output, replace_remainder
 from truefit._solvers.pipelines.fitted_steps import FittedSteps, copied
-from truefit._solvers.pipelines.steps import ignores_labels
+from truefit._solvers.pipelines.steps import ignores_labels, parts_of
 
 Name = tuple[Any, ...]
 #: Returns what is known by a name, or what is fitted now.
 Recall = Callable[[Name, Callable[[], FittedSteps]], FittedSteps]
 
-#: Transformers of these packages leave the table that they are given as it is, unless they are told not to copy it.
+#: Transformers of these packages leave the table that they are given as it is, unless ``copy=False``.
 _COPYING_PACKAGES = ("sklearn", "skrub")
 
 
 def is_nested(step: Any) -> bool:
-    """Whether a step is made of transformers that can be fitted apart, as it would fit them itself.
+    """Whether a step consists of transformers that can be fitted separately, as it would fit them itself.
 
-    Not where one may change the table that the others are given, nor where the step does more than put them together:
-    talks, caches, works in several processes, or makes frames where others do not.
-
-    Examples
-    --------
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> is_nested(FeatureUnion([("a", StandardScaler())])), is_nested(StandardScaler())
-    (True, False)
-    >>> is_nested(FeatureUnion([("a", StandardScaler(copy=False))]))
-    False
+    Not where one may change the table of the others, nor where the step prints, caches, or works in several processes.
     """
     return type(step) in (ColumnTransformer, FeatureUnion, Pipeline) and _is_plain(step)
 
@@ -48,34 +39,17 @@ def _is_plain(step: Any) -> bool:
     if has_own_output(step) or has_callbacks(step):
         return False
     if type(step) is ColumnTransformer or type(step) is FeatureUnion:
-        return step.n_jobs in (None, 1) and step.verbose is False and all(_is_plain(part) for part in _within(step))
+        return step.n_jobs in (None, 1) and step.verbose is False and all(_is_plain(part) for part in parts_of(step))
     if type(step) is Pipeline:
         alone = step.memory is None and step.verbose is False and step.transform_input is None
-        return alone and all(_is_plain(part) for part in _within(step))
+        return alone and all(_is_plain(part) for part in parts_of(step))
     if type(step) is FunctionTransformer and not (step.func is None or isinstance(step.func, np.ufunc)):
         return False  # a function may change what it is given
     return type(step).__module__.partition(".")[0] in _COPYING_PACKAGES and getattr(step, "copy", True) is True
 
 
-def _within(step: Any) -> Iterator[Any]:
-    if type(step) is ColumnTransformer:
-        yield from (part for _, part, _ in step.transformers)
-        yield step.remainder
-    else:
-        yield from (part for _, part in (step.steps if type(step) is Pipeline else step.transformer_list))
-
-
 def nested_names(step: Any) -> frozenset[Name]:
-    """Return what the parts of a step, which is itself known by its content, are known by on the same table.
-
-    Examples
-    --------
-    >>> from sklearn.decomposition import PCA
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> one, other = (FeatureUnion([("scaled", StandardScaler()), ("first", PCA(k))]) for k in (2, 3))
-    >>> len(nested_names(one)), len(nested_names(one) & nested_names(other))
-    (2, 1)
-    """
+    """Return a name for each part of a step, equal for equal parts on the same table."""
     found: list[Name] = []
 
     def noted(part: Any, name: Name) -> None:
@@ -111,30 +85,13 @@ def _key(thing: Any) -> bytes:
 
 
 class NestedTransformers:
-    """Fits steps of which parts may be known.
-
-    Parameters
-    ----------
-    recall : callable
-        Called with a name that says all that a fitted part depends on, and with what fits it.
-    labels : hashable
-        What the labels are known by.
-    """
+    """Fits steps of which parts may be known: ``recall`` gets the name of a part and what fits it."""
 
     def __init__(self, recall: Recall, labels: Any) -> None:
         self._recall, self._labels = recall, labels
 
     def fit_transform(self, step: Any, X: Any, y: Any, name: Name) -> tuple[Any, Any]:
-        """Fit a step; return it with what it makes of its rows.
-
-        Parameters
-        ----------
-        step : transformer
-            With all seeds put in; it is fitted itself where it has parts.
-        X, y : table and labels
-        name : tuple
-            Says all that X depends on.
-        """
+        """Fit a seeded step on X, which ``name`` identifies; return it with the transformed rows."""
         if not is_nested(step):
             return self._whole(step, X, y, name)
         if type(step) is Pipeline:

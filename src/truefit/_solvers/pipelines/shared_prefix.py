@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,16 +14,24 @@ from sklearn import get_config
 from sklearn.pipeline import Pipeline
 
 from truefit._core.data import Data
+from truefit._core.hidden_inputs import forks_end_here
 from truefit._core.outcome import Outcome
 from truefit._core.parameters import seeded
-from truefit._core.protocols import Job, Solver
-from truefit._core.side_effects import forks_end_here
-from truefit._core.task import Ask, Fit
-from truefit._solvers.base import rows_key, rows_requests
+from truefit._core.protocols import Ask, Fit, Job, Solver
 from truefit._solvers.pipelines.fitted_steps import FittedSteps, RecentSteps, TransformedData
 from truefit._solvers.pipelines.nested_transformers import Name, NestedTransformers, is_nested, nested_names
-from truefit._solvers.pipelines.steps import Chain, chain_of, last_of, put_together, rest_of, seeds_of
-from truefit._solvers.plain import or_plain
+from truefit._solvers.pipelines.steps import (
+    Chain,
+    chain_of,
+    claimed_chain,
+    is_shareable,
+    last_of,
+    put_together,
+    rest_of,
+    seeds_of,
+)
+from truefit._solvers.plain import or_plain, training_data
+from truefit._solvers.registry import Offer, rows_key, rows_requests
 
 #: Fits in one job. More would share more, but leave less for other workers to do, and longer until outcomes are kept.
 MOST = 12
@@ -47,55 +55,24 @@ class SharedSteps:
 class PrefixSolver:
     """Pipelines that begin alike, on the same rows: the steps that they share are fitted once.
 
-    With the same labels any steps can be shared, with other labels those that are known to ignore them
-    (:mod:`truefit._solvers.pipelines.steps`). The rest is fitted on the transformed rows by other solvers, so that
-    naive Bayes behind a scaler is still computed for all labels at once, or plainly. Steps get the same seeds as in
-    plain fitting, and rows are transformed in the same blocks.
+    With the same labels any steps can be shared, with other labels those that ignore them. The rest is fitted on the
+    transformed rows by other solvers. Steps get the same seeds as in plain fitting, and rows are transformed in the
+    same blocks. Time is charged to the fits of the job that had the steps fitted, in equal parts.
 
-    A group that is too large for one job finds the steps fitted where an earlier part of it was answered by the same
-    worker. The time that they take is charged to the fits of the job that had them fitted, in equal parts.
-
-    Steps that are not the same may have parts that are: columns that are encoded alike, beside others that are not.
-    Such parts are fitted once per worker as well (:mod:`truefit._solvers.pipelines.nested_transformers`).
-
-    Parameters
-    ----------
-    others : sequence of Solver
-        Who answers what follows the shared steps, in this order; the last takes all that is left.
-    before : sequence of Solver
-        Who is asked before this solver looks for more steps that are shared.
-    apart : bool, default=False
-        Whether steps are fitted part by part.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from sklearn.tree import DecisionTreeRegressor
-    >>> from truefit._core.identity import Keys
-    >>> from truefit._core.rows import Rows
-    >>> from truefit._core.task import FitTask
-    >>> from truefit._solvers.plain import PlainSolver
-    >>> data = Data(np.arange(20.0).reshape(10, 2), np.arange(10.0), task="regression")
-    >>> keys, rows = Keys(data), Rows.all(10)
-    >>> pipelines = [make_pipeline(StandardScaler(), DecisionTreeRegressor(max_depth=depth)) for depth in (1, 2)]
-    >>> fits = [keys.fit(FitTask(pipeline, rows, (Ask(rows),))) for pipeline in pipelines]
-    >>> [job] = PrefixSolver((PlainSolver(),)).claim(fits, data)
-    >>> [outcome.answer(data, rows)[0] for outcome in job.run(data)]
-    [np.float64(2.0), np.float64(0.5)]
+    The solvers ``before`` are offered what follows the shared steps first, then this one, then ``others``, of which the
+    last takes the rest. With ``by_part``, parts of steps (columns encoded alike) are fitted once too, per worker.
     """
 
     name = "shared prefix"
     kinds = (Pipeline,)
 
-    def __init__(self, others: Sequence[Solver], before: Sequence[Solver] = (), *, apart: bool = False) -> None:
-        self.others, self.before, self.apart = tuple(others), tuple(before), apart
+    def __init__(self, others: Sequence[Solver], before: Sequence[Solver] = (), *, by_part: bool = False) -> None:
+        self.others, self.before, self.by_part = tuple(others), tuple(before), by_part
 
     @cached_property
-    def by_parts(self) -> PrefixSolver:
+    def part_solver(self) -> PrefixSolver:
         """The same, which looks for parts of steps that are known."""
-        return self if self.apart else PrefixSolver(self.others, self.before, apart=True)
+        return self if self.by_part else PrefixSolver(self.others, self.before, by_part=True)
 
     def claim(self, fits: Sequence[Fit], data: Data) -> list[Job]:
         """Jobs for the pipelines whose first steps, training rows and, unless ignored, labels are the same."""
@@ -103,25 +80,23 @@ class PrefixSolver:
             return []
         by_rows: dict[tuple[tuple[int, int], int], list[Fit]] = defaultdict(list)
         for fit in fits:
-            if hasattr(fit.estimator, "steps") and fit.model is None:
+            if fit.model is None and is_shareable(fit.estimator):
                 by_rows[data.digest(fit.train), len(fit.train)].append(fit)
-        chains: dict[bytes, Chain | None] = {}
         jobs: list[Job] = []
         for same_rows in by_rows.values():
             groups: dict[Any, list[Fit]] = defaultdict(list)
             for fit in same_rows if len(same_rows) > 1 else ():
-                if fit.estimator_key not in chains:
-                    chains[fit.estimator_key] = chain_of(fit.estimator, fit.estimator_key)
-                chain = chains[fit.estimator_key]
+                chain = chain_of(fit)
                 if chain is not None:
                     groups[fit.keep_model, *_identity(fit, chain, 0)].append(fit)
-            kin = _with_parts_in_common([group[0] for group in groups.values()], chains)
+            related = _with_parts_in_common([group[0] for group in groups.values()])
             for group in groups.values():
                 # Those that have more than the first step in common go into the same job.
-                group.sort(key=lambda fit: [link.key for link in chains[fit.estimator_key].links])  # type: ignore[union-attr]
-                related = group[0].key in kin
-                lots = [part for part in self._parts(group) if len(part) > 1 or related]
-                jobs.extend(Job(self.by_parts if related else self, tuple(lot), work=len(lot)) for lot in lots)
+                group.sort(key=lambda fit: [link.key for link in claimed_chain(fit).links])
+                by_parts = group[0].key in related
+                solver = self.part_solver if by_parts else self
+                parts = [part for part in self._parts(group) if len(part) > 1 or by_parts]
+                jobs.extend(Job(solver, tuple(part), work=len(part)) for part in parts)
         return jobs
 
     def _parts(self, group: Sequence[Fit]) -> list[Sequence[Fit]]:
@@ -133,9 +108,9 @@ class PrefixSolver:
         lots: dict[int, list[Fit]] = defaultdict(list)
         for fit in group:
             last = last_of(fit.estimator)
-            # What is answered all at once may go together as its own solver has it.
-            sweeping = [solver.most for solver in self.others if type(last) in getattr(solver, "kinds", ())]  # type: ignore[attr-defined]
-            lots[max([MOST, *sweeping])].append(fit)
+            # What another solver answers all at once goes together as it has it.
+            together = [solver.most_for(last) for solver in self.others if isinstance(solver, Offer)]
+            lots[max([MOST, *together])].append(fit)
         return [part for most, lot in lots.items() for part in _cut(lot, most)]
 
     def solve(self, job: Job, data: Data) -> list[Outcome]:
@@ -144,9 +119,8 @@ class PrefixSolver:
 
     def _solve(self, job: Job, data: Data) -> list[Outcome]:
         shared = _shared(job.fits)
-        steps, seconds = _recent.of(
-            data, _name(shared, data, shared.depth), lambda: _fitted(shared, data, apart=self.apart)
-        )
+        name = _name(shared, data, shared.depth)
+        steps, seconds = _recent.of(data, name, lambda: _fitted(shared, data, by_part=self.by_part))
         table, rests = followed(shared, data, steps)
         answered = {outcome.key: outcome for outcome in self.answer(rests, table)}
         outcomes = []
@@ -185,13 +159,11 @@ def _identity(fit: Fit, chain: Chain, i: int) -> tuple[Any, ...]:
     return link.key, seeds_of(name, fit.seeds), None if link.label_free else fit.train_key
 
 
-def _with_parts_in_common(fits: Sequence[Fit], chains: Mapping[bytes, Chain | None]) -> set[str]:
+def _with_parts_in_common(fits: Sequence[Fit]) -> set[str]:
     """Return the keys of the fits whose first step has a part that the first step of another has too."""
     names: dict[str, frozenset[Name]] = {}
     for fit in fits if len(fits) > 1 else ():
-        chain = chains[fit.estimator_key]
-        assert chain is not None
-        step = fit.estimator.steps[chain.links[0].place][1]
+        step = fit.estimator.steps[claimed_chain(fit).links[0].place][1]
         if is_nested(step):
             names[fit.key] = nested_names(step)
     counts = Counter(name for several in names.values() for name in several)
@@ -207,15 +179,9 @@ def _cut(group: Sequence[Fit], most: int) -> list[Sequence[Fit]]:
 
 def _shared(fits: Sequence[Fit]) -> SharedSteps:
     """Find how many steps the fits of a job have in common."""
-    known: dict[bytes, Chain] = {}
-    for fit in fits:
-        if fit.estimator_key not in known:
-            chain = chain_of(fit.estimator, fit.estimator_key)
-            assert chain is not None  # or it would not have been claimed
-            known[fit.estimator_key] = chain
-    chains = [known[fit.estimator_key] for fit in fits]
+    chains = [claimed_chain(fit) for fit in fits]
     depth = 0
-    while all(depth < len(chain.links) for chain in known.values()):
+    while all(depth < len(chain.links) for chain in chains):
         if len({_identity(fit, chain, depth) for fit, chain in zip(fits, chains, strict=True)}) > 1:
             break
         depth += 1
@@ -232,11 +198,10 @@ def _name(shared: SharedSteps, data: Data, depth: int) -> Name:
     return data.digest(first.train), len(first.train), get_config()["transform_output"], steps
 
 
-def _fitted(shared: SharedSteps, data: Data, *, apart: bool) -> FittedSteps:
+def _fitted(shared: SharedSteps, data: Data, *, by_part: bool) -> FittedSteps:
     """Fit the shared steps."""
     first, links = shared.fits[0], shared.chains[0].links[: shared.depth]
-    index = first.train.index
-    X, y = data.take(index), (data.y if first.y is None else first.y)[index]
+    X, y = training_data(first, data)
     parts = NestedTransformers(lambda name, fit: _recent.of(data, name, fit)[0], first.train_key)
     steps = []
     start = time.perf_counter()
@@ -244,7 +209,7 @@ def _fitted(shared: SharedSteps, data: Data, *, apart: bool) -> FittedSteps:
         name, step = first.estimator.steps[link.place]
         step = seeded(step, seeds_of(name, first.seeds))
         with forks_end_here():
-            if apart and is_nested(step):
+            if by_part and is_nested(step):
                 step, X = parts.fit_transform(step, X, y, _name(shared, data, i))
             else:
                 X = step.fit_transform(X, y) if hasattr(step, "fit_transform") else step.fit(X, y).transform(X)

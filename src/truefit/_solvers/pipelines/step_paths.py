@@ -9,7 +9,6 @@ from copy import copy
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from scipy import sparse
 from sklearn import get_config
 from sklearn.decomposition import PCA
@@ -19,18 +18,17 @@ from sklearn.pipeline import Pipeline
 from truefit._core.data import Data
 from truefit._core.outcome import Outcome
 from truefit._core.parameters import seeded
-from truefit._core.protocols import Job
-from truefit._core.task import Fit
+from truefit._core.protocols import Fit, Job, Solver
 from truefit._sklearn import svd_solver_of
-from truefit._solvers.base import key_without
 from truefit._solvers.pipelines.fitted_steps import FittedSteps
 from truefit._solvers.pipelines.shared_prefix import PrefixSolver, SharedSteps, followed
-from truefit._solvers.pipelines.steps import Chain, chain_of, idle, seeds_of
-from truefit._solvers.plain import or_plain
+from truefit._solvers.pipelines.steps import chain_of, claimed_chain, idle, seeds_of
+from truefit._solvers.plain import or_plain, training_data
+from truefit._solvers.registry import is_count, key_without
 
 #: Fits in one job.
 MOST = 64
-#: Up to this many rows and columns scikit-learn takes an exact decomposition, unless it is told otherwise.
+#: Up to this many rows and columns scikit-learn takes an exact decomposition by default.
 MOST_FULL = 500
 
 
@@ -38,69 +36,37 @@ class StepPathSolver:
     """Pipelines that begin with a ``PCA`` or a ``SelectKBest`` of several sizes, on the same rows: it is fitted once.
 
     The first k components of an exact decomposition are the decomposition into k, and the ranking of columns does not
-    depend on how many are taken. Training rows and others come out as in plain fitting, bit for bit: by the fitted step
-    itself, cut to its size. What follows is answered by other solvers, or plainly.
-
-    A ``PCA`` that scikit-learn would approximate, or whose size is a share of the variance, is left alone, and so are
-    pipelines whose model is wanted. Its time is charged to all fits in equal parts.
-
-    Parameters
-    ----------
-    prefixes : PrefixSolver
-        Answers what follows on the step.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import Ridge
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from truefit._core.identity import Keys
-    >>> from truefit._core.rows import Rows
-    >>> from truefit._core.task import Ask, FitTask
-    >>> from truefit._solvers.plain import PlainSolver
-    >>> X = np.random.default_rng(0).normal(size=(20, 4))
-    >>> data = Data(X, X[:, 0], task="regression")
-    >>> keys, rows = Keys(data), Rows.all(20)
-    >>> pipelines = [make_pipeline(PCA(k), Ridge()) for k in (1, 2, 4)]
-    >>> fits = [keys.fit(FitTask(pipeline, rows, (Ask(rows),))) for pipeline in pipelines]
-    >>> [job] = StepPathSolver(PrefixSolver((PlainSolver(),))).claim(fits, data)
-    >>> [outcome.solver for outcome in job.run(data)]
-    ['step paths', 'step paths', 'step paths']
+    depend on k, so the fitted step is cut to each size, bit for bit as in plain fitting. What follows is answered by
+    other solvers. Approximate PCA, and pipelines whose model is wanted, are left alone.
     """
 
     name = "step paths"
     kinds = (Pipeline,)
 
-    def __init__(self, prefixes: PrefixSolver) -> None:
-        self.prefixes = prefixes
+    def __init__(self, others: Sequence[Solver]) -> None:
+        self.prefixes = PrefixSolver(others)
 
     def claim(self, fits: Sequence[Fit], data: Data) -> list[Job]:
         """Jobs for the pipelines whose first step is the same but for its size."""
         if get_config()["enable_metadata_routing"] or len(data.X.shape) != 2 or sparse.issparse(data.X):
             return []
         columns = int(data.X.shape[1])
-        chains: dict[bytes, Chain | None] = {}
         families: dict[bytes, bytes | None] = {}
         groups: dict[tuple[Any, ...], list[Fit]] = defaultdict(list)
         for fit in fits:
-            if not hasattr(fit.estimator, "steps") or fit.model is not None or fit.keep_model:
-                continue
-            if fit.estimator_key not in chains:
-                chains[fit.estimator_key] = chain_of(fit.estimator, fit.estimator_key)
-            chain = chains[fit.estimator_key]
+            chain = None if fit.model is not None or fit.keep_model else chain_of(fit)
             if chain is None:
                 continue
             link = chain.links[0]
             name, step = fit.estimator.steps[link.place]
             route = _route(step, len(fit.train), columns)
-            if route is None:
-                continue
-            if link.key not in families:
+            if route is not None and link.key not in families:
                 families[link.key] = key_without(step, (_parameter(step),))
-            family = families[link.key]
+            family = None if route is None else families[link.key]
             if family is not None:
                 labels = None if link.label_free else fit.train_key
-                place = data.digest(fit.train), len(fit.train)
-                groups[family, route, seeds_of(name, fit.seeds), place, labels].append(fit)
+                rows = data.digest(fit.train), len(fit.train)
+                groups[family, route, seeds_of(name, fit.seeds), rows, labels].append(fit)
         jobs = []
         for group in groups.values():
             group.sort(key=lambda fit: _size(_first_step(fit)[1], columns))
@@ -116,8 +82,7 @@ class StepPathSolver:
 
     def _solve(self, job: Job, data: Data) -> list[Outcome]:
         largest = job.fits[-1]
-        index = largest.train.index
-        X, y = data.take(index), (data.y if largest.y is None else largest.y)[index]
+        X, y = training_data(largest, data)
         name, step = _first_step(largest)
         step = seeded(step, seeds_of(name, largest.seeds))
         start = time.perf_counter()
@@ -130,7 +95,7 @@ class StepPathSolver:
         for size, fits in by_size.items():
             cut = _cut_to(step, size)
             steps = FittedSteps([cut], _cut_table(cut, whole, X))
-            table, rests = followed(SharedSteps(fits, _chains(fits), 1), data, steps)
+            table, rests = followed(SharedSteps(fits, [claimed_chain(fit) for fit in fits], 1), data, steps)
             found |= {outcome.key: outcome for outcome in self.prefixes.answer(rests, table)}
         outcomes = []
         for fit in job.fits:
@@ -143,15 +108,6 @@ class StepPathSolver:
 
 def _first_step(fit: Fit) -> tuple[str, Any]:
     return next((name, step) for name, step in fit.estimator.steps if not idle(step))
-
-
-def _chains(fits: Sequence[Fit]) -> list[Chain]:
-    known: dict[bytes, Chain | None] = {}
-    for fit in fits:
-        if fit.estimator_key not in known:
-            known[fit.estimator_key] = chain_of(fit.estimator, fit.estimator_key)
-    chains = [known[fit.estimator_key] for fit in fits]
-    return [chain for chain in chains if chain is not None]  # all of them, or they would not have been claimed
 
 
 def _parameter(step: Any) -> str:
@@ -179,11 +135,6 @@ def _route(step: Any, rows: int, columns: int) -> str | None:
         return "covariance_eigh"
     approximated = step.n_components is not None and step.n_components < 0.8 * most
     return None if max(rows, columns) > MOST_FULL and approximated else "full"
-
-
-def is_count(value: Any, most: int) -> bool:
-    """Whether a size is a number of columns."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(1 <= value <= most)
 
 
 def _cut_to(step: Any, size: Any) -> Any:

@@ -6,91 +6,39 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from sklearn.pipeline import Pipeline
 
 from truefit._core.fingerprint import Fingerprint, NotComparable
+from truefit._core.protocols import Fit
 from truefit._sklearn import has_callbacks
 
 #: Classes whose ``fit`` ignores y, by package. Only these very classes: what a subclass does nobody knows.
 IGNORING_LABELS = {
-    "sklearn": frozenset(
-        {
-            "Binarizer",
-            "CountVectorizer",
-            "DictVectorizer",
-            "FeatureHasher",
-            "FunctionTransformer",
-            "GaussianRandomProjection",
-            "HashingVectorizer",
-            "IncrementalPCA",
-            "KBinsDiscretizer",
-            "KNNImputer",
-            "KernelPCA",
-            "MaxAbsScaler",
-            "MinMaxScaler",
-            "MissingIndicator",
-            "Normalizer",
-            "Nystroem",
-            "OneHotEncoder",
-            "OrdinalEncoder",
-            "PCA",
-            "PolynomialFeatures",
-            "PowerTransformer",
-            "QuantileTransformer",
-            "RBFSampler",
-            "RobustScaler",
-            "SimpleImputer",
-            "SparseRandomProjection",
-            "SplineTransformer",
-            "StandardScaler",
-            "TfidfTransformer",
-            "TfidfVectorizer",
-            "TruncatedSVD",
-            "VarianceThreshold",
-        }
+    "sklearn": (
+        "Binarizer CountVectorizer DictVectorizer FeatureHasher FunctionTransformer GaussianRandomProjection "
+        "HashingVectorizer IncrementalPCA KBinsDiscretizer KNNImputer KernelPCA MaxAbsScaler MinMaxScaler "
+        "MissingIndicator Normalizer Nystroem OneHotEncoder OrdinalEncoder PCA PolynomialFeatures "
+        "PowerTransformer QuantileTransformer RBFSampler RobustScaler SimpleImputer SparseRandomProjection "
+        "SplineTransformer StandardScaler TfidfTransformer TfidfVectorizer TruncatedSVD VarianceThreshold"
     ),
-    "skrub": frozenset(
-        {
-            "Cleaner",
-            "DatetimeEncoder",
-            "GapEncoder",
-            "MinHashEncoder",
-            "PassThrough",
-            "SquashingScaler",
-            "StringEncoder",
-            "ToCategorical",
-        }
+    "skrub": (
+        "Cleaner DatetimeEncoder GapEncoder MinHashEncoder PassThrough SquashingScaler StringEncoder ToCategorical"
     ),
 }
-#: Classes that hand y on to the transformers in them.
-CONTAINERS = {
-    "sklearn": frozenset({"ColumnTransformer", "FeatureUnion", "Pipeline"}),
-    "skrub": frozenset({"TableVectorizer"}),
-}
+#: Classes that pass y on to the transformers in them.
+CONTAINERS = {"sklearn": "ColumnTransformer FeatureUnion Pipeline", "skrub": "TableVectorizer"}
 
 
 def ignores_labels(step: Any) -> bool:
-    """Whether what a transformer does is known not to depend on the labels that it is fitted with.
-
-    Examples
-    --------
-    >>> from sklearn.feature_selection import SelectKBest
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import OneHotEncoder, StandardScaler
-    >>> ignores_labels(StandardScaler()), ignores_labels(SelectKBest()), ignores_labels("passthrough")
-    (True, False, True)
-    >>> [ignores_labels(make_pipeline(StandardScaler(), last)) for last in (OneHotEncoder(), SelectKBest())]
-    [True, False]
-    """
+    """Whether a transformer is known not to depend on the labels that it is fitted with."""
     if step is None or (isinstance(step, str) and step in ("passthrough", "drop")):
         return True
     package = _package(type(step))
     name = type(step).__name__
-    if name in CONTAINERS.get(package, ()):
-        return all(map(ignores_labels, _parts(step)))
-    return name in IGNORING_LABELS.get(package, ())
+    if name in CONTAINERS.get(package, "").split():
+        return all(map(ignores_labels, parts_of(step)))
+    return name in IGNORING_LABELS.get(package, "").split()
 
 
 def _package(cls: type) -> str:
@@ -99,7 +47,7 @@ def _package(cls: type) -> str:
     return cls.__module__.partition(".")[0] if home is cls else ""
 
 
-def _parts(container: Any) -> Iterator[Any]:
+def parts_of(container: Any) -> Iterator[Any]:
     """Return the transformers in a container."""
     name = type(container).__name__
     if name == "ColumnTransformer":
@@ -128,36 +76,36 @@ class KeyedStep:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chain:
-    """The transformers of a pipeline that do something, in their order, up to one that cannot be known by its content.
+    """The transformers of a pipeline that do something, in order, up to one whose content has no key.
 
-    ``last`` is the key of the last step; None where that or a transformer cannot be known.
+    ``last`` is the key of the last step; None where that or a transformer has none.
     """
 
     links: tuple[KeyedStep, ...]
     last: bytes | None
 
 
-#: Chains of pipelines that are still there, with the pipeline's own key: jobs come back to the same few of them.
-_chains: WeakKeyDictionary[Any, tuple[bytes, Chain | None]] = WeakKeyDictionary()
+#: Chains by the keys of their pipelines: jobs come back to the same few of them.
+_chains: dict[bytes, Chain | None] = {}
+_MOST_CHAINS = 1000
 
 
-def chain_of(estimator: Any, key: bytes) -> Chain | None:
-    """Return the steps of a pipeline whose first ones can be shared with others; None if there is no such.
-
-    A pipeline with a cache of its own, one that talks, or one that others listen to is left as it is.
-
-    Parameters
-    ----------
-    estimator : estimator
-    key : bytes
-        What the estimator is known by: the same as long as its parameters are.
-    """
-    if not is_shareable(estimator):
+def chain_of(fit: Fit) -> Chain | None:
+    """Return the steps of a fit's pipeline whose first ones can be shared with others; None if there is no such."""
+    if not is_shareable(fit.estimator):
         return None
-    known = _chains.get(estimator)
-    if known is None or known[0] != key:
-        known = _chains[estimator] = key, _linked(estimator)
-    return known[1]
+    if fit.estimator_key not in _chains:
+        if len(_chains) >= _MOST_CHAINS:
+            _chains.clear()
+        _chains[fit.estimator_key] = _linked(fit.estimator)
+    return _chains[fit.estimator_key]
+
+
+def claimed_chain(fit: Fit) -> Chain:
+    """Return the chain of a fit that was claimed for having one."""
+    chain = chain_of(fit)
+    assert chain is not None
+    return chain
 
 
 def is_shareable(estimator: Any) -> bool:

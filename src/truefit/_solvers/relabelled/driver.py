@@ -14,12 +14,11 @@ from sklearn import get_config
 
 from truefit._core.data import Data
 from truefit._core.outcome import Predictions
-from truefit._core.protocols import Job
-from truefit._core.task import Fit, Response
-from truefit._core.typing import Floats
-from truefit._solvers.base import EstimatorFamilies, GroupSolver, RowsRequest, SharedResult, rows_requests
+from truefit._core.protocols import Fit, Job, Response
+from truefit._core.typing import Array, Floats, Positions
 from truefit._solvers.closed_form.rounding import ClassScores
-from truefit._solvers.plain import checked, row_blocks
+from truefit._solvers.plain import checked, labels_of, row_blocks
+from truefit._solvers.registry import EstimatorFamilies, GroupSolver, RowsRequest, SharedResult, rows_requests
 
 Codes = npt.NDArray[np.unsignedinteger[Any]]
 
@@ -29,15 +28,12 @@ STRETCH = 2048
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelSweep:
-    """Label vectors in which the same classes occur.
-
-    ``places`` says which fits they are of; ``codes`` has a row for each, ``counts`` says how often each class occurs.
-    """
+    """Label vectors with the same classes: their fits (``places``), a row of ``codes`` and of class ``counts`` each."""
 
     places: list[int]
-    classes: npt.NDArray[Any]
+    classes: Array
     codes: Codes
-    counts: npt.NDArray[np.intp]
+    counts: Positions
 
     def sums(self, *tables: Floats) -> list[Floats]:
         """Add up the rows of each table by class under each label vector: shape (classes, vectors, columns)."""
@@ -68,26 +64,15 @@ def stretches(n: int) -> list[slice]:
     return [slice(start, start + STRETCH) for start in range(0, n, STRETCH)]
 
 
-def label_sweeps(fits: Sequence[Fit], data: Data, index: npt.NDArray[np.intp]) -> list[LabelSweep]:
-    """Return the labels that the fits have at ``index``, those with the same classes together.
+def label_sweeps(fits: Sequence[Fit], data: Data, index: Positions) -> list[LabelSweep]:
+    """Return the labels of the fits at ``index``, grouped by the classes that occur.
 
-    Vectors with a label that the table does not have, or with one class only, are left out.
-
-    Examples
-    --------
-    >>> from truefit._core.rows import Rows
-    >>> data = Data([[0.0], [1.0], [2.0]], ["a", "b", "c"], task="classification")
-    >>> labels = [None, np.array(["c", "b", "a"]), np.array(["a", "a", "b"]), np.array(["a", "z", "b"])]
-    >>> fits = [Fit(str(i), b"", b"", None, Rows.all(3), (), y=y) for i, y in enumerate(labels)]
-    >>> for sweep in label_sweeps(fits, data, np.arange(3)):
-    ...     print(sweep.places, sweep.classes.tolist(), sweep.codes.tolist())
-    [0, 1] ['a', 'b', 'c'] [[0, 1, 2], [2, 1, 0]]
-    [2] ['a', 'b'] [[0, 0, 1]]
+    Vectors with a label that the table does not have, or with one class only, are dropped.
     """
     known = data.classes
     if known is None:
         return []
-    labels = [data.y if fit.y is None else fit.y for fit in fits]
+    labels = [labels_of(fit, data) for fit in fits]
     everything = len(index) == data.n and bool((index[1:] > index[:-1]).all())
     if not everything:
         labels = [each[index] for each in labels]
@@ -107,11 +92,8 @@ def label_sweeps(fits: Sequence[Fit], data: Data, index: npt.NDArray[np.intp]) -
     return sweeps
 
 
-def all_coded(vectors: Sequence[npt.NDArray[Any]], classes: npt.NDArray[Any]) -> tuple[Codes, npt.NDArray[np.intp]]:
-    """Return labels as positions in ``classes``, and how often each occurs: too few where a label is not there.
-
-    Both have a row for each vector.
-    """
+def all_coded(vectors: Sequence[Array], classes: Array) -> tuple[Codes, Positions]:
+    """Return labels as positions in ``classes``, a row for each vector, and their counts, without unknown labels."""
     codes = np.zeros((len(vectors), len(vectors[0])), dtype=np.min_scalar_type(len(classes)))
     counts = np.zeros((len(vectors), len(classes)), dtype=np.intp)
     usual = "U" if classes.dtype.kind == "U" else "biuf"
@@ -127,13 +109,13 @@ def all_coded(vectors: Sequence[npt.NDArray[Any]], classes: npt.NDArray[Any]) ->
     return codes, counts
 
 
-def coded(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> tuple[Codes, npt.NDArray[np.intp]]:
+def coded(labels: Array, classes: Array) -> tuple[Codes, Positions]:
     """Return the same for a single vector."""
     codes, counts = all_coded([labels], classes)
     return codes[0], counts[0]
 
 
-def classes_for(fit: Fit, classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def classes_for(fit: Fit, classes: Array) -> Array:
     """Return the classes in the type of the fit's own labels, as its model would have them."""
     return classes if fit.y is None else classes.astype(fit.y.dtype, copy=False)
 
@@ -175,24 +157,23 @@ def add_responses(
     request: RowsRequest,
     results: Sequence[SharedResult | None],
     data: Data,
-    scores_of: Callable[[npt.NDArray[np.intp]], Callable[[Response, int], npt.NDArray[Any]]],
+    scores_of: Callable[[Positions], Callable[[Response, int], Array]],
 ) -> None:
-    """Add answers to the results of those fits that have one.
+    """Add answers to the results of those fits that have one, row block by row block as in plain fitting.
 
-    Rows are predicted in the same blocks as in plain fitting: ``scores_of`` gets the positions of a block, and returns
-    a function for the response of each fit on it; labels as codes.
+    ``scores_of`` gets the positions of a block, and returns a function for the response of each fit; labels as codes.
     """
     index = request.rows.index
-    parts: dict[tuple[Response, int], list[npt.NDArray[Any]]] = {
+    parts: dict[tuple[Response, int], list[Array]] = {
         (response, place): []
         for response, places in request.wanted.items()
         for place in places
         if results[place] is not None
     }
     for block in row_blocks(index, data) if parts else ():
-        says = scores_of(block)
+        respond = scores_of(block)
         for (response, place), values in parts.items():
-            values.append(checked(says(response, place), len(block), response))
+            values.append(checked(respond(response, place), len(block), response))
     tokens = data.tokens_of(request.rows)
     for (response, place), values in parts.items():
         result = results[place]
@@ -220,30 +201,16 @@ def full_precision(data: Data) -> bool:
     return bool(np.isfinite(np.asarray(X)).all()) if any(one.kind == "f" for one in dtypes) else True
 
 
-def as_floats(X: Any) -> npt.NDArray[np.float64]:
-    """Return a table as scikit-learn's estimators see it.
-
-    Raises
-    ------
-    ValueError
-        If a value is missing or infinite.
-    """
+def as_floats(X: Any) -> Floats:
+    """Return a table as scikit-learn sees it; ValueError if a value is missing or infinite."""
     floats = np.asarray(X, dtype=np.float64)
     if not np.isfinite(floats).all():
         raise ValueError("X must be finite. Got NaN or infinite values.")
     return floats
 
 
-def centred(X: npt.NDArray[np.float64], centre: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return rows counted from a centre.
-
-    Examples
-    --------
-    >>> centred(np.array([[1.0, 5.0], [2.0, 6.0], [3.0, 7.0]]), np.array([2.0, 5.0]))
-    array([[-1.,  0.],
-           [ 0.,  1.],
-           [ 1.,  2.]])
-    """
+def centred(X: Floats, centre: Floats) -> Floats:
+    """Return rows counted from a centre."""
     # Several rows at a time: numpy goes through short rows at a tenth of its speed.
     n, p = X.shape
     many = max(1, 512 // max(p, 1))
@@ -260,46 +227,43 @@ def centred(X: npt.NDArray[np.float64], centre: npt.NDArray[np.float64]) -> npt.
 Features = tuple[Floats, ...]
 
 
-class RelabelledModels(Protocol):
-    """The models of one sweep of label vectors."""
+class ScoreModels(Protocol):
+    """Models of classifiers that differ in their labels or training rows, by scores of the classes."""
+
+    def some(self, models: Sequence[int]) -> ScoreModels:
+        """Return some of the models."""
 
     def leads(self, features: Features) -> Floats:
         """Return how far the classes lead over the first, of shape (classes - 1, models, rows)."""
-        ...
 
     def error(self, features: Features) -> Floats:
         """Return for each model how far these may be from those of plain fitting."""
-        ...
 
 
 class RelabelledTable(Protocol):
-    """Training rows, and what of them does not depend on the labels."""
+    """Training rows, and what of them does not depend on the labels; ``own`` are their features."""
 
-    #: The features of the training rows themselves.
     own: Features
 
     def features(self, X: Floats) -> Features:
         """Return the features of other rows."""
-        ...
 
-    def models(self, sweep: LabelSweep) -> RelabelledModels | None:
+    def models(self, sweep: LabelSweep) -> ScoreModels | None:
         """Fit all label vectors of a sweep; None where the parameters do not suit its classes."""
-        ...
 
 
 class RelabelledScoresSolver(RelabelledSolver):
     """Answers from scores: the labels of the classes that lead, and their probabilities."""
 
+    #: Whether probabilities of two classes are a logistic function of one score.
+    logistic = False
+
     @abstractmethod
     def table(self, X: Floats, estimator: Any) -> RelabelledTable:
         """Return the training rows, ready for any labels."""
 
-    @abstractmethod
-    def values(self, response: Response, scores: ClassScores) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
-        """Return the response of each model on each row, and which models are to be trusted with it."""
-
     def results(self, fits: Sequence[Fit], data: Data) -> Sequence[SharedResult | None]:
-        """Work out all models, then what they say of all rows."""
+        """Compute all models, then their responses on all rows."""
         index = fits[0].train.index
         results: list[SharedResult | None] = [None] * len(fits)
         with np.errstate(all="ignore"):  # what comes out as NaN or infinite is not trusted
@@ -324,17 +288,17 @@ class RelabelledScoresSolver(RelabelledSolver):
         self,
         request: RowsRequest,
         blocks: Iterable[Features],
-        models: RelabelledModels,
+        models: ScoreModels,
         results: list[SharedResult],
         data: Data,
     ) -> None:
-        parts: dict[Response, list[npt.NDArray[Any]]] = {response: [] for response in request.wanted}
+        parts: dict[Response, list[Array]] = {response: [] for response in request.wanted}
         for block in blocks:
             error = models.error(block)
             for stretch in stretches(len(block[0])):
                 scores = ClassScores(models.leads(tuple(table[stretch] for table in block)), error)
                 for response, places in request.wanted.items():
-                    values, trusted = self.values(response, scores)
+                    values, trusted = scores.values(response, logistic=self.logistic)
                     parts[response].append(values)
                     if not trusted.all():
                         for place in places:
@@ -347,9 +311,7 @@ class RelabelledScoresSolver(RelabelledSolver):
                 results[place].answers.append(answer)
 
 
-def _blocks(
-    index: npt.NDArray[np.intp], own: Features | None, table: RelabelledTable, data: Data
-) -> Iterator[Features]:
+def _blocks(index: Positions, own: Features | None, table: RelabelledTable, data: Data) -> Iterator[Features]:
     """Return the features of rows in blocks; those of the training rows are there already."""
     if own is not None:
         yield own
@@ -359,18 +321,9 @@ def _blocks(
 
 
 def weighted(weights: Floats, table: Floats) -> Floats:
-    """Return the sums of values times weights, of shape (classes - 1, models, rows).
+    """Return sums of values times weights, of shape (classes - 1, models, rows).
 
-    ``weights`` are of shape (classes - 1, models, columns). ``table`` has the same rows for all models; with an axis
-    more, other rows for each.
-
-    Examples
-    --------
-    >>> weights = np.array([[[1.0, 2.0], [3.0, 4.0]]])
-    >>> weighted(weights, np.array([[1.0, 0.0], [1.0, 1.0]]))
-    array([[[1., 3.], [3., 7.]]])
-    >>> weighted(weights, np.array([[[1.0, 0.0]], [[1.0, 1.0]]]))
-    array([[[1.], [7.]]])
+    ``weights`` have shape (classes - 1, models, columns); ``table`` has rows for all models, or a first axis for these.
     """
     if table.ndim == 2:
         return (weights.reshape(-1, weights.shape[2]) @ table.T).reshape(*weights.shape[:2], len(table))

@@ -1,9 +1,9 @@
 """Support vector machines with other labels: one kernel matrix, so near to libsvm's that training is the same.
 
-libsvm computes k(xᵢ, xⱼ) in double precision whenever it needs a row, and keeps it in single precision. So a matrix
-whose entries round to the same single-precision numbers leads to the same model, bit for bit; the diagonal, which
-libsvm keeps in double precision too, has to be exact. A matrix product gives the entries, each with a bound on its
-distance from libsvm's; the few whose rounding that leaves open are worked out as libsvm does.
+libsvm computes k(xᵢ, xⱼ) in double precision and stores it in single precision. So a matrix whose entries round to the
+same single-precision numbers leads to the same model, bit for bit; the diagonal, also stored in double precision, must
+be exact. A matrix product gives the entries with error bounds; the few whose rounding is open are computed as in
+libsvm.
 """
 
 from __future__ import annotations
@@ -15,20 +15,18 @@ from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg.blas import ddot
 from sklearn.base import clone
 from sklearn.svm import SVC
 
 from truefit._core.data import Data
 from truefit._core.parameters import params_of
-from truefit._core.protocols import Job
-from truefit._core.task import Fit, Response
-from truefit._core.typing import Floats, Positions
+from truefit._core.protocols import Fit, Job, Response
+from truefit._core.typing import Array, Floats, Positions
 from truefit._sklearn import set_gamma
-from truefit._solvers.base import SharedResult, rows_requests
 from truefit._solvers.closed_form.rounding import MARGIN, TOLERANCE, UNIT, growth
 from truefit._solvers.plain import checked
+from truefit._solvers.registry import SharedResult, rows_requests
 from truefit._solvers.relabelled.driver import (
     WORK_BYTES,
     RelabelledSolver,
@@ -48,16 +46,7 @@ MOST_OPEN = 0.01
 
 @dataclass(frozen=True, slots=True)
 class SVMKernel:
-    """A kernel of libsvm's with its parameters, for tables of so many columns.
-
-    Examples
-    --------
-    >>> X = np.array([[0.0, 1.0], [2.0, 0.5]])
-    >>> SVMKernel("linear", 2).matrix(X).tolist()
-    [[1.0, 0.5], [0.5, 4.25]]
-    >>> SVMKernel("poly", 2, gamma=2.0, coef0=1.0, degree=2).between(X[:1], X).tolist()
-    [[9.0, 4.0]]
-    """
+    """A kernel of libsvm with its parameters, for tables of so many columns."""
 
     kind: Kind
     columns: int
@@ -97,13 +86,7 @@ class SVMKernel:
         return a * b if self.kind == "linear" else float((abs(self.gamma) * a * b + abs(self.coef0)) ** self.degree)
 
     def matrix(self, X: Floats) -> Floats:
-        """Return the kernel of the rows of X with each other, ready for libsvm.
-
-        Raises
-        ------
-        ValueError
-            If too many entries would have to be worked out one by one.
-        """
+        """Return the kernel of the rows of X with each other for libsvm; ValueError if too many entries are open."""
         n, sizes = len(X), norms(X)
         matrix = np.empty((n, n))
         left, step = int(MOST_OPEN * n * n) + 1000, max(1, STRETCH_BYTES // (8 * n))
@@ -159,23 +142,9 @@ MATRIX_BYTES = 1 << 30
 class SupportVectorsSolver(RelabelledSolver):
     """``SVC`` on the same rows with many label vectors.
 
-    The kernel matrix does not depend on the labels. Each label vector is trained on it by scikit-learn itself, in the
-    same steps as without it (see the top of this module), so support vectors and their weights are those of plain
-    fitting bit for bit. Decisions are then products of kernels and weights, those of all label vectors at
-    once; where one is too near to 0 to be certain, the model itself is asked.
-
-    Examples
-    --------
-    >>> from truefit._core.identity import Keys
-    >>> from truefit._core.rows import Rows
-    >>> from truefit._core.task import Ask, FitTask
-    >>> X, rows = np.array([[0.0], [1.0], [4.0], [6.0]]), Rows.all(4)
-    >>> data = Data(X, ["a", "a", "b", "b"], task="classification")
-    >>> keys, svc = Keys(data), SVC(gamma=0.5)
-    >>> tasks = [FitTask(svc, rows, (Ask(rows),), y=y) for y in (None, np.array(["a", "b", "a", "b"]))]
-    >>> [job] = SupportVectorsSolver().claim([keys.fit(task) for task in tasks], data)
-    >>> [outcome.answer(data, rows).tolist() for outcome in job.run(data)]
-    [['a', 'a', 'b', 'b'], ['a', 'b', 'a', 'b']]
+    scikit-learn trains each label vector on one kernel matrix, in the same steps as without it, so support vectors and
+    weights equal plain fitting bit for bit. Decisions are matrix products for all label vectors at once; where one is
+    too near to 0 to be certain, the model itself predicts.
     """
 
     name = "support vectors"
@@ -212,7 +181,7 @@ class SupportVectorsSolver(RelabelledSolver):
         for request in rows_requests(fits):
             own = request.rows == fits[0].train
 
-            def scores_of(block: Positions, own: bool = own) -> Callable[[Response, int], npt.NDArray[Any]]:
+            def scores_of(block: Positions, own: bool = own) -> Callable[[Response, int], Array]:
                 asked = X if own and len(block) == len(X) else as_floats(data.take(block))
                 # Rows that come out of a transformer are the training rows again, if under other numbers.
                 same = asked is X or (asked.shape == X.shape and np.array_equal(asked, X))
@@ -225,7 +194,7 @@ class SupportVectorsSolver(RelabelledSolver):
 class TrainedSVC:
     """A machine that was trained on the kernel matrix, as weights of the training rows."""
 
-    def __init__(self, estimator: Any, kernel: SVMKernel, X: Floats, matrix: Floats, labels: npt.NDArray[Any]) -> None:
+    def __init__(self, estimator: Any, kernel: SVMKernel, X: Floats, matrix: Floats, labels: Array) -> None:
         self.estimator, self.kernel, self.X = estimator, kernel, X
         self.trained = clone(estimator).set_params(kernel="precomputed").fit(matrix, labels)
         self.number = len(self.trained.classes_)
@@ -257,8 +226,8 @@ class TrainedSVC:
         set_gamma(model, self.kernel.gamma)
         return model
 
-    def answer(self, response: Response, decisions: Floats, error: Floats, X: Floats) -> npt.NDArray[Any]:
-        """Return labels as codes, or decisions, from the decisions between pairs; where open, the model is asked."""
+    def answer(self, response: Response, decisions: Floats, error: Floats, X: Floats) -> Array:
+        """Return labels as codes, or decisions, from those between pairs; where open, the model itself predicts."""
         sizes = np.abs(decisions)
         if response == "predict" and not (self.number > 2 and self.estimator.break_ties):
             values, certain = self._labels(decisions), (sizes > MARGIN * error).all(axis=1)
@@ -270,13 +239,13 @@ class TrainedSVC:
             values[~certain] = self._asked(response, X[~certain])
         return values
 
-    def _asked(self, response: Response, X: Floats) -> npt.NDArray[Any]:
+    def _asked(self, response: Response, X: Floats) -> Array:
         answered = checked(getattr(self.model(), response)(X), len(X), response)
         if response == "predict":
             return np.searchsorted(self.trained.classes_, answered).astype(np.min_scalar_type(self.number - 1))
         return answered
 
-    def _labels(self, decisions: Floats) -> npt.NDArray[Any]:
+    def _labels(self, decisions: Floats) -> Array:
         if self.number == 2:
             return np.asarray((decisions[:, 0] > 0).astype(np.uint8))
         votes = np.zeros((len(decisions), self.number), dtype=np.intp)
@@ -288,10 +257,7 @@ class TrainedSVC:
 
 
 class SVCDecisions:
-    """What machines that were trained on the same rows decide about some rows.
-
-    ``matrix`` has the kernels of these rows with the training rows, if they are known.
-    """
+    """Decisions of machines trained on the same rows; ``matrix`` has the kernels with these rows, if known."""
 
     def __init__(self, machines: Mapping[int, TrainedSVC], X: Floats, matrix: Floats | None) -> None:
         self.machines, self.X = machines, X
@@ -306,7 +272,7 @@ class SVCDecisions:
         widths = [machine.weights.shape[1] for machine in machines.values()]
         self.ends = dict(zip(machines, np.cumsum(widths).tolist(), strict=True))
 
-    def answer(self, response: Response, place: int) -> npt.NDArray[Any]:
+    def answer(self, response: Response, place: int) -> Array:
         """Return the answer of one machine."""
         machine, end = self.machines[place], self.ends[place]
         decisions = self.products[:, end - machine.weights.shape[1] : end] + machine.intercept

@@ -1,0 +1,199 @@
+"""TF101, TF102, TF104, TF105: columns that reveal the target, ids, constants, and columns without any value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from truefit._core.finding import Finding
+from truefit._methods.text import percent
+from truefit._study.checks.base import NAMED, CheckedTable, TableCheck, quoted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: A column is reported when its error is at most this share of the baseline's (squared error for a regression).
+CLASS_SHARE: Final = 0.02
+VARIANCE_SHARE: Final = 0.005
+#: Fewer rows to learn from, or fewer errors of the baseline, are no evidence.
+_FEWEST_ROWS, _FEWEST_ERRORS = 10, 5
+#: "All values differ" means nothing in fewer rows than this.
+ID_ROWS: Final = 50
+_ID_NAME: Final = re.compile(r"(^|[\W_])(id|ids|key|uuid|guid|index|idx|nr|no|number|row)($|[\W_])|[a-z]I[dD]$", re.I)
+_LONGEST_ID: Final = 40
+
+
+class TargetLeakage(TableCheck, code="TF101", title="Possible target leakage", severity="error"):
+    """Fits a small model on each column alone, and compares its error on held-out rows with the baseline's."""
+
+    def run(self, table: CheckedTable) -> Iterator[Finding]:
+        """Yield one finding per column, the most predictive first."""
+        data, half = table.data, len(table.sample) // 2
+        if data.y.ndim != 1 or half < _FEWEST_ROWS:
+            return
+        y = (data.codes if data.codes is not None else data.y)[table.sample]
+        order = np.random.default_rng(1).permutation(len(y))
+        train, test = order[:half], order[half:]
+        constant = np.bincount(y[train]).argmax() if data.task == "classification" else y[train].mean()
+        baseline = _error(constant, y[test], data.task)
+        few = data.task == "classification" and baseline * len(test) < _FEWEST_ERRORS
+        if not baseline > 0 or few:
+            return
+        limit = CLASS_SHARE if data.task == "classification" else VARIANCE_SHARE
+        shares = [
+            (_error_of_column(values, y, train, test, data.task) / baseline, name)
+            for name, _, values in table.columns()
+        ]  # fmt: skip
+        for share, name in sorted((each for each in shares if each[0] <= limit), key=lambda each: each[0])[:NAMED]:
+            yield self.finding(
+                _leakage_text(name, share, baseline, data.task),
+                f"Check that {name!r} is known before the target is. If it is not, drop it and run the study again.",
+                column=name,
+                share_of_baseline_error=share,
+                baseline_error=baseline,
+                test_rows=len(test),
+            )
+
+
+class IdColumn(TableCheck, code="TF102", title="ID column", severity="warning"):
+    """Looks for columns that identify a row: all values differ, and they count, are short texts, or are named so."""
+
+    def run(self, table: CheckedTable) -> Iterator[Finding]:
+        """Yield one finding for all such columns."""
+        if table.data.n < ID_ROWS:
+            return
+        names = [name for name, values, sample in table.columns() if _looks_like_id(name, sample) and values.is_unique]
+        if names:
+            yield self.finding(
+                f"{_columns(names)} a different value in each of the {table.data.n:,} rows, like an id or a row "
+                "number. A model cannot learn from an id, but in a sorted table it can reveal the target.",
+                f"Drop {quoted(names)}, unless {'it measures' if len(names) == 1 else 'they measure'} something.",
+                columns=names,
+                rows=table.data.n,
+            )
+
+
+class ConstantColumns(TableCheck, code="TF104", title="Constant columns", severity="info"):
+    """Looks for columns with the same value in every row."""
+
+    def run(self, table: CheckedTable) -> Iterator[Finding]:
+        """Yield one finding for all such columns."""
+        names = [
+            name
+            for name, values, sample in table.columns()
+            if _distinct(sample) <= 1 and _distinct(values) <= 1 and not values.isna().all()
+        ]
+        if names:
+            yield self.finding(
+                f"{_columns(names)} the same value in every row.",
+                f"Drop {quoted(names)}: no model can use {'it' if len(names) == 1 else 'them'}.",
+                columns=names,
+            )
+
+
+class MissingColumns(TableCheck, code="TF105", title="Columns without values", severity="info"):
+    """Looks for columns without any value."""
+
+    def run(self, table: CheckedTable) -> Iterator[Finding]:
+        """Yield one finding for all such columns."""
+        names = [name for name, values, sample in table.columns() if sample.isna().all() and values.isna().all()]
+        if names:
+            yield self.finding(
+                f"{_columns(names)} no value in any row.",
+                f"Drop {quoted(names)}, or check how the table was read.",
+                columns=names,
+            )
+
+
+def _columns(names: list[str]) -> str:
+    return f"Column {quoted(names)} has" if len(names) == 1 else f"Columns {quoted(names)} have"
+
+
+def _distinct(values: pd.Series[Any]) -> int:
+    try:
+        return int(values.nunique(dropna=False))
+    except TypeError:  # lists and other unhashable cells
+        return int(values.astype(str).nunique())
+
+
+def _looks_like_id(name: str, values: pd.Series[Any]) -> bool:
+    import pandas as pd
+
+    if not bool(values.notna().all()) or pd.api.types.is_bool_dtype(values):
+        return False
+    if pd.api.types.is_numeric_dtype(values):
+        numbers = values.to_numpy(dtype=float)
+        if not (np.isfinite(numbers) & (numbers % 1 == 0)).all() or len(np.unique(numbers)) < len(numbers):
+            return False
+        steps = np.diff(numbers)
+        return bool((steps > 0).all() or (steps < 0).all() or _ID_NAME.search(name))
+    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "mM":
+        return False
+    texts = values.astype(str)
+    # A sentence that occurs once is no id; a word is.
+    return (
+        bool(texts.is_unique) and bool((texts.str.len() <= _LONGEST_ID).all()) and not texts.str.count(" ").mean() > 1
+    )
+
+
+def _leakage_text(name: str, share: float, baseline: float, task: str) -> str:
+    start = f"Column {name!r} alone predicts the target"
+    if task == "classification":
+        error = "without error" if share == 0 else f"with error {percent(share * baseline)}"
+        return f"{start} {error} on held-out rows (baseline {percent(baseline)})."
+    explained = f"{1 - share:.2%}" if share >= 5e-5 else "more than 99.99%"
+    return f"{start}: it explains {explained} of the target's variance on held-out rows."
+
+
+def _error(predicted: Any, y: npt.NDArray[Any], task: str) -> float:
+    """Return the share of errors, or the mean squared error: infinite where a prediction is missing."""
+    if task == "classification":
+        return float(np.mean(predicted != y))
+    return float(np.mean(np.where(np.isnan(predicted), np.inf, (predicted - y) ** 2)))
+
+
+def _error_of_column(
+    values: pd.Series[Any],
+    y: npt.NDArray[Any],
+    train: npt.NDArray[np.intp],
+    test: npt.NDArray[np.intp],
+    task: str,
+) -> float:
+    """Return the error on test rows of a model of one column: a tree for numbers and dates, a lookup for the rest."""
+    import pandas as pd
+    from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+    is_date = isinstance(values.dtype, np.dtype) and values.dtype.kind in "mM"
+    if pd.api.types.is_numeric_dtype(values) or is_date:
+        numbers = values.astype("int64") if is_date else values
+        column: npt.NDArray[Any] = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+        if np.isnan(column).all() or not _changes_rarely(column, y, task):
+            return np.inf
+        column = np.clip(column, -1e38, 1e38).reshape(-1, 1)
+        tree = DecisionTreeRegressor(max_leaf_nodes=256, random_state=0)
+        if task == "classification":
+            tree = DecisionTreeClassifier(max_leaf_nodes=4 * int(y.max() + 1), random_state=0)
+        return _error(tree.fit(column[train], y[train]).predict(column[test]), y[test], task)
+    texts = values.astype(object).map(as_text).astype(object).where(values.notna(), None).to_numpy(dtype=object)
+    groups = pd.DataFrame({"value": texts[train], "y": y[train]}).groupby("value")["y"]
+    by_value = groups.agg(lambda group: group.mode().iloc[0]) if task == "classification" else groups.mean()
+    return _error(by_value.reindex(texts[test]).to_numpy(dtype=np.float64), y[test], task)
+
+
+def _changes_rarely(column: npt.NDArray[np.float64], y: npt.NDArray[Any], task: str) -> bool:
+    """Whether the target hardly changes from one value of the column to the next; if it does, no tree is needed."""
+    ordered = y[np.argsort(column, kind="stable")]
+    if task == "classification":
+        changes = int(np.count_nonzero(ordered[1:] != ordered[:-1]))
+        return changes <= 4 * int(y.max() + 1) + 4 * CLASS_SHARE * len(y)
+    # Half the mean squared step is the variance around a curve through the points, if there is one.
+    return float(np.mean(np.diff(ordered) ** 2)) / 2 <= 4 * VARIANCE_SHARE * float(np.var(y))
+
+
+def as_text(cell: Any) -> str:
+    """Return a value as text that pandas can hash: lone surrogates are escaped."""
+    return str(cell).encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,169 @@
+"""TF201, TF202, TF206, TF208, TF209: the choice of a model and its estimate. TF301, TF302, TF303: the run itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from truefit._core.finding import Finding
+from truefit._methods.text import listed
+from truefit._study.checks.base import ResultCheck
+from truefit._study.evidence import StudyEvidence
+
+#: The selection is called unstable where nested cross-validation selects the same model in fewer folds than this share.
+STABLE_SHARE: Final = 0.8
+#: The gain from training on all rows is reported where it is more than this share of the way to the interval's end.
+NOTABLE_GAIN: Final = 0.25
+_SAMPLED: Final = {"perturbation": "perturbed validation", "bias_variance": "bias and variance"}
+
+
+class NotBetterThanBaseline(ResultCheck, code="TF201", title="Not better than the baseline", severity="warning"):
+    """Compares the selected model with the baseline: by the paired test where there is one, else by the interval."""
+
+    def run(self, evidence: StudyEvidence) -> Iterator[Finding]:
+        """Yield a finding where no candidate is better than the baseline."""
+        reason, fmt = evidence.baseline_reason, evidence.metric_text
+        if reason is None:
+            return
+        best = f"{evidence.best} ({fmt.named(evidence.estimate)})"
+        text = {
+            "best": f"No candidate has a better cross-validated {fmt.name} than the baseline, {best}.",
+            "tie": f"There is no significant difference between the best candidate, {best}, and the baseline",
+            "interval": f"The interval of the best candidate, {best}, reaches the baseline",
+        }[reason]
+        if reason != "best":
+            text += "." if evidence.baseline is None else f" ({fmt.value(evidence.baseline)})."
+        yield self.finding(
+            text,
+            "Look for other features: these columns hold little information about the target.",
+            best=evidence.best,
+            estimate=evidence.estimate,
+            baseline=evidence.baseline,
+            reason=reason,
+        )
+
+
+class CandidateFailed(ResultCheck, code="TF202", title="Candidates failed", severity="warning"):
+    """Lists candidates that could not be fitted."""
+
+    def run(self, evidence: StudyEvidence) -> Iterator[Finding]:
+        """Yield one finding for all candidates with failed fits."""
+        failed = [each for each in evidence.dropped if each.cause == "failed"]
+        if failed:
+            yield self.finding(
+                " ".join(f"{each.name}: {each.reason.rstrip('.')}." for each in failed),
+                f"Fix {listed([each.name for each in failed])}, or remove {'it' if len(failed) == 1 else 'them'}: the "
+                "selection was made among the others.",
+                candidates={each.name: each.reason for each in failed},
+            )
+
+
+class SelectionUnstable(ResultCheck, code="TF206", title="Selection is unstable", severity="info"):
+    """Counts in how many outer folds of nested cross-validation the selected model was selected."""
+
+    def run(self, evidence: StudyEvidence) -> Iterator[Finding]:
+        """Yield a finding below 80% of the folds."""
+        if evidence.nested is None:
+            return
+        selected = evidence.nested.chosen
+        count = selected.count(evidence.best)
+        if count < STABLE_SHARE * len(selected):
+            counts = {name: selected.count(name) for name in dict.fromkeys(selected)}
+            shown = listed([f"{name} {times}" for name, times in counts.items()])
+            yield self.finding(
+                f"Nested cross-validation selected {evidence.best} in {count} of {len(selected)} outer folds (counts: "
+                f"{shown}).",
+                "Treat these models as alternatives: choose by cost or simplicity, or average them with Agghoo.",
+                selected=counts,
+                folds=len(selected),
+            )
+
+
+class NoSignificantDifference(ResultCheck, code="TF208", title="No significant differences", severity="info"):
+    """Counts the candidates that the paired tests cannot distinguish from the selected model."""
+
+    def run(self, evidence: StudyEvidence) -> Iterator[Finding]:
+        """Yield a finding where there are several candidates, and none differs significantly."""
+        others = [name for name in evidence.learners if name != evidence.best]
+        if others and evidence.best not in evidence.baselines and set(others) <= set(evidence.ties):
+            yield self.finding(
+                f"{listed(others)} {'does' if len(others) == 1 else 'do'} not differ significantly from "
+                f"{evidence.best} on these {evidence.data.n:,} rows.",
+                "Choose among them by cost, simplicity or speed.",
+                best=evidence.best,
+                ties=others,
+            )
+
+
+class TrainedOnFewerRows(ResultCheck, code="TF209", title="Estimate is for fewer rows", severity="info"):
+    """Reads from the learning curve how much a model trained on all rows gains over the models of the folds."""
+
+    def run(self, evidence: StudyEvidence) -> Iterator[Finding]:
+        """Yield a finding where the gain is large beside the interval."""
+        curve, interval, fmt = evidence.curve, evidence.interval, evidence.metric_text
+        if curve is None or curve.refused is not None or interval is None or curve.metric != evidence.metric.name:
+            return
+        rows, share = evidence.data.n, evidence.assessment.splits.mean_train_rows / evidence.data.n
+        # A size of the curve includes the test fold: as many rows are trained on as all of these with more rows.
+        with_folds, with_all = (float(curve.predict(size)[0]) for size in (float(rows), rows / share))
+        gain = with_folds - with_all
+        if gain > NOTABLE_GAIN * (evidence.estimate - interval[0]):
+            within = evidence.estimate - gain >= interval[0]
+            yield self.finding(
+                f"The estimate is for models trained on {share:.0%} of the rows. According to the learning curve, the "
+                f"final model, trained on all rows, is about {fmt.change(gain)} better, "
+                f"{'within' if within else 'outside'} the interval.",
+                "Read the estimate as slightly pessimistic, or use more folds (cv=10).",
+                gain=gain,
+                share_of_rows=share,
+                within_interval=within,
+            )
+
+
+class QuestionsNotRun(ResultCheck, code="TF301", title="Parts not run", severity="info"):
+    """Lists the parts of the study that were not run."""
+
+    def run(self, evidence: StudyEvidence) -> Iterator[Finding]:
+        """Yield one finding for all parts."""
+        if evidence.not_run:
+            yield self.finding(
+                " ".join(f"{each.what}: {each.why.rstrip('.')}." for each in evidence.not_run),
+                "A larger budget runs what time did not allow; with a store, a rerun resumes from finished fits.",
+                parts=[{"what": each.what, "why": each.why} for each in evidence.not_run],
+            )
+
+
+class PartsOnSample(ResultCheck, code="TF302", title="Computed on a sample of the rows", severity="info"):
+    """Lists the parts of the study that used a sample of the rows."""
+
+    def run(self, evidence: StudyEvidence) -> Iterator[Finding]:
+        """Yield one finding for all parts."""
+        if evidence.sampled:
+            parts = [f"{_SAMPLED[part]} on {rows:,}" for part, rows in evidence.sampled.items()]
+            text = listed(parts)
+            yield self.finding(
+                f"{text[0].upper()}{text[1:]} of the {evidence.data.n:,} rows, a random sample, to save time.",
+                "A larger budget uses more rows.",
+                rows=dict(evidence.sampled),
+                of=evidence.data.n,
+            )
+
+
+class MayDifferOnRerun(ResultCheck, code="TF303", title="A rerun may differ", severity="info"):
+    """Says whether measured time decided which fits were run."""
+
+    def run(self, evidence: StudyEvidence) -> Iterator[Finding]:
+        """Yield a finding where measured time decided what was run."""
+        budget = evidence.time_budget.budget
+        if not evidence.time_budget.measured:
+            return
+        cause = "Measured fit times decided" if budget is None else f"The time budget ({budget:g} s) decided"
+        advice = "Use a store: a rerun then takes the recorded times and resumes from finished fits."
+        if budget is not None:
+            advice = "Run without a budget, or use a store: a rerun then resumes from finished fits."
+        yield self.finding(
+            f"{cause} which fits were run. A rerun on a slower or faster machine may run others and give slightly "
+            "different numbers.",
+            advice,
+            budget_seconds=budget,
+        )

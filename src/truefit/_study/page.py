@@ -1,0 +1,265 @@
+"""The page of a study: first what was predicted, how well, and what undermines the numbers; then the evidence.
+
+A page is rendered from plain data (``study_report``), so that it can be stored and rendered again without fitting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from truefit._core.finding import at_least
+from truefit._core.provenance import keeps_reports, store_report
+from truefit._report.page import render_page
+from truefit._study.page_tables import (
+    baseline_text,
+    estimators_of,
+    interval_name,
+    metric_text,
+    notes_of,
+    tables_of,
+    targets_of,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from truefit._study.result import Study
+
+#: A confusion matrix of more classes is too large to read.
+MOST_CLASSES = 32
+
+
+class _Picture(NamedTuple):
+    """A picture: its section, its caption, the function that draws it, and what it shows in words."""
+
+    section: str
+    caption: str
+    draw: Callable[..., Axes]
+    description: str
+    #: Whether it keeps its shape on a phone.
+    fixed: bool = False
+
+
+#: By section: caption, SVG, and SVG for a phone, of each picture.
+Pictures = Mapping[str, Sequence[Sequence[str | None]]]
+
+
+def study_report(study: Study) -> dict[str, Any]:
+    """Return all that the page is rendered from, as plain JSON types."""
+    return {
+        "kind": "study",
+        "version": 2,
+        "title": study.title,
+        "headline": study.headline,
+        "summary": study.summary(),
+        "result": study.to_dict(),
+        "pictures": study.pictures,
+    }
+
+
+def store_study(store: object, study: Study, **extra: Any) -> str | None:
+    """Store the report of a study, with further plain data, where the store keeps reports; return its id."""
+    if not keeps_reports(store):
+        return None
+    return store_report(store, {**study_report(study), **extra}, study.made)
+
+
+def draw_pictures(study: Study) -> Pictures:
+    """Return all pictures of the page, by section."""
+    drawn: dict[str, list[list[str | None]]] = {}
+    for picture in _pictures(study):
+        drawn.setdefault(picture.section, []).append([picture.caption, *_svgs(picture)])
+    return drawn
+
+
+def render_study(report: Mapping[str, Any], made: Mapping[str, Any]) -> str:
+    """Render the page of a report; ``made`` is what it takes to compute it again, as in ``Study.made``."""
+    study, pictures = report["result"], report["pictures"]
+    severe = [finding for finding in study["findings"] if at_least(finding["severity"], "warning")]
+    return render_page(
+        {
+            "title": report["title"],
+            "facts": _facts(study, made),
+            "key": _key_numbers(study),
+            "findings": {"title": "Check this before you use the numbers", "items": severe},
+            "answers": [_answer(answer, study) for answer in study["answers"]],
+            "sections": [
+                *(_section(answer, study, pictures.get(answer["section"], ())) for answer in study["answers"]),
+                *_lists(study),
+            ],
+            "made": made,
+        }
+    )
+
+
+def _svgs(picture: _Picture) -> tuple[str, str | None]:
+    """Return a picture as SVG, as wide as a column of text and for a phone."""
+    from truefit._plots.canvas import NARROW, canvas
+    from truefit._plots.svg import to_svg
+
+    wide = picture.draw()
+    svg = to_svg(wide, title=picture.caption, description=picture.description)
+    if picture.fixed:
+        return svg, None
+    figure: Any = wide.get_figure()
+    narrow = picture.draw(ax=canvas(NARROW, float(figure.get_size_inches()[1])))
+    return svg, to_svg(narrow, title=picture.caption, description=picture.description)
+
+
+def _pictures(study: Study) -> Iterator[_Picture]:
+    """All pictures of the methods that were run, in the order of the page."""
+    assessment, best = study.assessment, study.best
+    name, level = study.metric_text.name, f"{study.level:.0%}"
+    caption = f"{name} of each candidate with its {level} confidence interval."
+    if study.comparison is not None:
+        caption += " To compare candidates, see the paired test below."
+    yield _Picture("which", _capitalized(caption), assessment.plot, assessment.summary())
+    if study.comparison is not None:
+        caption = (
+            f"Difference in {name} to {best} on the same folds, with its {level} confidence interval. A diamond: "
+            "significant difference in the paired test, adjusted for the number of comparisons."
+        )
+        yield _Picture("which", caption, study.comparison.plot, study.comparison.summary())
+    if study.honest is not None and len(study.assessment.names) > 1:
+        caption = f"{name} on each outer fold of nested cross-validation, of the model selected on the other folds."
+        yield _Picture("how_good", _capitalized(caption), study.honest.plot, study.honest.summary())
+    yield from _prediction_errors(assessment, best)
+    if study.perturbation is not None:
+        targets = "labels" if study.task == "classification" else "targets"
+        caption = (
+            f"{study.perturbation.measure} as noise is injected into the {targets}. A model that does not memorise "
+            "falls with the noise; a flat line memorises it."
+        )
+        yield _Picture("fit", _capitalized(caption), study.perturbation.plot, study.perturbation.summary())
+    if study.bias_variance is not None:
+        caption = "Expected loss as the sum of bias and variance."
+        yield _Picture("fit", caption, study.bias_variance.plot, study.bias_variance.summary())
+    if study.curves is not None:
+        caption = "Learning curve: error on held-out rows by number of training rows. Bands are two standard errors."
+        yield _Picture("more_data", caption, study.curves.plot, study.curves.summary())
+
+
+def _capitalized(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _prediction_errors(assessment: Any, best: str) -> Iterator[_Picture]:
+    """Yield the confusion matrix of the selected model, or its predictions over the true values."""
+    held_out = "each row predicted by a model that was not trained on it"
+    if assessment.task == "classification":
+        from truefit._plots.confusion import confusion
+
+        counts = assessment.confusion()[best]
+        if len(counts) <= MOST_CLASSES:
+            labels = [str(label) for label in counts.index]
+            caption = f"Confusion matrix of {best}: true classes in rows, predicted classes in columns; {held_out}."
+            draw = partial(confusion, counts.to_numpy(), labels)
+            yield _Picture("how_good", caption, draw, counts.to_string(), fixed=True)
+        return
+    from truefit._plots.regression import predicted_vs_true
+
+    found = assessment.predictions[best]
+    caption = f"Predictions of {best} against the true values; {held_out}."
+    draw = partial(predicted_vs_true, found["y"].to_numpy(), found["prediction"].to_numpy())
+    yield _Picture("how_good", caption, draw, caption, fixed=True)
+
+
+def _facts(study: Mapping[str, Any], made: Mapping[str, Any]) -> list[list[str]]:
+    seed = "no random seed" if study["seed"] is None else f"seed {study['seed']}"
+    run = [str(made["date"])] if made.get("date") else []
+    return [[*run, seed, f"truefit {study['truefit']}"]]
+
+
+def _key_numbers(study: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Return what was predicted, from what, by which model, and how well: label, value and note of each."""
+    fmt = metric_text(study)
+    ends = "no confidence interval"
+    if study["interval"] is not None:
+        ends = f"{fmt.between(tuple(study['interval']))} ({interval_name(study['level'])})"
+    candidates = study["candidates"]
+    no_better = any(finding["code"] == "TF201" for finding in study["findings"])
+    best = "Best candidate" if no_better else "Selected model"
+    rows = [
+        ("Target", study["target"] or "y", study["task"]),
+        ("Data", f"{study['rows']:,} rows", f"{study['columns']:,} columns"),
+        (best, study["best"], f"of {candidates:,} candidates" if candidates > 1 else "the only candidate"),
+        (_capitalized(f"{fmt.name} on new rows"), fmt.value(study["estimate"]), ends),
+    ]
+    if study["baseline"] is not None:
+        rows.append(("Baseline", fmt.value(study["baseline"]), baseline_text(study)))
+    return rows
+
+
+def _answer(answer: Mapping[str, Any], study: Mapping[str, Any]) -> dict[str, Any]:
+    # The first sentence gives the reason; the others are in the section.
+    shown = {**answer, "sentences": answer["sentences"][:1]}
+    if answer["section"] == "how_good" and study["interval"] is not None:
+        baseline = study["baseline"]
+        end = "" if baseline is None else f"baseline {metric_text(study).value(baseline)}"
+        shown["scale"] = {"value": study["estimate"], "interval": study["interval"], "baseline": baseline, "end": end}
+    return shown
+
+
+def _section(answer: Mapping[str, Any], study: Mapping[str, Any], pictures: Sequence[Sequence[str]]) -> dict[str, Any]:
+    name = answer["section"]
+    tables = tables_of(study, name)
+    return {
+        "id": name.replace("_", "-"),
+        "title": answer["question"],
+        "headline": answer["headline"],
+        "sentences": answer["sentences"],
+        "lead": _lead(name, study) if tables or pictures else "",
+        "figures": [{"svg": wide, "narrow": narrow, "caption": caption} for caption, wide, narrow in pictures],
+        "tables": tables,
+        "notes": notes_of(study, name),
+    }
+
+
+def _lead(name: str, study: Mapping[str, Any]) -> str:
+    """Return how the numbers of a section were computed."""
+    parts, targets = study["parts"], targets_of(study)
+    completed, count = len(estimators_of(study, "assessment")), study["candidates"]
+    match name:
+        case "which":
+            if study["dropped"]:
+                return f"{completed} of {count} candidates completed every fold; the others stopped early."
+            if count < 2:
+                return "The model was fitted on all folds but one, and scored on the held-out one, in turn."
+            return "Every candidate was fitted on the same folds and scored on the held-out rows."
+        case "how_good":
+            if count < 2:
+                return "There is one candidate, so its cross-validation score has no selection bias."
+            biased = f"The score of the selected model is the best of {count}: optimistically biased."
+            if "honest" not in parts:
+                return f"{biased} Nested cross-validation was not run."
+            return (
+                f"{biased} Nested cross-validation repeats the selection without each outer fold, and scores the "
+                "selected model on that fold."
+            )
+        case "fit":
+            noise = (
+                f"Noise is injected into the {targets} on purpose: a model that memorises it overfits, a model that "
+                f"hardly learns the original {targets} underfits."
+            )
+            split = "Bias and variance are estimated on bootstrap samples."
+            return " ".join(text for part, text in (("perturbation", noise), ("bias_variance", split)) if part in parts)
+        case _:
+            return (
+                "The model was fitted on increasing numbers of rows. Where the learning curve still falls, more rows "
+                "help. Beyond the measured sizes the curve is extrapolated."
+            )
+
+
+def _lists(study: Mapping[str, Any]) -> list[dict[str, Any]]:
+    sections = [
+        {"id": "next", "title": "Next steps", "items": study["next_steps"]},
+        {
+            "id": "info",
+            "title": "Other findings",
+            "findings": [each for each in study["findings"] if not at_least(each["severity"], "warning")],
+        },
+        {"id": "not-run", "title": "Not run", "terms": [(each["what"], each["why"]) for each in study["not_run"]]},
+    ]
+    return [section for section in sections if any(section.get(key) for key in ("items", "findings", "terms"))]

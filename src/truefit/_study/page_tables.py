@@ -1,0 +1,299 @@
+"""Tables of a study's page, from its plain data: numbers in the unit of the metric, as in the text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from truefit._methods.text import MetricText
+
+Table = dict[str, Any]
+Part = Mapping[str, Any]
+
+_VERDICTS: Final = {
+    "worse": "significantly worse",
+    "better": "significantly better",
+    "tie": "no significant difference",
+    "equivalent": "equivalent",
+}
+#: Parts with notes, by section; those of learning curves are with each curve.
+_NOTED: Final = {
+    "which": ("assessment", "comparison"),
+    "how_good": ("honest", "cross_test"),
+    "fit": ("perturbation", "bias_variance"),
+}
+
+
+def tables_of(study: Part, section: str) -> list[Table]:
+    """Return the tables of one section: ``which``, ``how_good``, ``fit`` or ``more_data``."""
+    made = {
+        "which": (_candidates, _dropped),
+        "how_good": (_estimates, _outer_folds),
+        "fit": (_noise, _bias_and_variance),
+        "more_data": (_learning_curve,),
+    }[section]
+    tables = [make(study) for make in made]
+    return [table for table in tables if table is not None and table["rows"]]
+
+
+def notes_of(study: Part, section: str) -> list[str]:
+    """Return the notes of the methods behind one section, once each: with a capital, except for a candidate's name."""
+    if section == "more_data":
+        curves = [(curve["name"], text) for curve in _curves(study) for text in (curve["refused"], *curve["warnings"])]
+        notes = [f"{name}: {text}" for name, text in curves if text]
+    else:
+        parts = [study["parts"].get(part, {}) for part in _NOTED[section]]
+        notes = [note for part in parts for note in part.get("notes") or ()]
+    names = tuple(each["name"] for each in estimators_of(study, "assessment"))
+    return [note if note.startswith(names) else note[:1].upper() + note[1:] for note in dict.fromkeys(notes)]
+
+
+def metric_text(study: Part) -> MetricText:
+    """Return how values of the study's metric are written."""
+    return MetricText(study["metric_name"], study["percent"])
+
+
+def targets_of(study: Part) -> str:
+    """Return what the values of the target are called."""
+    return "labels" if study["task"] == "classification" else "targets"
+
+
+def baseline_text(study: Part) -> str:
+    """Return what the baseline does."""
+    return f"always predicts the {'majority class' if study['task'] == 'classification' else 'mean'}"
+
+
+def estimators_of(study: Part, part: str) -> list[Part]:
+    """Return the estimators of one part of a study; none where it was not run."""
+    return list(study["parts"][part]["estimators"]) if part in study["parts"] else []
+
+
+def interval_name(level: float) -> str:
+    """Return the header of a column of intervals."""
+    return f"{level:.0%} confidence interval"
+
+
+def _candidates(study: Part) -> Table | None:
+    found = estimators_of(study, "assessment")
+    if not found:
+        return None
+    assessment, best = study["parts"]["assessment"], study["best"]
+    fmt, interval = metric_text(study), interval_name(study["level"])
+    pairs = _pairs(study)
+    columns = ["candidate", fmt.name, interval]
+    meanings = {
+        fmt.name: f"Estimates the {assessment['estimand']}.",
+        interval: "Of each candidate's own value, drawn to one scale (▸ lies beyond it). Whether two candidates differ "
+        "is decided by the paired test, not by whether their intervals overlap.",
+    }
+    rows = [[each["name"], each["estimate"], each["interval"]] for each in _best_first(found, study)]
+    texts = _texts(fmt, columns, rows, fmt.name, interval)
+    if pairs:
+        difference, verdict = f"difference{' (points)' if fmt.percent else ''}", f"compared with {best}"
+        columns += [difference, "p", verdict]
+        adjusted = f", adjusted for {len(pairs)} comparisons (Holm)" if len(pairs) > 1 else ""
+        meanings |= {
+            difference: f"Its {fmt.name} minus that of {best}, on the same folds.",
+            "p": f"p-value of the paired test of this difference{adjusted}.",
+            verdict: f"Result of the paired test at the {1 - study['level']:.2g} significance level.",
+        }
+        for row in rows:
+            pair = pairs.get(row[0])
+            end = "selected" if row[0] == best else None
+            row += [None, None, end] if pair is None else [
+                pair["difference"], pair["p_adjusted"], _VERDICTS.get(pair["verdict"], pair["verdict"])
+            ]  # fmt: skip
+        texts[difference] = ["" if row[3] is None else fmt.signed(row[3]) for row in rows]
+    complete = "All candidates" if not study["dropped"] else "Candidates that completed every fold"
+    return {
+        "columns": columns,
+        "rows": rows,
+        "texts": texts,
+        "caption": f"{complete}: {assessment['design']}",
+        "highlight": [i for i, row in enumerate(rows) if row[0] == best],
+        "drawn": {"value": fmt.name, "interval": interval},
+        "meanings": meanings,
+        "places": {"p": 3},
+    }
+
+
+def _pairs(study: Part) -> dict[str, Part]:
+    """Return each other candidate's paired comparison with the selected one."""
+    compared = study["parts"].get("comparison")
+    if compared is None:
+        return {}
+    return {pair["candidate"]: pair for pair in compared["differences"] if pair["reference"] == study["best"]}
+
+
+def _best_first(found: Sequence[Part], study: Part) -> list[Part]:
+    """Order candidates: the selected one, then from the best on, those without a value last."""
+    sign = -1 if study["greater_is_better"] else 1
+
+    def rank(each: Part) -> tuple[bool, bool, float]:
+        value = each["estimate"]
+        return value is None, each["name"] != study["best"], 0.0 if value is None else sign * value
+
+    return sorted(found, key=rank)
+
+
+def _dropped(study: Part) -> Table:
+    return {
+        "columns": ["candidate", "folds completed", "reason"],
+        "rows": [[each["name"], each["after"], each["reason"]] for each in study["dropped"]],
+        "caption": "Candidates stopped before the last fold",
+    }
+
+
+def _estimates(study: Part) -> Table:
+    parts, best = study["parts"], study["best"]
+    fmt, interval = metric_text(study), interval_name(study["level"])
+    own = {each["name"]: each for each in estimators_of(study, "assessment")}
+    count = study["candidates"]
+    rows: list[list[Any]] = []
+    if "honest" in parts:
+        nested = parts["honest"]
+        what = f"nested cross-validation over all {count} candidates" if count > 1 else "cross-validation"
+        rows.append([what, nested["estimate"], nested["interval"], "report this one"])
+    else:
+        what = "selection repeated on bootstrap samples" if count > 1 else "cross-validation"
+        rows.append([what, study["estimate"], study["interval"], "report this one"])
+    if best in own and count > 1:
+        biased = f"optimistically biased: the best of {count}"
+        rows.append([f"{best}: its own CV score", own[best]["estimate"], own[best]["interval"], biased])
+    if "cross_test" in parts:
+        cross = parts["cross_test"]
+        rows.append(
+            ["Agghoo (aggregated hold-out)", cross["estimate"], cross["interval"], "averages the models of all folds"]
+        )
+    if study["baseline"] is not None:
+        interval_of = {own[name]["estimate"]: own[name]["interval"] for name in study["baselines"] if name in own}
+        rows.append(["baseline", study["baseline"], interval_of.get(study["baseline"]), baseline_text(study)])
+    columns = ["estimate", fmt.name, interval, "use"]
+    return {
+        "columns": columns,
+        "rows": rows,
+        "texts": _texts(fmt, columns, rows, fmt.name, interval),
+        "caption": f"Estimates of the {fmt.name} on new rows",
+        "highlight": [0],
+        "drawn": {"value": fmt.name, "interval": interval},
+    }
+
+
+def _outer_folds(study: Part) -> Table | None:
+    nested = study["parts"].get("honest")
+    if nested is None or study["candidates"] < 2:
+        return None
+    fmt = metric_text(study)
+    columns = ["outer fold", "selected model", fmt.name]
+    folds = enumerate(zip(nested["chosen"], nested["scores"], strict=True), start=1)
+    rows = [[f"fold {fold}", name, score] for fold, (name, score) in folds]
+    return {
+        "columns": columns,
+        "rows": rows,
+        "texts": _texts(fmt, columns, rows, fmt.name),
+        "caption": "Nested cross-validation by outer fold",
+        "meanings": {
+            "selected model": "Selected on the other folds.",
+            fmt.name: "Of the selected model on the held-out rows of this fold.",
+        },
+    }
+
+
+def _noise(study: Part) -> Table | None:
+    found = study["parts"].get("perturbation")
+    if found is None:
+        return None
+    targets, interval = targets_of(study), interval_name(found["level"])
+    share = MetricText("memorised noise", percent=True)
+    agreement = MetricText("accuracy" if study["task"] == "classification" else "correlation", targets == "labels")
+    training = f"training {agreement.name}"
+    # The held-out value is stored under the name of its metric.
+    key = next((key for key in found["estimators"][0] if key.startswith("cv_")), None)
+    held_out = None if key is None else MetricText.from_name(key.removeprefix("cv_"))
+    columns = ["candidate", share.name, interval, "decrease rate", training]
+    meanings = {
+        share.name: f"Share of the injected noise in the {targets} that the model memorises: 0% none, 100% all of it.",
+        "decrease rate": f"{training.capitalize()} lost per unit of injected noise: 1 is ideal, 0 memorises.",
+        training: f"On the training rows, with the original {targets}.",
+    }
+    rows = []
+    for each in found["estimators"]:
+        ends = [each["memorisation_low"], each["memorisation_high"]]
+        clipped = None if None in ends else [min(max(end, 0.0), 1.0) for end in ends]  # a share
+        row = [each["name"], each["memorisation"], clipped, each["estimate"], each["training"]]
+        rows.append(row if key is None else [*row, each[key]])
+    texts: dict[str, list[str]] = {}
+    if held_out is not None:
+        columns.append(f"held-out {held_out.name}")
+        meanings[columns[-1]] = "By cross-validation, on held-out rows."
+        texts = _texts(held_out, columns, rows, columns[-1])
+    texts |= _texts(share, columns, rows, share.name, interval) | _texts(agreement, columns, rows, training)
+    return {
+        "columns": columns,
+        "rows": rows,
+        "texts": texts,
+        "caption": f"Injected noise in the {targets}",
+        "drawn": {"value": share.name, "interval": interval, "ends": [0, 1]},
+        "highlight": [i for i, row in enumerate(rows) if row[0] == study["best"]],
+        "meanings": meanings,
+        "places": {"decrease rate": 2},
+    }
+
+
+def _bias_and_variance(study: Part) -> Table | None:
+    found = study["parts"].get("bias_variance")
+    if found is None:
+        return None
+    bias = "bias" if found["noise_known"] else "bias and noise"
+    fmt = MetricText("expected loss", percent=found["loss"] == "0-1")
+    columns = ["candidate", fmt.name, bias, "variance"]
+    rows = [[each["name"], each["estimate"], each["bias"], each["variance"]] for each in found["estimators"]]
+    return {
+        "columns": columns,
+        "rows": rows,
+        "texts": _texts(fmt, columns, rows, *columns[1:]),
+        "caption": f"Bias and variance of the {found['loss']} loss, from {found['rounds']:,} bootstrap samples",
+        "meanings": {
+            fmt.name: "Of a model fitted on a sample like this one, on new rows, on average over samples.",
+            bias: "Loss of the average of many such models: high for a model that is too simple, or noise in the "
+            "target.",
+            "variance": "Loss from differences between the models: high for a model that is too flexible, or few rows.",
+        },
+    }
+
+
+def _learning_curve(study: Part) -> Table | None:
+    curves = _curves(study)
+    if not curves:
+        return None
+    fmt, interval = MetricText.from_name(curves[0]["metric"]), interval_name(curves[0]["level"])
+    if curves[0]["metric"] == study["metric"]:
+        fmt = metric_text(study)
+    rows = [[each[key] for key in ("name", "rows", "estimate", "interval", "source")] for each in study["forecasts"]]
+    columns = ["candidate", "training rows", fmt.name, interval, "source"]
+    return {
+        "columns": columns,
+        "rows": rows,
+        "texts": _texts(fmt, columns, rows, fmt.name, interval),
+        "caption": f"Learning curve: {fmt.name} by number of training rows",
+        "drawn": {"value": fmt.name, "interval": interval},
+        "meanings": {
+            "source": "Measured: by cross-validation. Extrapolated: by the relative change of the learning curve."
+        },
+    }
+
+
+def _curves(study: Part) -> list[Part]:
+    found = study["parts"].get("curves")
+    return [] if found is None else list(found["curves"].values())
+
+
+def _texts(fmt: MetricText, columns: Sequence[str], rows: Sequence[Sequence[Any]], *names: str) -> dict[str, list[str]]:
+    """Return the texts of columns of a metric's values or intervals."""
+    return {name: [_text(fmt, row[columns.index(name)]) for row in rows] for name in names}
+
+
+def _text(fmt: MetricText, value: Any) -> str:
+    if value is None:
+        return ""
+    return fmt.between((value[0], value[1])) if isinstance(value, list | tuple) else fmt.value(value)
