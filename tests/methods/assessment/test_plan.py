@@ -98,7 +98,9 @@ INTERVALS = {
     "a metric that is no mean over rows": ({"metric": "auc"}, "corrected t"),
     "splits that overlap": ({"cv": ShuffleSplit(5, random_state=0)}, "corrected t"),
     "hold-out": ({"design": "holdout"}, "hold-out"),
-    "groups": ({"groups": np.arange(150) // 5}, "corrected t"),
+    "groups": ({"groups": np.arange(150) // 5}, "clustered by group × 1.2"),
+    "few groups": ({"groups": np.arange(150) // 10}, "corrected t"),
+    "groups, a squared loss": ({"groups": np.arange(150) // 5, "metric": "brier"}, "corrected t"),
 }
 
 
