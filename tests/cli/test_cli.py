@@ -86,7 +86,7 @@ BAD = {
     "positive class": (("assess", "iris", "--metric", "f1", "--pos-label", "x"), "must be a class of y"),
     "budget": (("study", "iris", "--budget", "soon"), "such as '90s', '10m' or '1h'"),
     "option": (("assess", "iris", "--magic"), "No such option"),
-    "k": (("assess", "iris", "--cv", "51"), "smallest class"),
+    "k": (("assess", "iris", "--cv", "151"), "number of rows"),
 }
 
 

@@ -235,7 +235,7 @@ def test_workers_give_the_same_search():
         ({"param_grid": {"n_neighbors": []}}, "must have a list of values"),
         ({"param_grid": 3}, "must be a dict"),
         ({"cv": "5"}, "'cv' parameter"),
-        ({"cv": 240}, "smallest class"),
+        ({"cv": 2400}, "number of rows"),
         ({"n_iter": 0}, "'n_iter' parameter"),
     ],
 )

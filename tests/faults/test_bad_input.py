@@ -29,7 +29,6 @@ CASES = {
     "NaN in y": lambda e: assess(NB, X, np.where(y == 0, np.nan, 1.0), engine=e),
     "one class only": lambda e: assess(NB, X, np.ones(60), engine=e),
     "k larger than n": lambda e: assess(NB, X, y, cv=61, engine=e),
-    "k larger than the smallest class": lambda e: assess(NB, X, np.r_[np.zeros(57), np.ones(3)], cv=5, engine=e),
     "unknown metric": lambda e: assess(NB, X, y, metric="magic", engine=e),
     "unknown design": lambda e: assess(NB, X, y, design="magic", engine=e),
     "groups missing": lambda e: assess(NB, X, y, cv=GroupKFold(3), engine=e),

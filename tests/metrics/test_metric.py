@@ -282,7 +282,26 @@ def test_a_metric_of_two_classes_says_what_to_use_for_several(name, instead):
         metric.value(outcome, data, Rows.all(150))
 
 
-@pytest.mark.parametrize("name", ["auc", "roc_auc_ovr", "roc_auc_ovo", "average_precision"])
+@pytest.mark.parametrize("name", ["roc_auc_ovr", "roc_auc_ovr_weighted"])
+def test_one_against_rest_is_averaged_over_the_classes_of_the_test_rows(name):
+    X, y = hard(4)
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
+    for weights in (None, weight):
+        data, outcome = fitted(LogisticRegression(), X, y, weight=weights)
+        rows = Rows.of(np.flatnonzero(y != 3))
+        given = None if weights is None else weights[rows.index]
+        scores = outcome.answer(data, rows, "predict_proba")
+        each = [sk.roc_auc_score(y[rows.index] == code, scores[:, code], sample_weight=given) for code in range(3)]
+        share = np.bincount(y[rows.index], given) if name.endswith("weighted") else None
+        assert get_metric(name, "classification").value(outcome, data, rows) == pytest.approx(
+            np.average(each, weights=share)
+        )
+    only = Rows.of(np.flatnonzero(y == 0))
+    with pytest.raises(InvalidInput, match="needs rows of every class"):
+        get_metric(name, "classification").value(outcome, data, only)
+
+
+@pytest.mark.parametrize("name", ["auc", "roc_auc_ovo", "average_precision"])
 def test_a_ranking_needs_every_class_in_a_test_set(name):
     classes = 2 if name == "auc" else 3
     X, y = hard(classes, names=["a", "b", "c"][:classes])

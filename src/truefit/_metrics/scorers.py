@@ -9,6 +9,7 @@ from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.stats import rankdata
 from sklearn import config_context
 from sklearn import metrics as sk
 from sklearn.exceptions import UndefinedMetricWarning
@@ -187,6 +188,8 @@ class DecomposedScorer:
             if self.function in _BY_COLUMNS or (self.function is sk.roc_auc_score and len(data.classes) > 2):
                 options.setdefault("labels", data.classes)
         predicted = replay.response_values(self.accepted, positive)
+        if data.codes is not None and self._lacks_class(data.codes[index], predicted):
+            return self._of_present(data.codes[index], predicted, weight.get("sample_weight"))
         # The options are valid, and checking them takes as long as many a metric.
         with config_context(skip_parameter_validation=True), warnings.catch_warnings():
             warnings.simplefilter("error", UndefinedMetricWarning)
@@ -212,6 +215,26 @@ class DecomposedScorer:
             options.setdefault("pos_label", data.classes[1])
         return options.get("pos_label")
 
+    @property
+    def _one_against_rest(self) -> bool:
+        """Whether this is an average of the AUC of each class against the others."""
+        return self.function is sk.roc_auc_score and self.options.get("multi_class") == "ovr"
+
+    def _lacks_class(self, codes: Array, predicted: Array) -> bool:
+        return self._one_against_rest and predicted.ndim == 2 and len(np.unique(codes)) < predicted.shape[1]
+
+    def _of_present(self, codes: Array, predicted: Array, weight: Array | None) -> float:
+        """Return the average over the classes that the rows have, as balanced accuracy takes it."""
+        present, counts = np.unique(codes, return_counts=True)
+        if weight is None:
+            ranks = rankdata(predicted[:, present], axis=0)
+            above = (ranks * (codes[:, None] == present)).sum(axis=0) - counts * (counts + 1) / 2
+            each = above / (counts * (len(codes) - counts))
+        else:
+            each = [sk.roc_auc_score(codes == code, predicted[:, code], sample_weight=weight) for code in present]
+        rows = np.bincount(codes, weight)[present] if self.options.get("average") == "weighted" else None
+        return float(np.average(each, weights=rows))
+
     def _check_classes(self, data: Data, index: Array, positive: Any) -> None:
         """Refuse rows of too few classes for a ranking."""
         if self.function not in (sk.roc_auc_score, sk.average_precision_score):
@@ -221,7 +244,7 @@ class DecomposedScorer:
         counts = np.bincount(data.codes[index], minlength=len(data.classes))
         needed = np.ones(len(counts), dtype=bool) if positive is None else data.classes == positive
         missing = data.classes[needed & (counts == 0)].tolist()
-        if missing:
+        if missing and not (self._one_against_rest and (counts > 0).sum() > 1):
             raise InvalidInput(
                 f"The metric {self.name!r} needs rows of {'every' if positive is None else 'the positive'} class in "
                 f"each test set. One of {len(index)} rows has none of class {', '.join(map(repr, missing))}. Use fewer "

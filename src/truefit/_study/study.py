@@ -141,7 +141,7 @@ def study(
         time_budget,
         seed,
         target=_name_of(y),
-        findings=tuple(check_table(CheckedTable(data, chosen), ignored)),
+        findings=tuple(check_table(CheckedTable(data, chosen, folds), ignored)),
         ignore=ignored,
     )
     left = None if seconds is None else seconds - (time.monotonic() - started)

@@ -263,6 +263,7 @@ def test_a_vote_has_no_ranking():
         cross_test(agghoo, XI[:100], yi[:100], metric="auc")
 
 
+@pytest.mark.filterwarnings("ignore:Class 'virginica' has 4 rows")
 @pytest.mark.parametrize(("cv", "inner_cv"), [(5, None), (5, 5), (5, np.int64(4)), (StratifiedKFold(2), None)])
 def test_a_class_of_few_rows_is_no_obstacle(cv, inner_cv):
     rows = np.r_[0:20, 50:70, 100:104]

@@ -58,10 +58,11 @@ def test_a_split_without_any_candidate_is_an_error():
 def test_folds_of_rare_classes_are_those_of_the_shared_partition():
     labels = np.array(["a"] * 12 + ["b"] * 6 + ["c"] * 2)
     data = Data(X, labels, task="classification")
-    splits = splits_for(data, 4, None)
+    with pytest.warns(UserWarning, match="Class 'c' has 2 rows"):
+        splits, default = splits_for(data, 4, None), splits_for(data, None, None)
     assert splits.partition
     assert sorted(len(split.test) for split in splits) == [5, 5, 5, 5]
-    assert [len(split.test) for split in splits_for(data, None, None)] == [4] * 5
+    assert [len(split.test) for split in default] == [4] * 5
     with pytest.raises(InvalidInput, match="number of folds must be"):
         splits_for(data, 1, None)
     with pytest.raises(InvalidInput, match="number of rows"):

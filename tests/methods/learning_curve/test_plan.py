@@ -226,8 +226,8 @@ def test_bad_input_is_one_sentence() -> None:
     X, y = CANCER
     with pytest.raises(InvalidInput, match="at least 10 rows"):
         learning_curve(GaussianNB(), X[17:23], y[17:23])
-    rare = np.r_[np.zeros(200, dtype=int), np.ones(4, dtype=int)]
-    with pytest.raises(InvalidInput, match="4 of them of class 1"):
+    rare = np.r_[np.zeros(203, dtype=int), 1]
+    with pytest.raises(InvalidInput, match="1 of them of class 1"):
         learning_curve(GaussianNB(), X[:204], rare)
     with pytest.raises(InvalidInput, match="begin with"):
         learning_curve(GaussianNB(), X, y, schedule=[12, 50])
@@ -260,6 +260,7 @@ def test_rare_classes_do_not_keep_small_samples_away() -> None:
     several[:40] = 2
     curve = learning_curve(GaussianNB(), X, several, cv=10)
     assert curve.sizes[0] < 100
+    assert learning_curve(GaussianNB(), X[:204], np.arange(204) // 4, cv=10).sizes[-1] <= 204
 
 
 def test_paper_mode_follows_the_paper() -> None:

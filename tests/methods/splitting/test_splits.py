@@ -198,7 +198,6 @@ BAD = {
     "unknown design": (lambda: make_splits(data, "kfolds"), "must be one of 'holdout'"),
     "no design": (lambda: make_splits(data, 3.5), "must be one of 'holdout'"),
     "k too large for n": (lambda: make_splits(Data(X, X[:, 0], task="regression"), "kfold", k=54), "number of rows"),
-    "k too large for a class": (lambda: make_splits(data, "kfold", k=9), "class 2 has 8 rows"),
     "k of 1": (lambda: make_splits(data, "kfold", k=1), "at least 2"),
     "k no number": (lambda: make_splits(data, "kfold", k=2.5), "whole number"),
     "repeats of 0": (lambda: make_splits(data, "kfold", repeats=0), "at least 1"),
@@ -224,9 +223,23 @@ def test_splits_that_go_forward_in_time_are_known():
     assert not make_splits(data, "kfold", k=3).forward
 
 
-@pytest.mark.parametrize(("rows", "advice"), [(1, "has 1 row. Drop its rows"), (2, "Use at most 2 folds")])
-def test_a_class_of_too_few_rows_is_named_with_what_can_be_done(rows, advice):
-    labels = np.r_[np.zeros(20), np.ones(rows)].astype(int)
-    few = Data(rng.normal(size=(len(labels), 2)), labels, task="classification")
-    with pytest.raises(InvalidInput, match=advice):
-        shared_partition(few, 3)
+@pytest.mark.parametrize(
+    ("counts", "warning"),
+    [
+        ([20, 1], "^Class 1 has 1 row, fewer than the 3 folds: some folds have no test row of it.$"),
+        ([19, 2], "^Class 1 has 2 rows, fewer"),
+        ([2] * 9, "^9 of the 9 classes have fewer rows than the 3 folds .class 0 has 2 rows.: .* of them.$"),
+    ],
+)
+def test_rows_of_a_rare_class_are_spread_as_far_as_they_go(counts, warning):
+    labels = np.repeat(np.arange(len(counts)), counts)
+    for groups in (None, np.arange(len(labels))):
+        few = Data(rng.normal(size=(len(labels), 2)), labels, task="classification", groups=groups)
+        with pytest.warns(UserWarning, match=warning) as caught:
+            splits = make_splits(few, "kfold", k=3)
+        assert len(caught) == 1
+        assert splits.partition
+        folds = shared_partition(few, 3)
+        assert np.bincount(folds).tolist() == [len(labels) // 3] * 3
+        if groups is None:
+            assert len(set(folds[labels == 1])) == counts[1]

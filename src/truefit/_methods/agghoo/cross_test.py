@@ -61,14 +61,14 @@ class CrossTestConfig:
 def nested_splits(data: Data, splits: Splits, cv: Any, inner_cv: Any, seed: int | None) -> list[list[Split]]:
     """For each outer split the inner ones: the other folds of its partition, or splits of its training rows alone."""
     if inner_cv is None:
-        return inner_splits(data, splits, cv, random_state=seed, rare_classes=True)
+        return inner_splits(data, splits, cv, random_state=seed)
     if isinstance(inner_cv, str) or not (is_whole(inner_cv) or hasattr(inner_cv, "split")):
         raise InvalidInput(
             "The 'inner_cv' parameter must be None, a number of folds or a splitter, since each training set is split. "
             f"Got {inner_cv!r} instead."
         )
     own = Splits.of(splits, splits.description)  # no partition, so that the inner splits are not its other folds
-    return inner_splits(data, own, inner_cv, random_state=seed, rare_classes=True)
+    return inner_splits(data, own, inner_cv, random_state=seed)
 
 
 def check_correction(correction: Any, baseline: bool) -> None:

@@ -21,7 +21,7 @@ from truefit._core.rows import Rows
 from truefit._core.typing import Array
 from truefit._core.validation import Task
 from truefit._methods.candidates import params_text
-from truefit._methods.splitting.splits import Split, Splits, is_whole, make_splits, row_subset
+from truefit._methods.splitting.splits import Split, Splits, is_whole, make_splits
 from truefit._metrics.metric import Metric
 
 Aggregate = Literal["mean", "soft", "vote"]
@@ -204,18 +204,11 @@ def checked_failures(found: Iterable[Sequence[Outcome]]) -> tuple[Failure, ...]:
     return tuple(failures)
 
 
-def _with_rare_classes(data: Data, k: int) -> Data:
-    """Return the table as one whose folds may lack a class: models give an unseen class probability 0."""
-    if data.codes is None or data.groups is not None or np.bincount(data.codes).min() >= k:
-        return data
-    return row_subset(data, np.arange(data.n), rare_classes=True)
-
-
 def splits_for(data: Data, cv: Any, seed: int | None, *, parameter: str = "cv") -> Splits:
     """Make splits from a ``cv`` parameter: a number of folds shared by all methods, a splitter, or index arrays."""
     if cv is None or is_whole(cv):
         k = 5 if cv is None else int(cv)
-        return make_splits(_with_rare_classes(data, k), "kfold", k=k, random_state=seed)
+        return make_splits(data, "kfold", k=k, random_state=seed)
     if isinstance(cv, str) or not (hasattr(cv, "split") or isinstance(cv, Iterable)):
         raise InvalidInput(
             f"The {parameter!r} parameter must be a number of folds, a splitter or an iterable of (train, test) pairs. "

@@ -277,8 +277,8 @@ def checked_sizes(given: Any, *, least: int, most: float, k: int) -> tuple[int, 
 def least_size(data: Data, sequence: Positions, k: int, *, trained_on: int = 1) -> int | None:
     """Return the smallest sample for k folds; None where all rows are too few.
 
-    That takes k rows or groups; for a classification k rows of two classes, so that no training set lacks either; and
-    ``trained_on`` rows in each training set.
+    That takes k rows or groups; for a classification k rows of two classes, or as many as the second largest has but
+    at least 2, so that no training set lacks either; and ``trained_on`` rows in each training set.
 
     >>> data = Data([[0.0], [1.0], [2.0], [3.0], [4.0]], ["a", "a", "a", "b", "b"], task="classification")
     >>> least_size(data, np.arange(5), k=2)
@@ -294,11 +294,11 @@ def least_size(data: Data, sequence: Positions, k: int, *, trained_on: int = 1) 
         least = int(first[k - 1]) + 1
     if data.codes is not None:
         codes = data.codes[sequence]
-        places = (np.flatnonzero(codes == code) for code in np.unique(codes))
-        enough = sorted(int(place[k - 1]) + 1 for place in places if len(place) >= k)
-        if len(enough) < 2:
+        places = [np.flatnonzero(codes == code) for code in np.unique(codes)]
+        wanted = min(k, sorted(map(len, places))[-2]) if len(places) > 1 else 0
+        if wanted < 2:
             return None
-        least = max(least, enough[1])
+        least = max(least, sorted(int(place[wanted - 1]) + 1 for place in places if len(place) >= wanted)[1])
     while least - -(-least // k) < trained_on:  # without the largest fold
         least += 1
     return least if least <= data.n else None
@@ -363,7 +363,7 @@ def learning_curve_config(
 def _too_few(data: Data, k: int, most: float, trained_on: int) -> str:
     wanted = f"A learning curve with {k} folds needs at least {k} rows"
     if data.task == "classification":
-        wanted += f", {k} of each of two classes"
+        wanted += ", 2 of each of two classes"
     if data.groups is not None:
         wanted += f", of {k} groups"
     if trained_on > 1:

@@ -49,7 +49,7 @@ class SamplePoint:
 def sample_splits(data: Data, sequence: Positions, size: int, *, k: int, random_state: int | None) -> list[Split]:
     """Return k folds of the first rows of a sequence; for all rows these are the folds of other methods."""
     rows = np.sort(sequence[:size])
-    folds = shared_partition(row_subset(data, rows), k, random_state=random_state, rare=True)
+    folds = shared_partition(row_subset(data, rows), k, random_state=random_state)
     return [
         Split(Rows.train_of(data.n, rows[folds != fold]), Rows.of(rows[folds == fold]))
         for fold in range(k)

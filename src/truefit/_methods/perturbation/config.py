@@ -183,16 +183,11 @@ def _checked_kind(data: Data, perturbation: Any) -> str:
 
 
 def _check_rows(data: Data) -> None:
-    if data.classes is not None and data.codes is not None:
-        counts = np.bincount(data.codes)
-        if counts.min() < 2:
-            rarest = data.classes[counts.argmin()].item()
-            raise InvalidInput(
-                f"Each class must have at least 2 rows. Class {rarest!r} has 1 row; drop it, or merge rare classes."
-            )
-    elif data.n < 2:
+    if data.classes is not None:
+        return
+    if data.n < 2:
         raise InvalidInput("Permuting targets needs at least 2 rows. Got 1 sample; pass more rows.")
-    elif not np.ptp(data.y, axis=0).any():
+    if not np.ptp(data.y, axis=0).any():
         raise InvalidInput(f"The target y must vary. All its values are {data.y.flat[0].item()!r}; check the column.")
 
 
@@ -239,8 +234,6 @@ def _checked_folds(cv: Any, data: Data) -> int | None:
         return None
     if not is_whole(cv) or cv < 2:
         raise InvalidInput(f"The 'cv' parameter must be a whole number of at least 2, or None. Got {cv!r} instead.")
-    most = data.n if data.codes is None else int(np.bincount(data.codes).min())
-    if data.groups is not None:
-        most = min(most, len(np.unique(data.groups)))
+    most = data.n if data.groups is None else len(np.unique(data.groups))
     # The rates do not depend on the folds: with few rows, fewer folds will do.
     return min(int(cv), most) if most >= 2 else None

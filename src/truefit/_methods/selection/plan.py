@@ -278,23 +278,20 @@ def _fewer(chosen: list[int], splits: Splits, races: Sequence[RaceRun], names: S
     return found
 
 
-def inner_splits(
-    data: Data, splits: Splits, design: Any, *, random_state: int | None = None, rare_classes: bool = False
-) -> list[list[Split]]:
+def inner_splits(data: Data, splits: Splits, design: Any, *, random_state: int | None = None) -> list[list[Split]]:
     """Return, for each outer split, the inner splits of its training rows.
 
     With the folds of one partition each other fold validates once, which gives the triangle. Otherwise the same
-    splitter is used on the training rows, as in scikit-learn's nested cross-validation. With ``rare_classes`` a fold
-    may lack a class that has fewer rows than there are folds.
+    splitter is used on the training rows, as in scikit-learn's nested cross-validation.
     """
     if has_triangle(splits):
         return pair_splits(data.n, splits)
-    return [_split_within(data, split, design, random_state, rare_classes) for split in splits]
+    return [_split_within(data, split, design, random_state) for split in splits]
 
 
-def _split_within(data: Data, split: Split, design: Any, random_state: int | None, rare_classes: bool) -> list[Split]:
+def _split_within(data: Data, split: Split, design: Any, random_state: int | None) -> list[Split]:
     rows = split.train.index
-    part = row_subset(data, rows, rare_classes=rare_classes)
+    part = row_subset(data, rows)
     if hasattr(design, "split") and not isinstance(design, PredefinedSplit):  # which cannot split a part of the table
         within = splits_of(part, design)
     else:

@@ -118,7 +118,7 @@ def rungs_of(data: Data, split: Split) -> list[Split]:
     """Return an eighth, a quarter and a half of a split's training rows, stratified; none with too few rows for two."""
     rows = split.train.index
     try:
-        parts = shared_partition(row_subset(data, rows, rare_classes=True), _PARTS, rare=True)
+        parts = shared_partition(row_subset(data, rows), _PARTS)
     except InvalidInput:  # fewer rows, or groups, than parts; or a single class
         return []
     trained = [rows[parts < rung] for rung in _RUNGS]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -181,6 +182,7 @@ def make_splits(data: Data, design: Any, *, k: int = 5, repeats: int = 1, random
         return splits_of(data, design)
     if design not in DESIGNS:
         raise InvalidInput(_WANTED.format(design))
+    _warn_of_rare_classes(data, k)
 
     def pairs() -> Iterator[Pair]:
         for repeat in range(repeats):
@@ -214,15 +216,13 @@ def leave_one_out(data: Data) -> Splits:
     return Splits(LeaveOneOutPairs(data.n), True, 1, "leave-one-out cross-validation")
 
 
-def shared_partition(
-    data: Data, k: int, *, repeat: int = 0, random_state: int | None = None, rare: bool = False
-) -> npt.NDArray[np.intp]:
+def shared_partition(data: Data, k: int, *, repeat: int = 0, random_state: int | None = None) -> npt.NDArray[np.intp]:
     """Return the fold of each row, from the rows' content, k, the repeat number and the seed alone.
 
     All methods that need k folds of these rows get the same ones and share the fits. Folds are stratified; rows of one
-    group stay together. With ``rare`` a class may have fewer rows than there are folds.
+    group stay together. The rows of a class that has fewer than there are folds are spread as far as they go.
     """
-    _check_k(data, k, rare=rare)
+    _check_k(data, k)
     tokens = data.tokens
     if random_state is not None or repeat:
         tokens = salted(tokens, f"{random_state} {repeat}")
@@ -236,12 +236,13 @@ def shared_partition(
 
 
 def _grouped_partition(data: Data, k: int, seed: int) -> npt.NDArray[np.intp]:
-    kind = GroupKFold if data.codes is None else StratifiedGroupKFold
-    splitter = kind(n_splits=k, shuffle=True, random_state=seed)
+    stratified = data.codes is not None and np.bincount(data.codes).max() >= k
+    splitter = (StratifiedGroupKFold if stratified else GroupKFold)(n_splits=k, shuffle=True, random_state=seed)
     folds = np.empty(data.n, dtype=np.intp)
-    target = data.y if data.codes is None else data.codes
-    for fold, (_, test) in enumerate(splitter.split(np.zeros(data.n), target, data.groups)):
-        folds[test] = fold
+    with warnings.catch_warnings():  # of rare classes: make_splits warns of them
+        warnings.simplefilter("ignore", UserWarning)
+        for fold, (_, test) in enumerate(splitter.split(np.zeros(data.n), data.codes, data.groups)):
+            folds[test] = fold
     return folds
 
 
@@ -257,31 +258,35 @@ def whole_number(value: Any, what: str, least: int = 1) -> int:
     return int(value)
 
 
-def _check_k(data: Data, k: Any, *, rare: bool) -> None:
+def _check_k(data: Data, k: Any) -> None:
     whole_number(k, "The number of folds", 2)
     if k > data.n:
         raise InvalidInput(
             f"The number of folds must not be greater than the number of rows. Got {k} folds and n_samples={data.n}. "
             "Use fewer folds, or design='loo'."
         )
-    counts = None if data.codes is None else np.bincount(data.codes)
-    if data.groups is not None:
-        groups = len(np.unique(data.groups))
-        if k > groups:
-            raise InvalidInput(
-                f"The number of folds must not be greater than the number of groups. Got {k} folds and {groups} groups."
-            )
-        if counts is not None and k > counts.max():
-            raise InvalidInput(
-                "The number of folds must not be greater than the number of rows in the largest class. Got "
-                f"{k} folds and {counts.max()} rows. Use fewer folds, or check that the target is not a quantity."
-            )
-    elif counts is not None and data.classes is not None and not rare and k > counts.min():
-        rarest, fewest = data.classes[counts.argmin()].item(), counts.min()
-        advice = f"Use at most {fewest} folds, or" if fewest > 1 else "Drop its rows, or"
+    groups = k if data.groups is None else len(np.unique(data.groups))
+    if k > groups:
         raise InvalidInput(
-            "The number of folds must not be greater than the number of rows in the smallest class. Got "
-            f"{k} folds, and class {rarest!r} has {fewest} row{'s' if fewest > 1 else ''}. {advice} merge rare classes."
+            f"The number of folds must not be greater than the number of groups. Got {k} folds and {groups} groups."
+        )
+
+
+def _warn_of_rare_classes(data: Data, k: Any) -> None:
+    if data.codes is None or data.classes is None or not is_whole(k) or k > data.n:
+        return
+    counts = np.bincount(data.codes)
+    rare = np.flatnonzero(counts < k)
+    if len(rare):
+        label, rows = data.classes[counts.argmin()].item(), counts.min()
+        fewest = f"class {label!r} has {rows} row{'s' if rows > 1 else ''}"
+        named = f"C{fewest[1:]}, fewer than the {k} folds"
+        if len(rare) > 1:
+            named = f"{len(rare):,} of the {len(counts):,} classes have fewer rows than the {k} folds ({fewest})"
+        warnings.warn(
+            f"{named}: some folds have no test row of {'it' if len(rare) == 1 else 'them'}.",
+            UserWarning,
+            stacklevel=3,
         )
 
 
@@ -378,13 +383,11 @@ def has_clusters(data: Data, splits: Splits) -> bool:
     return len(np.unique(tested)) >= LEAST_GROUPS
 
 
-def row_subset(data: Data, rows: Positions, *, rare_classes: bool = False) -> Data:
-    """Return some rows as a table to be split; with ``rare_classes`` its folds may lack a class."""
+def row_subset(data: Data, rows: Positions) -> Data:
+    """Return some rows as a table to be split."""
     part = data.subset(rows)
     if part.classes is not None and len(part.classes) < 2:
         raise InvalidInput(
             f"Training rows must have at least 2 classes. All are of class {part.classes[0]!r}; stratify the splits."
         )
-    if rare_classes:
-        part.classes = None
     return part

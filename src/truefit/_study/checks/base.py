@@ -53,10 +53,11 @@ class Check(ABC, Generic[Subject]):
 
 @dataclass(frozen=True, eq=False)
 class CheckedTable:
-    """A table before any fit, with the metric of the study."""
+    """A table before any fit, with the metric and the number of folds of the study."""
 
     data: Data
     metric: Metric
+    folds: int = 5
 
     @cached_property
     def frame(self) -> pd.DataFrame | None:

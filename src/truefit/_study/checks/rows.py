@@ -70,7 +70,7 @@ class ClassImbalance(TableCheck, code="TF106", title="Class imbalance", severity
 
 
 class RareClass(TableCheck, code="TF107", title="Rare class", severity="warning"):
-    """Counts the rows of each class."""
+    """Counts the rows of each class, and compares them with the number of folds."""
 
     def run(self, table: CheckedTable) -> Iterator[Finding]:
         """Yield one finding for all classes with fewer than 30 rows."""
@@ -86,13 +86,19 @@ class RareClass(TableCheck, code="TF107", title="Rare class", severity="warning"
         if len(rare) > 1:
             text = (
                 f"{len(rare):,} of the {len(counts):,} classes have fewer than {RARE_CLASS} rows: {quoted(labels)}. "
-                f"The smallest has {fewest}."
+                f"The smallest, {labels[0]!r}, has {fewest}."
             )
+        absent = int((counts < table.folds).sum())
+        if absent:
+            which = "It has" if len(rare) == 1 else f"{absent:,} of them {'has' if absent == 1 else 'have'}"
+            text += f" {which} fewer rows than there are folds ({table.folds}): some folds have no test row of it."
         yield self.finding(
             f"{text} How well a model predicts so rare a class is known only roughly.",
             "Collect more rows of rare classes, or merge them with similar ones.",
             classes={str(label): int(counts[place]) for label, place in zip(labels, rare, strict=True)},
             threshold=RARE_CLASS,
+            folds=table.folds,
+            fewer_than_folds=absent,
         )
 
 

@@ -1,0 +1,93 @@
+"""Classes with fewer rows than folds: every method warns, and goes on."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+from truefit import (
+    AgghooClassifier,
+    HonestSearchCV,
+    assess,
+    bias_variance,
+    compare,
+    cross_test,
+    learning_curve,
+    perturb,
+    study,
+)
+from truefit._core.errors import InvalidInput
+
+MODELS = {"tree": DecisionTreeClassifier(random_state=0), "knn": KNeighborsClassifier(3)}
+SEARCH = (KNeighborsClassifier(), {"n_neighbors": [1, 3]})
+
+
+def table(*counts):
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(len(counts)), counts)
+    return rng.normal(size=(len(y), 3)) + y[:, None] % 7, y
+
+
+X, Y = table(40, 30, 1, 2, 6)
+WARNING = "2 of the 5 classes have fewer rows than the 5 folds"
+
+METHODS = {
+    "compare": lambda: compare(MODELS, X, Y).best in MODELS,
+    "hold-out": lambda: assess(GaussianNB(), X, Y, design="holdout").interval is not None,
+    "nested": lambda: assess(GaussianNB(), X, Y, design="nested").interval is not None,
+    "HonestSearchCV": lambda: HonestSearchCV(*SEARCH).fit(X, Y).assessment_ is not None,
+    "Agghoo": lambda: AgghooClassifier(*SEARCH).fit(X, Y).predict_proba(X).shape == (79, 5),
+    "cross_test": lambda: cross_test(AgghooClassifier(*SEARCH), X, Y).interval is not None,
+    "perturb": lambda: len(perturb(GaussianNB(), X, Y, repeats=1, levels=[0.5]).errors.scores["GaussianNB"]) == 5,
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_warns_once_and_goes_on(method):
+    with pytest.warns(UserWarning, match=WARNING) as caught:
+        assert METHODS[method]()
+    assert len(caught) == 1
+
+
+def test_methods_without_a_partition_of_all_rows_say_nothing():
+    assert bias_variance(KNeighborsClassifier(1), X, Y, rounds=10).expected_loss
+    assert learning_curve(KNeighborsClassifier(1), X, Y, cv=5).sizes[-1] > 30
+
+
+@pytest.mark.filterwarnings("ignore:.*fewer (rows )?than the 5 folds")
+@pytest.mark.parametrize(
+    "metric",
+    ["error", "accuracy", "balanced_accuracy", "log_loss", "brier", "roc_auc_ovr", "recall_macro", "f1_macro"],
+)
+def test_metrics_have_values_and_intervals(metric):
+    found = assess(MODELS, X, Y, metric=metric)
+    for each in found.estimates.values():
+        assert np.isfinite(each.value)
+        low, high = each.interval
+        assert low <= each.value <= high
+    two, y = table(40, 2)
+    for name in ("recall", "f1", "precision"):
+        # Two rows say next to nothing of a rate, and the interval shows it.
+        low, high = assess(GaussianNB(), two, y, metric=name).interval
+        assert high - low > 0.4
+    with pytest.raises(InvalidInput, match="'auc' needs rows of every class in each test set"):
+        assess(GaussianNB(), two, y, metric="auc").estimate
+
+
+@pytest.mark.filterwarnings("ignore:.*fewer (rows )?than the 5 folds")
+@pytest.mark.filterwarnings("ignore:The number of unique classes")
+@pytest.mark.parametrize("counts", [(40, 30, 1, 2, 6), (60, 1), (4,) * 20])
+def test_a_study_ends_with_a_page(counts, tmp_path):
+    rows, y = table(*counts)
+    found = study(rows, y, {"linear": LogisticRegression(), **MODELS})
+    found.to_html(tmp_path / "page.html")
+    assert "Rare class" in (tmp_path / "page.html").read_text()
+    findings = {each.code: each for each in found.findings}
+    rare = findings["TF107"]
+    assert rare.evidence["fewer_than_folds"] == sum(count < 5 for count in counts)
+    assert f"has {min(counts)} row" in rare.text
+    assert "fewer rows than there are folds (5)" in rare.text
+    if counts == (60, 1):  # without the one row there is a single class, which a linear model cannot be fitted to
+        assert list(findings["TF202"].evidence["candidates"]) == ["linear"]
