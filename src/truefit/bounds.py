@@ -16,7 +16,7 @@ from truefit._api.engine import Engine, engine_or_new
 from truefit._api.validation import resolve_seed
 from truefit._core.data import Data
 from truefit._core.errors import InvalidEstimator, InvalidInput
-from truefit._methods.assessment.estimate import check_interval_choice
+from truefit._core.validation import check_level
 from truefit._methods.candidates import Candidates
 from truefit._methods.complexity import (
     Bound,
@@ -392,7 +392,7 @@ def rademacher(
     True
     """
     rounds = whole_number(rounds, "The 'rounds' parameter")
-    check_interval_choice("auto", level)
+    check_level(level)
     labelled = y is not None
     if not labelled:
         y = np.arange(X.shape[0] if hasattr(X, "shape") else len(X)) % 2  # never fitted to

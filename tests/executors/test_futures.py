@@ -49,6 +49,12 @@ class TestOnThreads(OnAPool):
     def make_executor(cls, timeout: float | None = None) -> Executor:
         return FuturesExecutor(ThreadPoolExecutor(2), timeout=timeout)
 
+    @classmethod
+    def dispose(cls, executor: Executor) -> None:
+        assert isinstance(executor, FuturesExecutor)
+        executor.close()
+        executor.executor.shutdown(wait=False)  # a thread cannot be stopped: a fit past its timeout ends by itself
+
 
 class TestOnProcesses(OnAPool):
     @classmethod

@@ -6,10 +6,10 @@ from typing import Any
 
 from truefit._api.engine import Engine, engine_or_new
 from truefit._api.validation import DESIGN_TO_CV, K_TO_CV, read_input, renamed_keywords, resolve_metric, resolve_seed
-from truefit._methods.assessment.estimate import IntervalChoice, check_interval_choice
+from truefit._core.validation import check_level
 from truefit._methods.assessment.plan import assess_plan
 from truefit._methods.assessment.result import Assessment
-from truefit._methods.splitting.designs import make_design
+from truefit._methods.splitting.designs import IntervalChoice, make_design
 
 
 @renamed_keywords(DESIGN_TO_CV, K_TO_CV)
@@ -104,7 +104,7 @@ def assess(
     >>> result.score("accuracy") == 1 - result.estimate
     True
     """
-    check_interval_choice(interval, level)
+    check_level(level)
     candidates, data = read_input(estimator, X, y, groups=groups, sample_weight=sample_weight)
     chosen = resolve_metric(data, metric, pos_label)
     method = "corrected_t" if conservative and interval == "auto" else interval

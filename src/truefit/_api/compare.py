@@ -6,7 +6,7 @@ from typing import Any
 
 from truefit._api.engine import Engine, engine_or_new
 from truefit._api.validation import DESIGN_TO_CV, K_TO_CV, read_input, renamed_keywords, resolve_metric, resolve_seed
-from truefit._methods.assessment.estimate import check_interval_choice
+from truefit._core.validation import check_level
 from truefit._methods.comparison.plan import CompareConfig, TestChoice, compare_plan
 from truefit._methods.comparison.result import Comparison
 from truefit._methods.splitting.designs import make_design
@@ -93,7 +93,7 @@ def compare(
     >>> result.best, result.ties
     ('logistic', ['bayes', 'logistic'])
     """
-    check_interval_choice("auto", level)
+    check_level(level)
     candidates, data = read_input(estimators, X, y, groups=groups, sample_weight=sample_weight)
     chosen = resolve_metric(data, metric, pos_label)
     splits = make_design(

@@ -7,9 +7,9 @@ from typing import Any
 from truefit._api.engine import Engine, engine_or_new
 from truefit._api.validation import DESIGN_TO_CV, K_TO_CV, read_input, renamed_keywords, resolve_metric, resolve_seed
 from truefit._core.errors import InvalidInput
+from truefit._core.validation import check_level
 from truefit._methods.assessment.complexity_curve import ComplexityCurve, complexity_curve_plan, settings_along
-from truefit._methods.assessment.estimate import IntervalChoice, check_interval_choice
-from truefit._methods.splitting.designs import make_design
+from truefit._methods.splitting.designs import IntervalChoice, make_design
 
 
 @renamed_keywords(DESIGN_TO_CV, K_TO_CV)
@@ -89,7 +89,7 @@ def complexity_curve(
     >>> curve.table["train"].round(2).tolist()
     [0.07, 0.03, 0.0]
     """
-    check_interval_choice(interval, level)
+    check_level(level)
     candidates, data = read_input(estimator, X, y, groups=groups, sample_weight=sample_weight)
     if not candidates.single:
         raise InvalidInput(f"A complexity curve takes one estimator. Got {len(candidates)}; pass one at a time.")

@@ -8,6 +8,7 @@ from truefit._api.engine import Engine, engine_for_one_call, engine_or_new
 from truefit._api.validation import resolve_metric, resolve_seed
 from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
+from truefit._core.validation import check_level
 from truefit._methods.agghoo.cross_test import (
     Correction,
     CrossTest,
@@ -18,7 +19,6 @@ from truefit._methods.agghoo.cross_test import (
     nested_splits,
 )
 from truefit._methods.agghoo.plan import splits_for
-from truefit._methods.assessment.estimate import check_interval_choice
 
 
 def cross_test(
@@ -97,7 +97,7 @@ def cross_test(
     >>> engine.stats.run == (10 + 5) * 3
     True
     """
-    check_interval_choice("auto", level)
+    check_level(level)
     check_correction(correction, baseline)
     if not hasattr(agghoo, "agghoo_config"):
         raise InvalidInput(

@@ -6,7 +6,7 @@ from typing import Any
 
 from truefit._api.engine import Engine, engine_or_new
 from truefit._api.validation import read_input, resolve_seed
-from truefit._methods.assessment.estimate import check_interval_choice
+from truefit._core.validation import check_level
 from truefit._methods.perturbation.config import Mode, PerturbationKind, perturbation_config
 from truefit._methods.perturbation.plan import perturb_plan
 from truefit._methods.perturbation.result import Perturbation
@@ -103,7 +103,7 @@ def perturb(
     >>> abs(result.rate["tree"]) < 1e-12, result.memorisation["tree"]
     (True, 1.0)
     """
-    check_interval_choice("auto", level)
+    check_level(level)
     candidates, data = read_input(estimator, X, y, groups=groups, sample_weight=sample_weight)
     config = perturbation_config(
         candidates,

@@ -15,8 +15,8 @@ from truefit._cli.options import CommandConfig, FoldsOption, LevelOption, Metric
 from truefit._cli.outputs import check_distinct, check_output, check_picture, csv_text, write_picture, write_text
 
 if TYPE_CHECKING:
-    from truefit._methods.assessment.estimate import IntervalChoice
     from truefit._methods.assessment.result import Assessment
+    from truefit._methods.splitting.designs import IntervalChoice
 
 
 @command

@@ -353,3 +353,11 @@ def _as_float(value: Any) -> Any:
         return float(value) if isinstance(value, int | float | np.floating) else 0.0
     except OverflowError:  # Python's whole numbers have any length
         return np.inf
+
+
+def check_level(level: Any) -> None:
+    """Refuse a confidence level that is not a share."""
+    if not isinstance(level, float) or not 0 < level < 1:
+        raise InvalidInput(
+            f"The 'level' parameter must be a share between 0 and 1, such as 0.95. Got {level!r} instead."
+        )

@@ -14,8 +14,7 @@ from truefit._api.validation import K_TO_CV, read_input, renamed_keywords, resol
 from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
 from truefit._core.provenance import now, versions
-from truefit._core.validation import checked_table
-from truefit._methods.assessment.estimate import check_interval_choice
+from truefit._core.validation import check_level, checked_table
 from truefit._methods.selection.default_candidates import default_candidates
 from truefit._methods.splitting.splits import make_splits
 from truefit._study.budget import TimeBudget, seconds_of
@@ -115,7 +114,7 @@ def study(
     ['Duplicate rows']
     """
     started = time.monotonic()
-    check_interval_choice("auto", level)
+    check_level(level)
     seconds, ignored = seconds_of(budget), resolve_ignored(ignore)
     _check_table(X, y)
     if models is None or _are_names(models):

@@ -14,8 +14,7 @@ from truefit._api.validation import resolve_seed
 from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
 from truefit._core.parameters import WithFitParams, check_takes_weights, weight_parameter
-from truefit._core.validation import Task
-from truefit._methods.assessment.estimate import check_interval_choice
+from truefit._core.validation import Task, check_level
 from truefit._methods.candidates import Candidates, params_text
 from truefit._methods.selection.plan import Search, inner_splits, search_plan
 from truefit._methods.selection.race_run import NOT_FITTED
@@ -153,7 +152,7 @@ class HonestSearchCV(SearchBase):
             ``callbacks``. Those with one value per row are split along with the rows. Each fit has its own copy of the
             others. Fits with parameters that have no comparable content are run each time, never shared or stored.
         """
-        check_interval_choice("auto", self.level)
+        check_level(self.level)
         on_error, race = self._on_error(), Race.of(self.race)
         scorers, refit_metric = self._get_scorers()
         base = Candidates({"estimator": self.estimator}, y)

@@ -14,7 +14,7 @@ from truefit._core.data import Data
 from truefit._core.errors import FitError, InvalidInput
 from truefit._core.protocols import Plan
 from truefit._core.rows import Rows
-from truefit._methods.assessment.estimate import check_interval_choice
+from truefit._core.validation import check_level
 from truefit._methods.candidates import Candidates, params_text
 from truefit._methods.perturbation.config import PerturbationConfig, perturbation_config
 from truefit._methods.perturbation.plan import perturb_plan
@@ -146,7 +146,7 @@ class PerturbedSearch(SearchBase):
         **params
             ``groups`` for the folds and ``sample_weight`` for the fits.
         """
-        check_interval_choice("auto", self.level)
+        check_level(self.level)
         self._check_choices()
         on_error = self._on_error()
         groups, weight = groups_and_weight(self, params)

@@ -47,6 +47,7 @@ def test_views_show_what_they_say() -> None:
     np.testing.assert_allclose(noisy.points.stderr[:, -1], 0.004 * np.sqrt(5))
 
 
+@pytest.mark.slow
 def test_constants_are_learnt_and_written_up() -> None:
     curves = made_up_curves()
     observed = [observe(curves, View(share)) for share in (0.5, 0.164, 0.05)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast, get_args
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -39,8 +39,6 @@ from truefit._stats.intervals import averaged_repeats, conservative_z, corrected
 from truefit._stats.selection import bbc
 from truefit._stats.triangle import nested_cv, triangle_tau
 
-IntervalChoice = Literal["auto", "pooled", "bayle", "corrected_t", "triangle", "nested_cv", "conservative_z"]
-
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
@@ -65,17 +63,6 @@ class Estimate:
         interval = None if self.interval is None else [float(end) for end in self.interval]
         value = None if np.isnan(self.value) else float(self.value)
         return {"estimate": value, "interval": interval, "method": self.method, "reason": self.reason}
-
-
-def check_interval_choice(choice: Any, level: Any) -> None:
-    """Refuse an interval that is not offered."""
-    if choice not in get_args(IntervalChoice):
-        offered = ", ".join(map(repr, get_args(IntervalChoice)))
-        raise InvalidInput(f"The 'interval' parameter must be one of {offered}. Got {choice!r} instead.")
-    if not isinstance(level, float) or not 0 < level < 1:
-        raise InvalidInput(
-            f"The 'level' parameter must be a share between 0 and 1, such as 0.95. Got {level!r} instead."
-        )
 
 
 #: No-information errors that need no table of all pairs.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -114,6 +114,7 @@ def pairs_by_test_fold(splits: Splits) -> list[list[tuple[int, int]]]:
     return [[(b, a % per_repeat - (a > b)) for b in _other_folds(a, per_repeat)] for a in range(len(splits))]
 
 
+IntervalChoice = Literal["auto", "pooled", "bayle", "corrected_t", "triangle", "nested_cv", "conservative_z"]
 Kind = Literal["splits", "nested", "threeway", "bootstrap", ".632", ".632+"]
 
 BOOTSTRAPS = ("bootstrap", ".632", ".632+")
@@ -180,6 +181,9 @@ def make_design(
 
     ``interval="auto"`` becomes a method here where that decides on the fits; otherwise the estimate decides.
     """
+    if interval not in get_args(IntervalChoice):
+        offered = ", ".join(map(repr, get_args(IntervalChoice)))
+        raise InvalidInput(f"The 'interval' parameter must be one of {offered}. Got {interval!r} instead.")
     name = "kfold" if design is None else design
     if not isinstance(name, str) or name not in DESIGNS:
         raise InvalidInput(
