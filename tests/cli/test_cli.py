@@ -73,7 +73,7 @@ BAD = {
     "misspelt target": (("study", "rows.csv", "--target", "outcom"), "outcome"),
     "unknown model": (("assess", "iris", "--model", "magic"), "--model must be one of"),
     "unknown metric": (("assess", "iris", "--metric", "eror"), "Did you mean 'error'"),
-    "unknown design": (("assess", "iris", "--design", "x"), "'design' parameter"),
+    "unknown design": (("assess", "iris", "--design", "x"), "--design must be kfold, "),
     "task": (("assess", "iris", "--task", "x"), "--task must be"),
     "no own models": (("assess", "iris", "--model", "nowhere.py:x"), "There is no file nowhere.py"),
     "no such name": (("assess", "iris", "--model", "mine.py:x"), "has no attribute 'x'"),

@@ -11,7 +11,7 @@ import typer
 from truefit._cli.app import command
 from truefit._cli.inputs import check_choice, label_of
 from truefit._cli.messages import echo
-from truefit._cli.options import CommandConfig, FoldsOption, LevelOption, MetricOption, PlotOption, PositiveOption
+from truefit._cli.options import CommandConfig, FoldsOption, MetricOption, PlotOption, PositiveOption
 from truefit._cli.outputs import check_distinct, check_picture, write_picture
 from truefit._cli.saved_model import check_model_file, write_model
 from truefit._core.errors import InvalidInput
@@ -28,7 +28,8 @@ def agghoo(
     config: CommandConfig,
     cv: FoldsOption = 5,
     aggregate: Annotated[
-        str | None, typer.Option(help="soft or vote for classes (default soft), mean for numbers.")
+        str | None,
+        typer.Option(help="For classes: soft (default, if every model has probabilities) or vote. For numbers: mean."),
     ] = None,
     path: Annotated[
         str, typer.Option(help="Stages of one training run as candidates: auto, none, or a number of stages.")
@@ -37,7 +38,6 @@ def agghoo(
     correction: Annotated[
         str | None, typer.Option(help="learning_curve: correct the estimate for the smaller training sets.")
     ] = None,
-    level: LevelOption = 0.95,
     save: Annotated[
         Path | None, typer.Option(help=r"Save the fitted model to this .skops file. Needs truefit\[skops].")
     ] = None,
@@ -66,10 +66,11 @@ def agghoo(
             task, models, cv=cv, path=stages, aggregate=aggregate, scoring=metric, random_state=config.seed,
             engine=engine,
         )  # fmt: skip
-        fitted.fit(table.X, table.y)
+        fitted.fit(table.X, table.y, **table.roles)
         result = cross_test(
             fitted, table.X, table.y, cv=cv, metric=metric, correction=cast("Correction | None", correction),
-            level=level, pos_label=label_of(pos_label, table), random_state=config.seed,
+            level=config.level, pos_label=label_of(pos_label, table), random_state=config.seed,
+            **table.roles,
         )  # fmt: skip
         config.store_result(engine, result, table)
         found = described(fitted, result) | {"fits": engine.stats.to_dict()}
@@ -87,6 +88,8 @@ def make_agghoo(task: Task, models: dict[str, Any], *, aggregate: str | None, **
     from truefit.estimators.agghoo import AgghooClassifier, AgghooRegressor
 
     kind = AgghooClassifier if task == "classification" else AgghooRegressor
+    if aggregate is None and task == "classification" and not all(hasattr(m, "predict_proba") for m in models.values()):
+        aggregate = "vote"
     if aggregate is not None:
         options["aggregate"] = aggregate
     return kind(list(models.items()), **options)
@@ -99,12 +102,10 @@ def aggregate_of(study: Study, models: dict[str, Any], table: Table, pos_label: 
     tested = study.cross_test
     members = {name: models[name] for name in (study.assessment.names if tested is None else tested.candidates)}
     aggregate = None if tested is None else tested.aggregate
-    if tested is None and not all(hasattr(each, "predict_proba") for each in members.values()):
-        aggregate = "vote" if study.task == "classification" else None
     scoring = get_metric(study.metric, study.task, pos_label=pos_label)
     fitted = make_agghoo(study.task, members, aggregate=aggregate, path=None, scoring=scoring, **options)
     # A saved model cannot contain the scoring function: the name replaces it.
-    return fitted.fit(table.X, table.y).set_params(scoring=study.metric)
+    return fitted.fit(table.X, table.y, **table.roles).set_params(scoring=study.metric)
 
 
 def stages_of(text: str) -> str | int | None:

@@ -76,7 +76,7 @@ app = typer.Typer(
 )
 
 #: Options that come first in the help of a command; the other common ones come after the command's own.
-_FIRST = ("data", "target", "model")
+_FIRST = ("data", "target", "groups", "time", "weights", "drop", "model")
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
@@ -94,8 +94,9 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         for field in dataclasses.fields(config)
     }
     own = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for name, each in given.items() if name != "config"]
+    first = [parameter for field, parameter in common.items() if field in _FIRST]
     last = [parameter for field, parameter in common.items() if field not in _FIRST]
-    parameters = [*(common[field] for field in _FIRST), *own, *last]
+    parameters = [*first, *own, *last]
 
     @functools.wraps(function)
     def called(**options: Any) -> None:

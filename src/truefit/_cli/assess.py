@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from truefit._cli.app import command
-from truefit._cli.inputs import label_of
+from truefit._cli.inputs import check_choice, label_of
 from truefit._cli.messages import echo
-from truefit._cli.options import CommandConfig, FoldsOption, LevelOption, MetricOption, PlotOption, PositiveOption
+from truefit._cli.options import CommandConfig, FoldsOption, MetricOption, PlotOption, PositiveOption
 from truefit._cli.outputs import check_distinct, check_output, check_picture, csv_text, write_picture, write_text
 
 if TYPE_CHECKING:
     from truefit._methods.assessment.result import Assessment
     from truefit._methods.splitting.designs import IntervalChoice
 
+_DESIGNS = ("kfold", "holdout", "threeway", "nested", "loo", "bootstrap", ".632", ".632+")
+
 
 @command
 def assess(
     config: CommandConfig,
-    design: Annotated[
-        str, typer.Option(help="kfold, holdout, threeway, nested, loo, bootstrap, .632 or .632+.")
-    ] = "kfold",
+    design: Annotated[str, typer.Option(help=f"{', '.join(_DESIGNS[:-1])} or {_DESIGNS[-1]}.")] = "kfold",
     cv: FoldsOption = 5,
     repeats: Annotated[
         int | None, typer.Option(help="Repeats of the partition (default 1), or bootstrap samples (default 100).")
@@ -37,7 +37,6 @@ def assess(
         str, typer.Option(help="auto, pooled, bayle, corrected_t, triangle, nested_cv or conservative_z.")
     ] = "auto",
     conservative: Annotated[bool, typer.Option("--conservative", help="Use the wider corrected t interval.")] = False,
-    level: LevelOption = 0.95,
     plot: PlotOption = None,
     kind: Annotated[
         str | None,
@@ -57,13 +56,14 @@ def assess(
     check_picture(plot, config.files)
     check_output(predictions, config.files)
     check_distinct(plot, predictions)
+    check_choice("--design", design, _DESIGNS)
     table, _, candidates = config.load(config.model or ["linear"])
     label = label_of(pos_label, table)
     with config.engine() as engine:
         result = run(
-            candidates, table.X, table.y, cv=cv, design=design, repeats=repeats, metric=metric, level=level,
+            candidates, table.X, table.y, cv=cv, design=design, repeats=repeats, metric=metric, level=config.level,
             interval=cast("IntervalChoice", interval), conservative=conservative, pos_label=label,
-            random_state=config.seed, engine=engine,
+            random_state=config.seed, engine=engine, **table.roles,
         )  # fmt: skip
         config.store_result(engine, result, table)
         text, found = result.summary(), result.to_dict() | {"task": result.task, "fits": engine.stats.to_dict()}

@@ -8,19 +8,21 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from truefit._cli.app import command
-from truefit._cli.inputs import label_of
+from truefit._cli.inputs import check_choice, label_of
 from truefit._cli.messages import echo
-from truefit._cli.options import CommandConfig, FoldsOption, LevelOption, MetricOption, PlotOption, PositiveOption
+from truefit._cli.options import CommandConfig, FoldsOption, MetricOption, PlotOption, PositiveOption
 from truefit._cli.outputs import check_picture, write_picture
 
 if TYPE_CHECKING:
     from truefit._methods.comparison.plan import TestChoice
 
+_DESIGNS = ("kfold", "holdout", "threeway", "nested", "loo")
+
 
 @command
 def compare(
     config: CommandConfig,
-    design: Annotated[str, typer.Option(help="kfold, holdout, threeway, nested or loo.")] = "kfold",
+    design: Annotated[str, typer.Option(help=f"{', '.join(_DESIGNS[:-1])} or {_DESIGNS[-1]}.")] = "kfold",
     cv: FoldsOption = 5,
     repeats: Annotated[
         int, typer.Option(help="Repeats of the partition. More repeats detect smaller differences.")
@@ -33,7 +35,6 @@ def compare(
     test: Annotated[
         str, typer.Option(help="corrected_t (on folds), or pooled (on the losses of single rows).")
     ] = "corrected_t",
-    level: LevelOption = 0.95,
     plot: PlotOption = None,
     pos_label: PositiveOption = None,
 ) -> None:
@@ -44,12 +45,13 @@ def compare(
     from truefit._api.compare import compare as run
 
     check_picture(plot, config.files)
+    check_choice("--design", design, _DESIGNS)
     table, _, candidates = config.load(config.model)
     with config.engine() as engine:
         result = run(
             candidates, table.X, table.y, cv=cv, design=design, repeats=repeats, metric=metric, reference=reference,
-            rope=rope, test=cast("TestChoice", test), level=level, pos_label=label_of(pos_label, table),
-            random_state=config.seed, engine=engine,
+            rope=rope, test=cast("TestChoice", test), level=config.level, pos_label=label_of(pos_label, table),
+            random_state=config.seed, engine=engine, **table.roles,
         )  # fmt: skip
         config.store_result(engine, result, table)
         config.show(engine, result.to_dict(), partial(echo, result.summary()))

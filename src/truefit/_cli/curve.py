@@ -9,7 +9,7 @@ import typer
 from truefit._cli.app import command
 from truefit._cli.inputs import candidates_of, label_of, numbers_of, print_notes, task_of
 from truefit._cli.messages import echo, note
-from truefit._cli.options import CommandConfig, FoldsOption, LevelOption, MetricOption, PlotOption, PositiveOption
+from truefit._cli.options import CommandConfig, FoldsOption, MetricOption, PlotOption, PositiveOption
 from truefit._cli.outputs import check_picture, write_picture
 from truefit._core.errors import InvalidInput
 
@@ -45,15 +45,14 @@ def curve(
     schedule: Annotated[str, typer.Option(help="adaptive, paper, or sample sizes such as 100,200,400.")] = "adaptive",
     cv: FoldsOption = 10,
     metric: MetricOption = None,
-    level: LevelOption = 0.95,
     mode: Annotated[str, typer.Option(help="default, or paper: the procedure of Brumen et al. (2007).")] = "default",
     plot: PlotOption = None,
     pos_label: PositiveOption = None,
 ) -> None:
     """Learning curve: would more rows help, and how many to label next? Default model: linear.
 
-    Of large Parquet, CSV and TSV files and of databases only the rows that are needed are read. Rerun with the same
-    store after adding rows: only new fits are run.
+    Of large Parquet, CSV and TSV files and of databases only the rows that are needed are read; with --groups or
+    --weights all of them. Rerun with the same store after adding rows: only new fits are run.
 
     Example: truefit curve breast_cancer --unlabelled 40000 --store runs.db --plot curve.svg
     """
@@ -64,8 +63,12 @@ def curve(
     check_picture(plot, config.files)
     allowed, sizes = budget_of(budget), numbers_of("--schedule", schedule, int, ("adaptive", "paper"))
     store = None if config.store is None else RecordingStore(config.store)
-    rows = resumed_rows(config.data, config.target, table=table, key=key, seed=config.seed, store=store)
-    sample = rows.source.table(_SAMPLE_ROWS)
+    rows = resumed_rows(config.data, config.target, table=table, key=key, drop=config.drop or (), seed=config.seed,
+                        store=store)  # fmt: skip
+    # Samples of whole groups need every row; otherwise no more rows are read than needed.
+    whole = config.groups is not None or config.weights is not None
+    sample = config.with_roles(rows.source.table(rows.total if whole else _SAMPLE_ROWS))
+    X, y, batches = (sample.X, sample.y, None) if whole else (rows, None, rows.totals or None)
     print_notes(sample.notes)
     if rows.change is not None:
         note(f"Note: {rows.change}")
@@ -74,14 +77,14 @@ def curve(
     far = horizon if horizon is not None or not left else rows.total + left
     with config.engine(store) as engine:
         result = learning_curve(
-            candidates, rows, schedule=sizes, cv=cv, tolerance=tolerance, horizon=far, budget=allowed,
-            target=target_error, mode=cast("Mode", mode), metric=metric, level=level, batches=rows.totals or None,
-            pos_label=label_of(pos_label, sample), random_state=config.seed, engine=engine,
+            candidates, X, y, schedule=sizes, cv=cv, tolerance=tolerance, horizon=far, budget=allowed,
+            target=target_error, mode=cast("Mode", mode), metric=metric, level=config.level, batches=batches,
+            pos_label=label_of(pos_label, sample), random_state=config.seed, engine=engine, **sample.roles,
         )  # fmt: skip
         rows.save_sample()
         curves = result.curves if isinstance(result, LearningCurves) else {result.name: result}
         advice = {name: labelling(each, rows.total, unlabelled=left) for name, each in curves.items()}
-        counted = f"{rows.name}: {rows.total:,} rows, {sample.X.shape[1]:,} columns, target {sample.target}"
+        counted = f"{rows.name}: {sample.contents(rows.total)}"
         config.store_result(engine, result, sample, data=counted)
         found: dict[str, Any] = {"rows": rows.total, "unlabelled": left, "fits": engine.stats.to_dict()}
         found["curves"] = [each.to_dict() | {"label": advice[name].to_dict()} for name, each in curves.items()]

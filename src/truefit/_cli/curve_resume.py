@@ -29,9 +29,16 @@ class _Sample:
 
 
 def resumed_rows(
-    data: str, target: str | None, *, table: str | None, key: str | None, seed: int | None, store: RecordingStore | None
+    data: str,
+    target: str | None,
+    *,
+    table: str | None,
+    key: str | None,
+    drop: Sequence[str],
+    seed: int | None,
+    store: RecordingStore | None,
 ) -> ResumedRows:
-    """Open a table; rows that the store recorded come first."""
+    """Open a table; rows that the store recorded come first. Columns to ``drop`` are not features."""
     from truefit.sources import open_rows
 
     rows = open_rows(data, target, table=table, key=key, seed=seed or 0)
@@ -41,7 +48,7 @@ def resumed_rows(
     if known is not None and known.kind != rows.kind:
         # A file that has grown is read in the same way as before: only then are its rows recognised.
         rows = open_rows(data, target, seed=seed or 0, whole=known.kind == "content")
-    resumed = ResumedRows(rows, known, store, name)
+    resumed = ResumedRows(rows, known, store, name, drop)
     if store is not None:
         store.rows = resumed
     return resumed
@@ -54,12 +61,15 @@ class ResumedRows:
     are the numbers of rows at earlier calls; ``change`` describes edits of the earlier sample, or is None.
     """
 
-    def __init__(self, rows: RowsOnDemand, known: _Sample | None, store: SqliteStore | None, name: str) -> None:
+    def __init__(
+        self, rows: RowsOnDemand, known: _Sample | None, store: SqliteStore | None, name: str, drop: Sequence[str]
+    ) -> None:
         same = known is not None and known.identity == IDENTITY_VERSION
         self.source = rows if known is None or not same else rows.beginning_with(known.keys)
         self.name, self.total = rows.name, rows.total
         self._store = store
         self._note = name
+        self._drop = drop
         self.change = None if known is None else self._change(known)
         kept = known is not None and same and self.source.missing < len(known.keys)
         self.totals = [total for total in known.totals if total < rows.total] if known is not None and kept else []
@@ -85,9 +95,9 @@ class ResumedRows:
 
     def take(self, n: int) -> tuple[Any, Any]:
         """Return X and y of the first n rows."""
-        taken = self.source.take(n)
-        self._taken = len(taken[1])
-        return taken
+        table = self.source.table(n).with_roles(drop=self._drop)
+        self._taken = len(table.y)
+        return table.X, table.y
 
     def save_sample(self) -> None:
         """Record the rows that were taken, if they are more than recorded before."""

@@ -165,10 +165,24 @@ def label_of(text: str | None, table: Table) -> Any:
 
 def candidates_of(names: list[str] | None, table: Table, task: Task) -> dict[str, Any]:
     """Return the models of these names; without names the default candidates for the table."""
+    from truefit._core.parameters import weight_parameter
     from truefit._methods.selection.default_candidates import default_candidates
 
-    if not names:
-        return default_candidates(table.X, task)
+    candidates = _named(names, table, task) if names else default_candidates(table.X, task)
+    if "sample_weight" not in table.roles:
+        return candidates
+    weighted = {name: each for name, each in candidates.items() if weight_parameter(each) is not None}
+    others = ", ".join(name for name in candidates if name not in weighted)
+    if others and names:
+        raise InvalidInput(f"With --weights every model must take weights. These do not: {others}. Leave them out.")
+    if others:
+        note(f"Note: {others} left out: with --weights every model must take weights.")
+    return weighted
+
+
+def _named(names: list[str], table: Table, task: Task) -> dict[str, Any]:
+    from truefit._methods.selection.default_candidates import default_candidates
+
     known = default_candidates(table.X, task) if any(":" not in name for name in names) else {}
     candidates: dict[str, Any] = {}
     for name in names:

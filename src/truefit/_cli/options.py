@@ -35,6 +35,16 @@ DataArgument = Annotated[
     ),
 ]
 TargetOption = Annotated[str | None, typer.Option("--target", help="Column to predict. Not for built-in datasets.")]
+GroupsOption = Annotated[
+    str | None,
+    typer.Option("--groups", metavar="COLUMN", help="Groups of rows, such as patients: folds never split a group."),
+]
+WeightsOption = Annotated[
+    str | None, typer.Option("--weights", metavar="COLUMN", help="Weights of the rows, in fits and in scores.")
+]
+DropOption = Annotated[
+    list[str] | None, typer.Option("--drop", metavar="COLUMN", help="Column to leave out of the features. Repeatable.")
+]
 ModelsOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -94,8 +104,12 @@ class CommandConfig:
 
     data: DataArgument
     target: TargetOption = None
+    groups: GroupsOption = None
+    weights: WeightsOption = None
+    drop: DropOption = None
     model: ModelsOption = None
     task: TaskOption = None
+    level: LevelOption = 0.95
     store: StoreOption = None
     workers: WorkersOption = None
     cluster: ClusterOption = None
@@ -109,9 +123,13 @@ class CommandConfig:
         """Everything that the command reads, as given."""
         return (self.data, self.store, *(self.model or ()))
 
+    def with_roles(self, table: Table) -> Table:
+        """Return the table without the columns that are not features; see ``Table.with_roles``."""
+        return table.with_roles(groups=self.groups, weights=self.weights, drop=self.drop or ())
+
     def load(self, models: list[str] | None) -> tuple[Table, Task, dict[str, Any]]:
         """Return the table, its task and the models of these names; without names the default candidates."""
-        table = load_table(self.data, self.target)
+        table = self.with_roles(load_table(self.data, self.target))
         task = task_of(self.task, table)
         return table, task, candidates_of(models, table, task)
 

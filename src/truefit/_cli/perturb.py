@@ -54,7 +54,7 @@ def perturb(
         result = run(
             candidates, table.X, table.y, levels=shares, repeats=repeats, cv=cv or None,
             perturbation=cast("PerturbationKind", perturbation), mode=cast("Mode", mode),
-            random_state=config.seed, engine=engine,
+            level=config.level, random_state=config.seed, engine=engine, **table.roles,
         )  # fmt: skip
         config.store_result(engine, result, table)
         config.show(engine, result.to_dict(), partial(echo, result.summary()))

@@ -11,7 +11,7 @@ import typer
 
 from truefit._cli.app import plain_command
 from truefit._cli.messages import echo
-from truefit._cli.options import JsonOption
+from truefit._cli.options import JsonOption, QuietOption
 from truefit._cli.outputs import check_report, write_report
 from truefit._cli.stored_reports import find_report, local_time, open_store, reports_of
 from truefit._core.errors import StoreDamaged
@@ -52,6 +52,7 @@ def show(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write the report to this HTML file.")] = None,
     as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Show a finished report from a store again, without fitting.
 

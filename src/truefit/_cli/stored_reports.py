@@ -89,7 +89,7 @@ def provenance(table: Table, stats: Stats, *, task: str | None = None) -> dict[s
         "date": now(),
         # Without passwords: this is stored, and shown in every report.
         "command": shlex.join(["truefit", *map(redacted, sys.argv[1:])]),
-        "data": f"{table.name}: {len(table.y):,} rows, {table.X.shape[1]:,} columns, target {table.target}",
+        "data": f"{table.name}: {table.contents()}",
         "task": task or f"{table.task_hint.task}: {table.task_hint.reason}",
         "fits": fits,
         "versions": versions(),
@@ -98,12 +98,14 @@ def provenance(table: Table, stats: Stats, *, task: str | None = None) -> dict[s
 
 def request_key(table: Table, options: Mapping[str, Any]) -> str:
     """Return the key of a request: a hash of its table, its options, and all code that may change the answer."""
+    import pandas as pd
+
     from truefit._core.rows import row_tokens, rowset_id, table_blocks
 
     columns, schema = table_blocks(table.X)
-    target, kind = table_blocks(table.y.to_frame())
-    rows = rowset_id(row_tokens([*columns, *target])).hex()
-    request = [rows, schema, kind, table.name, table.target, dict(options), versions(), _code()]
+    others, kind = table_blocks(pd.concat([table.y, *table.roles.values()], axis=1))
+    rows = rowset_id(row_tokens([*columns, *others])).hex()
+    request = [rows, schema, kind, list(table.roles), table.name, table.target, dict(options), versions(), _code()]
     return blake2b(json.dumps(request, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 

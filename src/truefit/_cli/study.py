@@ -65,14 +65,14 @@ def study(
     if agghoo and save is None:
         raise InvalidInput("--agghoo selects the model to save. Name a file for it with --save model.skops.")
     seconds, seed, ignored = seconds_of(budget), config.seed, _codes(ignore)
-    table = load_table(config.data, config.target)
+    table = config.with_roles(load_table(config.data, config.target))
     task = task_of(config.task, table)
     names = [name for given in config.model or () for name in given.split(",")]
     request = None
     if config.store is not None and seconds is None and not any(":" in name for name in names):
         # A study that ran out of time resumes when it is rerun, and the user's own models may have changed.
         options = {"models": names, "cv": cv, "metric": metric, "pos_label": pos_label, "task": task, "seed": seed,
-                   "ignore": ignored}  # fmt: skip
+                   "ignore": ignored, "level": config.level}  # fmt: skip
         request = request_key(table, options)
         known = None if save is not None else report_for(config.store, request)
         if known is not None:
@@ -89,7 +89,7 @@ def study(
         label = label_of(pos_label, table)
         result = run(
             table.X, table.y, candidates, budget=seconds, cv=cv, metric=metric, pos_label=label, task=task,
-            ignore=ignored, random_state=seed, engine=engine,
+            level=config.level, ignore=ignored, random_state=seed, engine=engine, **table.roles,
         )  # fmt: skip
         result.title, result.made = f"Study of {table.name}", provenance(table, engine.stats, task=config.task)
         found, text = result.to_dict(), _study_text(result)

@@ -124,11 +124,12 @@ def checked_target(y: Any, n: int, task: Task) -> Array:
 
 def checked_groups(groups: Any, n: int) -> Array:
     """Return the group of each row."""
-    column = checked_column(groups, n, "groups")
+    name = _called(groups, "groups")
+    column = checked_column(groups, n, name)
     missing = _missing(column)
     if missing:
         raise InvalidInput(
-            f"groups must have a value for every row. Got {missing} missing of {n}. Give these rows groups of their "
+            f"{name} must have a value for every row. Got {missing} missing of {n}. Give these rows groups of their "
             "own, or drop them."
         )
     return column
@@ -136,15 +137,22 @@ def checked_groups(groups: Any, n: int) -> Array:
 
 def checked_weight(weight: Any, n: int) -> Floats:
     """Return the weight of each row."""
-    values = checked_column(weight, n, "sample_weight")
+    name = _called(weight, "sample_weight")
+    values = checked_column(weight, n, name)
     if values.dtype.kind not in "biuf" or values.ndim != 1:
-        raise InvalidInput(f"sample_weight must be one number per row. Got {values.dtype} of shape {values.shape}.")
+        raise InvalidInput(f"{name} must be one number per row. Got {values.dtype} of shape {values.shape}.")
     values = values.astype(np.float64)
     if not np.isfinite(values).all() or (values < 0).any():
-        raise InvalidInput("sample_weight must be finite and not negative. Got a NaN, infinite or negative weight.")
+        raise InvalidInput(f"{name} must be finite and not negative. Got a NaN, infinite or negative weight.")
     if not values.any():
-        raise InvalidInput("sample_weight must leave some weight. Got 0 for every row.")
+        raise InvalidInput(f"{name} must leave some weight. Got 0 for every row.")
     return values
+
+
+def _called(values: Any, name: str) -> str:
+    """Return the name of a parameter for messages, with the name of the Series that was given."""
+    column = getattr(values, "name", None)
+    return name if column is None else f"{name} ({str(column)!r})"
 
 
 def as_array(values: Any, name: str) -> Array:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -37,6 +37,8 @@ class StudyConfig:
     target: str | None = None
     findings: tuple[Finding, ...] = ()
     ignore: frozenset[str] = frozenset()
+    #: Names of the columns with groups, time and weights, by keyword; empty where they have none.
+    roles: Mapping[str, str] = field(default_factory=dict)
 
     def fit_seconds(self, task: FitTask, outcome: Outcome) -> float:
         """Return what a fit took; without a budget what it is expected to take, so that reruns decide alike."""

@@ -183,13 +183,21 @@ def _key_numbers(study: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     best = "Best candidate" if no_better else "Selected model"
     rows = [
         ("Target", study["target"] or "y", study["task"]),
-        ("Data", f"{study['rows']:,} rows", f"{study['columns']:,} columns"),
+        ("Data", f"{study['rows']:,} rows", ", ".join(_columns(study))),
         (best, study["best"], f"of {candidates:,} candidates" if candidates > 1 else "the only candidate"),
         (_capitalized(f"{fmt.name} on new rows"), fmt.value(study["estimate"]), ends),
     ]
     if study["baseline"] is not None:
         rows.append(("Baseline", fmt.value(study["baseline"]), baseline_text(study)))
     return rows
+
+
+def _columns(study: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the number of columns, and what the rows have besides: groups, time, weights."""
+    yield f"{study['columns']:,} columns"
+    words = {"groups": f"{study['groups'] or 0:,} groups", "time": "ordered by time", "sample_weight": "weighted"}
+    for role, column in study["roles"].items():
+        yield f"{words[role]} ({column})" if column else words[role]
 
 
 def _answer(answer: Mapping[str, Any], study: Mapping[str, Any]) -> dict[str, Any]:

@@ -65,6 +65,8 @@ class Study(Result):
         Number of columns of the table.
     target : str or None
         Name of the target, where y has one.
+    roles : dict of str to str
+        Name of the column with the groups, the time or the weights of the rows, by keyword, where they were given.
     seed : int or None
         The random state that was given.
     findings : tuple of Finding
@@ -100,6 +102,7 @@ class Study(Result):
     def __init__(self, found: StudyEvidence, config: StudyConfig) -> None:
         self._found = found
         self.target = config.target
+        self.roles = dict(config.roles)
         self.seed = config.random_state
         self.best = found.best
         self.metric = found.metric.name
@@ -251,6 +254,8 @@ class Study(Result):
             "target": self.target,
             "rows": self.rows,
             "columns": self.columns,
+            "roles": self.roles,
+            "groups": None if self._found.data.groups is None else len(set(self._found.data.groups.tolist())),
             "task": self.task,
             "seed": self.seed,
             "folds": len(self.assessment.splits),

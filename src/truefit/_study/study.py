@@ -13,6 +13,7 @@ from truefit._api.engine import Engine, engine_for_one_call, engine_or_new
 from truefit._api.validation import K_TO_CV, read_input, renamed_keywords, resolve_folds, resolve_metric, resolve_seed
 from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
+from truefit._core.parameters import weight_parameter
 from truefit._core.provenance import now, versions
 from truefit._core.validation import check_level, checked_table
 from truefit._methods.selection.default_candidates import default_candidates
@@ -63,7 +64,8 @@ def study(
         The target. The name of a Series is shown in the report.
     models : estimator, dict, list or str, optional
         Candidates: an estimator, a list of them, a dict from names to estimators, or names of default candidates such
-        as ``["linear", "tree"]``. By default a set that suits the task and the table.
+        as ``["linear", "tree"]``. By default a set that suits the task and the table; with ``sample_weight`` those of
+        it that take weights.
     budget : float or str, optional
         Seconds by the clock, or text such as "90s", "10m" or "1h". Fits that are running when it is exhausted are
         stopped, so fits run in a worker process, even with one worker. The result names candidates that were too slow,
@@ -119,8 +121,11 @@ def study(
     _check_table(X, y)
     if models is None or _are_names(models):
         defaults = default_candidates(checked_table(X), infer_task(y)[0] if task is None else task)
+        if models is None and sample_weight is not None:  # not all candidates take weights
+            defaults = {name: each for name, each in defaults.items() if weight_parameter(each) is not None}
         models = defaults if models is None else _named([models] if isinstance(models, str) else models, defaults)
-    candidates, data = read_input(models, X, y, groups=groups, sample_weight=sample_weight)
+    roles = {"groups": groups, "sample_weight": sample_weight}
+    candidates, data = read_input(models, X, y, **roles)
     if metric is None and data.task == "regression":
         metric = "rmse"
     chosen = resolve_metric(data, metric, pos_label)
@@ -142,6 +147,7 @@ def study(
         target=_name_of(y),
         findings=tuple(check_table(CheckedTable(data, chosen, folds), ignored)),
         ignore=ignored,
+        roles={role: _name_of(given) or "" for role, given in roles.items() if given is not None},
     )
     left = None if seconds is None else seconds - (time.monotonic() - started)
     try:
@@ -199,6 +205,7 @@ def _name_of(y: Any) -> str | None:
 def _provenance(result: Study, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return what it takes to compute a study again."""
     given = ", ".join(f"{name}={value!r}" for name, value in options.items() if value is not None)
+    given += "".join(f", {role}={column or role}" for role, column in result.roles.items())
     target = "" if result.target is None else f", target {result.target}"
     return {
         "date": now(),

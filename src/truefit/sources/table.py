@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from truefit._core.errors import InvalidInput
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 #: Column names listed in a message; a wide table has thousands.
 LISTED = 20
+
+#: Roles of columns, by the keyword of truefit's functions, in words.
+_ROLES = {"groups": "groups", "time": "time", "sample_weight": "weights"}
 
 _WITH_COMMA = re.compile(r"\s*[-+]?\d[\d.]*(,\d+)*\s*")
 
@@ -39,6 +42,8 @@ class Table:
         Whether the target looks like a class or a quantity, and why.
     notes : tuple of str
         What was changed while the source was read; usually nothing.
+    roles : dict of str to pandas Series
+        Columns that are not features: ``groups``, ``time`` and ``sample_weight``, by the keywords of the functions.
     """
 
     X: pd.DataFrame
@@ -47,6 +52,7 @@ class Table:
     target: str
     task_hint: TaskHint
     notes: tuple[str, ...] = ()
+    roles: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, frame: pd.DataFrame, *, name: str, target: str | None, positions: Sequence[int] | None = None) -> Table:
@@ -91,6 +97,52 @@ class Table:
             raise InvalidInput(f"{name!r} must have a column with values beside the target {column!r}. Got empty ones.")
         _check_target(y, column, name)
         return cls(X, y, name, column, infer_task(y), notes)
+
+    def with_roles(
+        self,
+        *,
+        groups: str | None = None,
+        time: str | None = None,
+        weights: str | None = None,
+        drop: Sequence[str] = (),
+    ) -> Table:
+        """Return the table without the columns of these names: groups, time and weights become roles.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"id": [7, 7, 8, 8], "size": [1.0, 2.5, 3.0, 2.0], "kind": ["a", "b", "b", "a"]})
+        >>> table = Table.of(frame, name="shells", target="kind").with_roles(groups="id")
+        >>> table.X.columns.tolist(), table.roles["groups"].tolist(), table.contents()
+        (['size'], [7, 7, 8, 8], '4 rows, 1 columns, target kind, 2 groups (id)')
+        """
+        given = {"groups": groups, "time": time, "sample_weight": weights}
+        named = {role: column for role, column in given.items() if column is not None}
+        names = [str(column) for column in self.X.columns]
+        uses = {self.target: "as the target"}
+        for use, column in [
+            *((f"as {_ROLES[role]}", named[role]) for role in named),
+            *(("to drop", each) for each in drop),
+        ]:
+            if column in uses:
+                both = f"{use} twice" if uses[column] == use else f"{uses[column]} and {use}"
+                raise InvalidInput(f"A column of {self.name!r} can have one use. Got {column!r} {both}. Name it once.")
+            uses[find_column(names, column, self.name)] = use
+        X = self.X.iloc[:, [i for i, name in enumerate(names) if name not in uses]].copy()
+        if X.shape[1] == 0 or X.isna().all(axis=None):
+            left = "empty ones" if X.shape[1] else "none: every column is dropped, or is the groups, time or weights"
+            raise InvalidInput(
+                f"{self.name!r} must keep a column with values beside the target {self.target!r}. Got {left}."
+            )
+        return replace(self, X=X, roles={role: self.X.iloc[:, names.index(named[role])] for role in named})
+
+    def contents(self, rows: int | None = None) -> str:
+        """Return rows, columns, target and roles in words; ``rows`` is the number of rows if this is a sample."""
+        text = f"{len(self.y) if rows is None else rows:,} rows, {self.X.shape[1]:,} columns, target {self.target}"
+        for role, column in self.roles.items():
+            text += f", {column.nunique():,} groups ({column.name})" if role == "groups" else ""
+            text += f", {_ROLES[role]} {column.name}" if role != "groups" else ""
+        return text
 
 
 def find_column(columns: Sequence[str], target: str | None, name: str) -> str:

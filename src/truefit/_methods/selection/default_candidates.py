@@ -25,10 +25,11 @@ class EncodedLabels(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
 
-    def fit(self, X: Any, y: Any) -> EncodedLabels:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> EncodedLabels:
         """Fit on the codes of the labels."""
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         self.classes_, codes = np.unique(np.asarray(y), return_inverse=True)
-        self.estimator_ = clone(self.estimator).fit(X, codes)
+        self.estimator_ = clone(self.estimator).fit(X, codes, **weights)
         return self
 
     def predict(self, X: Any) -> Any:
