@@ -9,7 +9,8 @@ import pytest
 
 from truefit._core.errors import InvalidInput
 from truefit._stats import selection
-from truefit._stats.intervals import wilson
+from truefit._stats.clustered import design_effect
+from truefit._stats.intervals import t_quantile, wilson
 from truefit._stats.selection import bbc
 
 Z = 1.959963984540054
@@ -39,6 +40,28 @@ def test_is_the_loop(zero_one: bool) -> None:
     else:
         half = Z * 1.1 * losses[:, losses.mean(axis=0).argmin()].std(ddof=1) / math.sqrt(40)
         assert (found.low, found.high) == pytest.approx((estimate - half, estimate + half))
+
+
+@pytest.mark.parametrize("zero_one", [True, False])
+def test_groups_are_drawn_whole_and_widen_the_interval(zero_one: bool) -> None:
+    random = np.random.default_rng(1)
+    names = random.permutation(np.repeat(np.arange(25), random.integers(1, 6, 25)))
+    losses = (random.random((25, 4)) < 0.3)[names].astype(float)
+    if not zero_one:
+        losses += random.exponential(size=losses.shape)
+    found = bbc(losses, seed=7, draws=200, zero_one=zero_one, groups=[f"group {name}" for name in names])
+    draws, estimates = np.random.default_rng(7).integers(0, 25, size=(200, 25)), []
+    order = np.argsort([f"group {name}" for name in range(25)])
+    for drawn in order[draws]:
+        inside = np.concatenate([np.flatnonzero(names == group) for group in drawn])
+        left_out = ~np.isin(names, drawn)
+        estimates.append(losses[left_out, losses[inside].mean(axis=0).argmin()].mean())
+    estimate, winner = float(np.mean(estimates)), losses[:, losses.mean(axis=0).argmin()]
+    assert found.estimate == pytest.approx(estimate)
+    effective = len(names) / design_effect(winner, names)
+    half = t_quantile(0.95, 24) * 1.1 * winner.std(ddof=1) / math.sqrt(effective)
+    ends = wilson(estimate, effective / 1.21, df=24) if zero_one else (estimate - half, estimate + half)
+    assert (found.low, found.high) == pytest.approx(ends)
 
 
 def test_by_hand_on_two_rows() -> None:

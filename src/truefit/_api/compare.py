@@ -24,7 +24,7 @@ def compare(
     metric: str | None = None,
     reference: str | None = None,
     rope: float | None = None,
-    test: TestChoice = "corrected_t",
+    test: TestChoice = "auto",
     level: float = 0.95,
     pos_label: Any = None,
     groups: Any = None,
@@ -59,9 +59,10 @@ def compare(
     rope : float, optional
         Region of practical equivalence: the largest difference of the metric that does not matter. Adds the
         probabilities that a candidate is better, equivalent or worse (Bayesian correlated t test).
-    test : {"corrected_t", "pooled"}, default="corrected_t"
+    test : {"auto", "corrected_t", "pooled"}, default="auto"
         The corrected resampled t test on the scores of the test sets, or a t test on the losses of single rows. The
-        latter has more power with one partition, and too many false positives for unstable learners.
+        latter has more power with one partition, and too many false positives for unstable learners. "auto" is the
+        former; with 20 or more groups and a 0-1 loss it is the latter, with a standard error from whole groups.
     level : float, default=0.95
         Confidence level of the intervals. A difference is significant if its adjusted p-value is at most 1 - level.
     pos_label : label, optional

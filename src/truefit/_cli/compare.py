@@ -33,8 +33,8 @@ def compare(
     ] = None,
     rope: Annotated[float | None, typer.Option(help="Largest difference that is practically irrelevant.")] = None,
     test: Annotated[
-        str, typer.Option(help="corrected_t (on folds), or pooled (on the losses of single rows).")
-    ] = "corrected_t",
+        str, typer.Option(help="auto, corrected_t (on folds), or pooled (on the losses of single rows).")
+    ] = "auto",
     plot: PlotOption = None,
     pos_label: PositiveOption = None,
 ) -> None:

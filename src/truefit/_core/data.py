@@ -96,6 +96,23 @@ class Data:
         """Identity of some rows in ascending order of position."""
         return self.rowset if rows.whole else rows.rowset(self.tokens)
 
+    @cached_property
+    def group_codes(self) -> Positions:
+        """Number of each row's group, in an order that depends on the rows' content: not on how groups are named."""
+        assert self.groups is not None
+        _, first, codes = np.unique(self.groups, return_index=True, return_inverse=True)
+        digests = np.zeros((2, len(first)), dtype=np.uint64)
+        for lane in (0, 1):
+            np.add.at(digests[lane], codes, self.tokens[:, lane])
+        place = np.empty(len(first), dtype=np.intp)
+        place[np.lexsort((first, digests[1], digests[0]))] = np.arange(len(first))
+        return place[codes]
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups; of rows, where there are none."""
+        return self.n if self.groups is None else int(self.group_codes.max()) + 1
+
     def weights_of(self, index: Positions) -> Floats | None:
         """Return the weights of rows that a mean is taken over, refused where all are zero; None without weights."""
         if self.weight is None:
@@ -134,7 +151,8 @@ class Data:
     def subset(self, rows: Positions) -> Data:
         """Return some rows as a table of their own without X, each with the token that it has in the whole."""
         part = self.without_table()
-        part.__dict__.pop("rowset", None)
+        for of_all_rows in ("rowset", "group_codes"):
+            part.__dict__.pop(of_all_rows, None)
         part.n, part.y = len(rows), self.y[rows]
         part.tokens = self.tokens[rows]
         part.total = add_tokens(part.tokens)

@@ -132,6 +132,17 @@ def checked_groups(groups: Any, n: int) -> Array:
             f"{name} must have a value for every row. Got {missing} missing of {n}. Give these rows groups of their "
             "own, or drop them."
         )
+    if column.ndim != 1:
+        raise InvalidInput(f"groups must be one value per row. Got a table of {column.shape[1]} columns; pass one.")
+    try:
+        names = np.unique(column)
+    except TypeError as error:  # objects without an order
+        raise InvalidInput(f"groups must be text, numbers or dates. Got values such as {column[0]!r}.") from error
+    if n > 1 and len(names) < 2:
+        raise InvalidInput(
+            f"groups must name at least 2 groups. Got {names.tolist()[0]!r} for all {n} rows. Pass the column that "
+            "says which rows belong together, or leave groups out."
+        )
     return column
 
 
@@ -159,6 +170,8 @@ def as_array(values: Any, name: str) -> Array:
     """Return a copy: results are read later, and must not follow what the user does to y."""
     given = values
     try:
+        if type(values).__module__.startswith("pyarrow"):
+            values = values.to_pandas()  # its own way to numpy refuses text
         if hasattr(values, "to_numpy"):
             values = values.to_numpy()
         column = np.array(values)

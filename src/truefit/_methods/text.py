@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from truefit._metrics.row_loss import is_share
 
 if TYPE_CHECKING:
+    from truefit._core.data import Data
     from truefit._metrics.metric import Metric
 
 _NAMES = {
@@ -142,6 +143,11 @@ def seconds(value: float) -> str:
 def listed(names: Sequence[str]) -> str:
     """Return names as a list in a sentence, such as "a, b and c"."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def new_rows(data: Data) -> str:
+    """Return the rows that an estimate is for: with groups no row of a group is predicted from others of the group."""
+    return "new rows" if data.groups is None else "rows of new groups"
 
 
 def counted(count: int, noun: str) -> str:

@@ -146,15 +146,18 @@ def corrected_t(scores: npt.ArrayLike, test_over_train: float, level: float = 0.
     return _around(x.mean(), t_quantile(level, x.size - 1) * math.sqrt(variance))
 
 
-def inflated(mean: float, sd: float, n: float, *, factor: float, zero_one: bool, level: float = 0.95) -> Interval:
+def inflated(
+    mean: float, sd: float, n: float, *, factor: float, zero_one: bool, level: float = 0.95, df: int | None = None
+) -> Interval:
     r"""Interval from a mean, the standard deviation of one loss, and a factor on it.
 
     :math:`\text{mean} \pm z \cdot \text{factor} \cdot \text{sd}/\sqrt n`; for 0-1 loss Wilson's interval at the
-    effective size :math:`n/\text{factor}^2`, which needs no ``sd``.
+    effective size :math:`n/\text{factor}^2`, which needs no ``sd``. With ``df`` z is Student's quantile.
     """
     if zero_one:
-        return wilson(float(mean), n / factor**2, level)
-    return _around(mean, normal_quantile(level) * factor * sd / math.sqrt(n))
+        return wilson(float(mean), n / factor**2, level, df=df)
+    z = normal_quantile(level) if df is None else t_quantile(level, df)
+    return _around(mean, z * factor * sd / math.sqrt(n))
 
 
 def _around(centre: float, half: float) -> Interval:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from truefit._core.errors import InvalidInput
 from truefit._core.typing import Floats
+from truefit._stats.clustered import design_effect
 from truefit._stats.intervals import IntervalEstimate, inflated
 
 #: How many counts of drawn rows are held at once.
@@ -18,7 +19,7 @@ _BLOCK = 1 << 22
 
 def bbc(
     losses: npt.ArrayLike, *, seed: int, zero_one: bool, draws: int = 1000, greater_is_better: bool = False,
-    factor: float = 1.1, level: float = 0.95,
+    factor: float = 1.1, level: float = 0.95, groups: npt.ArrayLike | None = None,
 ) -> IntervalEstimate:  # fmt: skip
     r"""Error of the candidate selected by its out-of-fold losses, without selection bias (BBC-CV); no model is fitted.
 
@@ -26,7 +27,8 @@ def bbc(
     (the first of equal ones) and tested on the rows that were not drawn; the estimate is the mean over the draws. A row
     is drawn with all its repeats. The interval has the standard deviation of the losses of the candidate selected on
     all rows times ``factor``; for 0-1 loss it is Wilson's at the effective size :math:`n/\text{factor}^2`. ``losses``
-    have shape (n, N) or (R, n, N): of each row by each of N candidates, for each of R repeats.
+    have shape (n, N) or (R, n, N): of each row by each of N candidates, for each of R repeats. With ``groups``, one
+    per row, whole groups are drawn, and the spread is that of :mod:`truefit._stats.clustered`.
 
     References
     ----------
@@ -37,18 +39,27 @@ def bbc(
     repeats, n, _ = runs.shape
     # Sums over repeats, not means: of 0-1 losses they are whole numbers, and ties stay ties.
     total = runs.sum(axis=0)
+    sizes, effective, df = np.ones(n), float(n), None
+    if groups is not None:
+        codes = np.unique(np.asarray(groups), return_inverse=True)[1]
+        sizes = np.bincount(codes).astype(np.float64)
+        total = np.stack([np.bincount(codes, weights=column) for column in total.T], axis=1)
     signed = -total if greater_is_better else total
-    errors = np.concatenate([_out_of_bag(counts, signed, total) for counts in _drawn(n, draws, seed)]) / repeats
+    drawn = _drawn(len(sizes), draws, seed)
+    errors = np.concatenate([_out_of_bag(counts, signed, total, sizes) for counts in drawn]) / repeats
     if not errors.size:
         raise InvalidInput(f"The bootstrap needs more rows. Each of {draws} draws has all {n} of them; add rows.")
     winner = int(signed.sum(axis=0).argmin())
+    if groups is not None:
+        effective /= float(np.mean([design_effect(run, codes) for run in runs[:, :, winner]]))
+        df = len(sizes) - 1
     sd = float(runs[:, :, winner].std(axis=1, ddof=1).mean())
     estimate = float(errors.mean())
     if zero_one:
         # A mean of shares may be off by a rounding.
         estimate = min(1.0, max(0.0, estimate))
-    low, high = inflated(estimate, sd, n, factor=factor, zero_one=zero_one, level=level)
-    return IntervalEstimate(estimate, low, high, factor * sd / math.sqrt(n))
+    low, high = inflated(estimate, sd, effective, factor=factor, zero_one=zero_one, level=level, df=df)
+    return IntervalEstimate(estimate, low, high, factor * sd / math.sqrt(effective))
 
 
 def _matrix(losses: npt.ArrayLike, zero_one: bool) -> Floats:
@@ -78,14 +89,17 @@ def _drawn(n: int, draws: int, seed: int) -> Iterator[Floats]:
         yield np.bincount(places.ravel(), minlength=size * n).reshape(size, n).astype(np.float64)
 
 
-def _out_of_bag(counts: Floats, signed: Floats, total: Floats) -> Floats:
-    """Mean loss, on the rows not drawn, of the candidate that is best on those drawn; one for each draw."""
+def _out_of_bag(counts: Floats, signed: Floats, total: Floats, sizes: Floats) -> Floats:
+    """Mean loss, on the rows not drawn, of the candidate that is best on those drawn; one for each draw.
+
+    What is drawn is rows, or groups of so many rows, with their summed losses.
+    """
     out = (counts == 0).astype(np.float64)
-    sizes = out.sum(axis=1)
+    left_out = out @ sizes
     winners = (counts @ signed).argmin(axis=1)
     sums = np.empty(len(counts))
     for winner in np.unique(winners):
         chosen = winners == winner
         sums[chosen] = out[chosen] @ total[:, winner]
-    usable = sizes > 0
-    return np.asarray(sums[usable] / sizes[usable])
+    usable = left_out > 0
+    return np.asarray(sums[usable] / left_out[usable])

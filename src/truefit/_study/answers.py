@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from truefit._methods.text import MetricText, counted, listed, percent
+from truefit._methods.text import MetricText, counted, listed, new_rows, percent
 from truefit._metrics.metric import get_metric
 from truefit._study.evidence import Cause, StudyEvidence
 
@@ -68,7 +68,9 @@ def _compared(found: StudyEvidence) -> list[str]:
     pairs = [found.pairs[name] for name in found.ranked if name in found.pairs and found.pairs[name].found is not None]
     if comparison is None or not pairs:
         return []
-    test = "paired t-test" if len(pairs) == 1 else "paired t-tests, Holm-corrected"
+    # From 20 groups on the standard error of a 0-1 loss is that of whole groups; the corrected t is on whole folds.
+    by = " clustered by group" if all(str(pair.test).endswith("clustered by group") for pair in pairs) else ""
+    test = f"paired t-test{by}" if len(pairs) == 1 else f"paired t-tests{by}, Holm-corrected"
     ties = [pair for pair in pairs if pair.candidate in found.ties]
     worse = [pair.candidate for pair in pairs if comparison.verdict_on(pair) == "worse"]
     sentences = []
@@ -106,7 +108,7 @@ def how_good(found: StudyEvidence) -> Answer:
     """Say what to expect on new rows."""
     fmt, interval = found.metric_text, found.interval
     ends = "" if interval is None else f" ({fmt.between(interval)})"
-    headline = f"Expect {fmt.of_value(found.estimate)}{ends} on new rows."
+    headline = f"Expect {fmt.of_value(found.estimate)}{ends} on {new_rows(found.data)}."
     sentences = [_source(found), *_extension(found), *_against_baseline(found), *_recall(found), *_agghoo(found)]
     return Answer("How good is it, really?", headline, (*sentences, *_assumptions(found)), "how_good")
 
@@ -192,7 +194,8 @@ def _agghoo(found: StudyEvidence) -> list[str]:
 def _assumptions(found: StudyEvidence) -> list[str]:
     text = f"All numbers of this study use the same {counted(len(found.assessment.splits), 'fold')}"
     if found.data.groups is not None:
-        return [f"{text}."]
+        groups = f"{counted(found.data.n_groups, 'group')} of rows, none of which is in two folds"
+        return [f"{text}, made of {groups}: they are for rows of new groups; results in later periods may be worse."]
     return [f"{text} and treat rows as independent; results on new groups or later periods may be worse."]
 
 

@@ -17,6 +17,7 @@ from truefit._study.page_tables import (
     estimators_of,
     interval_name,
     metric_text,
+    new_rows_of,
     notes_of,
     tables_of,
     targets_of,
@@ -185,7 +186,7 @@ def _key_numbers(study: Mapping[str, Any]) -> list[tuple[str, str, str]]:
         ("Target", study["target"] or "y", study["task"]),
         ("Data", f"{study['rows']:,} rows", ", ".join(_columns(study))),
         (best, study["best"], f"of {candidates:,} candidates" if candidates > 1 else "the only candidate"),
-        (_capitalized(f"{fmt.name} on new rows"), fmt.value(study["estimate"]), ends),
+        (_capitalized(f"{fmt.name} on {new_rows_of(study)}"), fmt.value(study["estimate"]), ends),
     ]
     if study["baseline"] is not None:
         rows.append(("Baseline", fmt.value(study["baseline"]), baseline_text(study)))

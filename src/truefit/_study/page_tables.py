@@ -53,6 +53,11 @@ def metric_text(study: Part) -> MetricText:
     return MetricText(study["metric_name"], study["percent"])
 
 
+def new_rows_of(study: Part) -> str:
+    """Return the rows that the estimates are for."""
+    return "new rows" if study.get("groups") is None else "rows of new groups"
+
+
 def targets_of(study: Part) -> str:
     """Return what the values of the target are called."""
     return "labels" if study["task"] == "classification" else "targets"
@@ -173,7 +178,7 @@ def _estimates(study: Part) -> Table:
         "columns": columns,
         "rows": rows,
         "texts": _texts(fmt, columns, rows, fmt.name, interval),
-        "caption": f"Estimates of the {fmt.name} on new rows",
+        "caption": f"Estimates of the {fmt.name} on {new_rows_of(study)}",
         "highlight": [0],
         "drawn": {"value": fmt.name, "interval": interval},
     }

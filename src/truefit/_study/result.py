@@ -255,7 +255,7 @@ class Study(Result):
             "rows": self.rows,
             "columns": self.columns,
             "roles": self.roles,
-            "groups": None if self._found.data.groups is None else len(set(self._found.data.groups.tolist())),
+            "groups": None if self._found.data.groups is None else self._found.data.n_groups,
             "task": self.task,
             "seed": self.seed,
             "folds": len(self.assessment.splits),

@@ -303,10 +303,10 @@ def test_a_failed_reference_leaves_nothing_to_compare_with():
     assert result.ties == ["nb"]
 
 
-def test_groups_and_weights_are_compared_by_test_sets():
-    groups = np.arange(150) // 5
+def test_few_groups_and_weights_are_compared_by_test_sets():
+    groups = np.arange(150) // 8  # 19 of them
     assert compare(MODELS, X, y, groups=groups).pairs[0].test == "corrected t"
-    with pytest.raises(InvalidInput, match="independent rows"):
+    with pytest.raises(InvalidInput, match="20 or more groups"):
         compare(MODELS, X, y, groups=groups, test="pooled")
     weighted = {"nb": GaussianNB(), "tree": DecisionTreeClassifier(max_depth=2, random_state=0)}
     weight = np.linspace(0.5, 2, 150)

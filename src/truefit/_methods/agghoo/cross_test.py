@@ -28,6 +28,7 @@ from truefit._methods.result import Result, frame, plot_method
 from truefit._methods.selection.plan import inner_splits
 from truefit._methods.splitting.designs import Design, has_triangle
 from truefit._methods.splitting.splits import Split, Splits, is_whole
+from truefit._methods.text import new_rows
 from truefit._metrics.metric import Metric
 from truefit._metrics.row_loss import is_share
 from truefit._metrics.scorers import aligned_answer
@@ -286,7 +287,7 @@ class CrossTest(Result):
         found = self._estimate.interval
         self.interval = None if found is None else (found[0] + shift, found[1] + shift)
         size = f"{self.train_rows:,.0f}" if self.correction is None else f"all {self.rows:,}"
-        self.estimand = f"{self.metric} on new rows of Agghoo trained on {size} rows"
+        self.estimand = f"{self.metric} on {new_rows(data)} of Agghoo trained on {size} rows"
         if failures:
             text = f"{len(failures)} fits failed; their candidates were not selected on those splits."
             warnings.warn(f"{text}\n\n{grouped_failures(failures)}", stacklevel=2)

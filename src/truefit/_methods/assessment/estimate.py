@@ -333,17 +333,29 @@ _FACTOR = 1.1
 
 
 def winner_estimate(evidence: Sequence[Evidence], *, level: float) -> Estimate:
-    """Estimate for the best of several candidates, by repeating the selection on bootstrap samples of the rows."""
+    """Estimate for the best of several candidates, by repeating the selection on bootstrap samples of the rows.
+
+    With groups the samples are of whole groups.
+    """
     first = evidence[0]
-    metric, splits = first.metric, first.splits
-    if metric.row_loss is None or not first.independent or not (splits.partition or len(splits) == 1):
+    data, metric, splits = first.data, first.metric, first.splits
+    if metric.row_loss is None or data.weight is not None or not (splits.partition or len(splits) == 1):
         reason = (
-            f"needs a per-sample metric, each row tested equally often; got {metric.name} by {splits.description}. "
-            "Nested cross-validation (HonestSearchCV, study) gives the estimate"
+            "needs a per-sample metric, each row of equal weight and tested equally often; got "
+            f"{metric.name} by {splits.description}. Nested cross-validation (HonestSearchCV, study) gives the estimate"
         )
         return Estimate(float("nan"), None, None, reason)
     runs = np.stack([np.stack(list(each.runs_by_row())) for each in evidence], axis=-1)
+    groups = None
+    if data.groups is not None:
+        groups = data.group_codes if splits.partition else data.group_codes[np.sort(splits[0].test.index)]
+        if np.ptp(groups) == 0:
+            return Estimate(float("nan"), None, None, "all test rows are of one group; use k-fold")
     better: dict[str, Any] = {"greater_is_better": metric.greater_is_better, "zero_one": metric.zero_one}
-    found = bbc(runs, seed=0, factor=_FACTOR, level=level, **better)
+    found = bbc(runs, seed=0, factor=_FACTOR, level=level, groups=groups, **better)
+    if groups is not None and not first.clustered:
+        reason = f"the spread of whole groups is used for 0-1 losses of {LEAST_GROUPS} or more groups only"
+        return Estimate(float(found.estimate), None, None, reason)
     interval = metric.clipped((found.low, found.high))
-    return Estimate(float(found.estimate), interval, f"selection repeated on bootstrap samples × {_FACTOR:g}")
+    drawn = "bootstrap samples" if groups is None else "bootstrap samples of groups"
+    return Estimate(float(found.estimate), interval, f"selection repeated on {drawn} × {_FACTOR:g}")

@@ -22,6 +22,7 @@ from truefit._methods.candidates import Candidates
 from truefit._methods.result import EstimatorResult, plain, plot_method, report_failures
 from truefit._methods.splitting.designs import Design
 from truefit._methods.splitting.splits import Split
+from truefit._methods.text import new_rows
 from truefit._metrics.metric import Metric, get_metric, metric_names
 from truefit._metrics.row_loss import is_share
 from truefit._metrics.scorers import StoredPredictor, positive_class, ranked
@@ -188,7 +189,7 @@ class Assessment(EstimatorResult):
     @property
     def estimand(self) -> str:
         """What the estimate is an estimate of."""
-        what = f"{self.metric} on new rows of the learner trained on these {self._data.n:,} rows"
+        what = f"{self.metric} on {new_rows(self._data)} of the learner trained on these {self._data.n:,} rows"
         if self._design.kind in (".632", ".632+"):
             return f"{what}, weighted from the errors on out-of-bag rows and on the training rows"
         if self._design.kind == "bootstrap":
@@ -251,6 +252,11 @@ class Assessment(EstimatorResult):
                 columns |= {f"p({label})": proba[:, j] for j, label in enumerate(self._data.classes)}
             frames.append(pd.DataFrame(columns))
         return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=["row", "split", "repeat", "y"])
+
+    @property
+    def groups(self) -> npt.NDArray[Any] | None:
+        """The group of each row, or None."""
+        return self._data.groups
 
     @property
     def task(self) -> Task:

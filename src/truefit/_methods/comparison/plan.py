@@ -17,10 +17,12 @@ from truefit._methods.assessment.plan import assess_plan
 from truefit._methods.candidates import Candidates
 from truefit._methods.comparison.result import Comparison
 from truefit._methods.splitting.designs import BOOTSTRAPS, Design
+from truefit._methods.splitting.splits import has_clusters
 from truefit._metrics.metric import Metric
 from truefit._metrics.smooth import RootMeanSquare
+from truefit._stats.clustered import LEAST_GROUPS
 
-TestChoice = Literal["corrected_t", "pooled"]
+TestChoice = Literal["auto", "corrected_t", "pooled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class CompareConfig:
 
     reference: str | None = None
     rope: float | None = None
-    test: TestChoice = "corrected_t"
+    test: TestChoice = "auto"
     level: float = 0.95
 
     def check(self, candidates: Candidates, data: Data, design: Design, metric: Metric) -> None:
@@ -49,8 +51,9 @@ class CompareConfig:
             raise InvalidInput(f"The 'test' parameter must be {offered}. Got {self.test!r} instead.")
         if self.test == "pooled" and not compared_by_rows(data, design, metric):
             raise InvalidInput(
-                "test='pooled' needs RMSE or a per-sample metric on independent rows, each tested once. Got "
-                f"{metric.name} by {design.splits.description}. Use test='corrected_t'."
+                "test='pooled' needs RMSE or a per-sample metric on independent rows, each tested once, or a 0-1 loss "
+                f"on rows of {LEAST_GROUPS} or more groups. Got {metric.name} by {design.splits.description}. Use "
+                "test='corrected_t'."
             )
         self._check_reference(candidates.names)
         self._check_rope()
@@ -75,10 +78,16 @@ class CompareConfig:
 
 
 def compared_by_rows(data: Data, design: Design, metric: Metric) -> bool:
-    """Whether single rows can be compared: of a per-sample metric or RMSE, independent, each tested once per run."""
+    """Whether single rows can be compared: of a per-sample metric or RMSE, independent, each tested once per run.
+
+    With groups only 0-1 losses can be, of enough groups: for other losses the test on whole groups has not been shown
+    to hold its level.
+    """
+    if data.groups is not None:
+        return metric.zero_one and has_clusters(data, design.splits)
     once = design.splits.partition or len(design.splits) == 1
     by_row = metric.row_loss is not None or (isinstance(metric.smooth, RootMeanSquare) and data.y.ndim == 1)
-    return by_row and data.groups is None and data.weight is None and once
+    return by_row and data.weight is None and once
 
 
 def compare_plan(

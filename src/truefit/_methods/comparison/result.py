@@ -21,6 +21,7 @@ from truefit._methods.text import listed
 from truefit._metrics.metric import Metric
 from truefit._metrics.row_loss import is_share
 from truefit._plots.forest import differences
+from truefit._stats.clustered import clustered_paired_t, clustered_se
 from truefit._stats.paired import PairedDifference, corrected_paired_t, holm, one_standard_error, pooled_paired_t
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ class Comparison(Result):
         self.greater_is_better = metric.greater_is_better
         self._config = config
         self._by_rows = by_rows
+        self._groups = assessment.groups
         self._selected_separately = selected_separately
         # A test set of a single row has no score of its own unless the metric is per-sample: a row has no AUC.
         has_scores = metric.row_loss is not None or any(len(split.test) > 1 for split in assessment.splits)
@@ -124,7 +126,8 @@ class Comparison(Result):
                 return Pair(candidate, reference, reason=f"{name}: {each.reason}")
         found = self._by_test_sets(candidate, reference)
         flat = found is not None and found.se == 0 and found.mean != 0
-        if self._by_rows and (found is None or flat or self._config.test == "pooled"):
+        preferred = self._config.test == "pooled" or (self._config.test == "auto" and self._groups is not None)
+        if self._by_rows and (found is None or flat or preferred):
             return self._pair_by_rows(candidate, reference)
         if found is not None:
             return Pair(candidate, reference, found, "corrected t")
@@ -157,7 +160,14 @@ class Comparison(Result):
             factor, test = ONE_PARTITION, f"pooled losses × {ONE_PARTITION:g}"
         else:
             factor, test = REPEATED, f"averaged repeats × {REPEATED:g}"
-        return Pair(candidate, reference, pooled_paired_t(runs, factor=factor), test)
+        if self._groups is None:
+            return Pair(candidate, reference, pooled_paired_t(runs, factor=factor), test)
+        tested = [split.test.index for split in splits]
+        groups = [
+            self._groups[np.concatenate(tested[start : start + per_run])] for start in range(0, len(splits), per_run)
+        ]
+        found = clustered_paired_t(runs, groups, factor=factor)
+        return Pair(candidate, reference, found, f"{test}, clustered by group")
 
     def verdict_on(self, pair: Pair) -> Verdict:
         """Return how the candidate of a pair compares with the reference, in a word."""
@@ -214,6 +224,8 @@ class Comparison(Result):
         values = rows[0] if rows is not None else self._scores.get(name, np.empty(0))
         if len(values) < 2 or np.isnan(values).any():
             return float("nan")
+        if rows is not None and self._groups is not None:
+            return clustered_se(values, self._groups[splits[0].test.index])
         # Repeats use the same rows, so they do not reduce the standard error.
         share = 1 / len(values) if rows is not None else splits.repeats / len(splits)
         if rows is None and not splits.partition:
@@ -294,6 +306,7 @@ class Comparison(Result):
         width = max(len(pair.name) for pair in self.pairs)
         lines = [*self.verdict, "", self.heading]
         lines += [f"  {pair.name:<{width}}  {self._text(pair)}" for pair in self.pairs]
+        lines.append(f"Estimated: {self.assessment.estimand}.")
         return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
 
     def _text(self, pair: Pair) -> str:

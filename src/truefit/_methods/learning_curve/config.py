@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from truefit._core.data import Data, RowSource
 from truefit._core.errors import InvalidInput
-from truefit._core.rows import Tokens, salted, value_tokens
+from truefit._core.rows import Tokens, salted
 from truefit._core.typing import Positions
 from truefit._methods.complexity import number
 from truefit._methods.learning_curve.extrapolation import Mode, check_forecast
@@ -24,26 +24,30 @@ from truefit._stats.curve_paper import next_size
 def row_sequence(data: Data, *, batches: Any = None, random_state: int | None = None) -> Positions:
     """Return the positions of all rows in a random order that depends on their content and the seed only.
 
-    Rows of one group stay together. ``batches`` are the ends of the batches that the rows came in: each is shuffled by
-    itself, so that earlier rows keep their positions when new ones come.
+    Rows of one group stay together within a batch, whatever the group's name. ``batches`` are the ends of the batches
+    that the rows came in: each is shuffled by itself, so that earlier rows keep their positions when new ones come.
 
     >>> labelled = Data([[0.0], [1.0], [2.0], [3.0]], [1.0, 2.0, 3.0, 4.0], task="regression")
     >>> larger = Data([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], task="regression")
     >>> bool((row_sequence(larger, batches=[4, 6])[:4] == row_sequence(labelled)).all())
     True
     """
-    keys = [*_sort_keys(data.tokens, random_state)]
-    if data.groups is not None:
-        keys += _sort_keys(value_tokens(data.groups), random_state)
+    mixed = salted(data.tokens, f"sequence {random_state}")
     ends = _batch_ends(batches, data.n)
-    parts = [start + np.lexsort([key[start:end] for key in keys]) for start, end in pairwise([0, *ends])]
+    parts = [start + _shuffled(data, mixed, start, end) for start, end in pairwise([0, *ends])]
     return np.concatenate(parts).astype(np.intp)
 
 
-def _sort_keys(tokens: Tokens, random_state: int | None) -> list[npt.NDArray[np.uint64]]:
-    """Return the two lanes of tokens as sort keys, the first key last."""
-    mixed = salted(tokens, f"sequence {random_state}")
-    return [mixed[:, 1], mixed[:, 0]]
+def _shuffled(data: Data, mixed: Tokens, start: int, end: int) -> Positions:
+    """Return the rows of one batch sorted by their tokens; with groups first by the sum of the group's tokens."""
+    keys = list(mixed[start:end].T[::-1])  # the first key last
+    if data.groups is not None:
+        _, codes = np.unique(data.group_codes[start:end], return_inverse=True)
+        for lane in keys[:2]:
+            sums = np.zeros(codes.max() + 1, dtype=np.uint64)
+            np.add.at(sums, codes, lane)
+            keys.append(sums[codes])
+    return np.lexsort(keys)
 
 
 def _batch_ends(batches: Any, n: int) -> list[int]:
@@ -77,6 +81,21 @@ class SampledRows:
     def complete(self) -> bool:
         """Whether all rows are read."""
         return self.total is not None and self.data.n >= self.total
+
+    @cached_property
+    def whole_sizes(self) -> Positions | None:
+        """Sizes of the samples that end with a whole group, or with a batch; None without groups."""
+        if self.data.groups is None:
+            return None
+        codes = self.data.group_codes[self.sequence]
+        return np.union1d(np.flatnonzero(codes[1:] != codes[:-1]) + 1, [*self.batch_ends, self.data.n])
+
+    def whole(self, size: float) -> float:
+        """Return the largest sample of whole groups that has at most so many rows; the first one, if there is none."""
+        sizes = self.whole_sizes
+        if sizes is None or size >= sizes[-1]:
+            return size
+        return int(sizes[max(int(np.searchsorted(sizes, size, side="right")) - 1, 0)])
 
 
 def sampled_table(data: Data, *, batches: Any = None, random_state: int | None = None) -> SampledRows:
@@ -138,7 +157,7 @@ class Budget:
 
     def exhausted(self, rows: int) -> str:
         """Return the sentence for a budget that so many rows exhaust."""
-        if self.rows is not None and rows >= self.rows:
+        if self.rows is not None and self.most_rows == self.rows:
             return f"Budget of {self.rows:,} rows exhausted."
         return f"Budget of {self.money:g} exhausted: {rows:,} rows at {self.price_per_row:g} each."
 
@@ -205,7 +224,31 @@ class Fixed:
         return next((size for size in self.sizes if size > last), None)
 
 
-Schedule = Adaptive | Fixed
+@dataclass(frozen=True, eq=False)
+class WholeGroups:
+    """Sizes of another schedule, less the rows of a group that would be cut."""
+
+    schedule: Adaptive | Fixed
+    sampled: SampledRows
+
+    @property
+    def exhaustive(self) -> bool:
+        """Whether all sizes are measured."""
+        return self.schedule.exhaustive
+
+    def first_sizes(self, count: int) -> list[int]:
+        """Return the first sizes, each once."""
+        return list(dict.fromkeys(int(self.sampled.whole(size)) for size in self.schedule.first_sizes(count)))
+
+    def after(self, last: int, wanted: float) -> int | None:
+        """Return the next size that holds another group."""
+        size = self.schedule.after(last, wanted)
+        while size is not None and self.sampled.whole(size) <= last:
+            size = self.schedule.after(size, wanted)
+        return None if size is None else int(self.sampled.whole(size))
+
+
+Schedule = Adaptive | Fixed | WholeGroups
 
 
 def paper_schedule(most: float) -> tuple[int, ...]:
@@ -231,7 +274,7 @@ def rows_to_begin(given: Any) -> int:
 
 def make_schedule(
     given: Any, *, least: int, most: float, first: float | None, batch_ends: tuple[int, ...], k: int
-) -> Schedule:
+) -> Adaptive | Fixed:
     """Make a schedule from "adaptive", "paper" or a list of sizes.
 
     ``least`` is the smallest sample with which k folds are possible, ``most`` the largest, infinite where unknown.
@@ -278,7 +321,7 @@ def least_size(data: Data, sequence: Positions, k: int, *, trained_on: int = 1) 
     """Return the smallest sample for k folds; None where all rows are too few.
 
     That takes k rows or groups; for a classification k rows of two classes, or as many as the second largest has but
-    at least 2, so that no training set lacks either; and ``trained_on`` rows in each training set.
+    at least 2, and in two groups, so that no training set lacks either; and ``trained_on`` rows in each training set.
 
     >>> data = Data([[0.0], [1.0], [2.0], [3.0], [4.0]], ["a", "a", "a", "b", "b"], task="classification")
     >>> least_size(data, np.arange(5), k=2)
@@ -287,19 +330,28 @@ def least_size(data: Data, sequence: Positions, k: int, *, trained_on: int = 1) 
     if k > data.n:
         return None
     least = k
+    groups = np.arange(data.n) if data.groups is None else data.group_codes[sequence]
     if data.groups is not None:
-        first = np.sort(np.unique(data.groups[sequence], return_index=True)[1])
+        first = np.sort(np.unique(groups, return_index=True)[1])
         if len(first) < k:
             return None
         least = int(first[k - 1]) + 1
     if data.codes is not None:
         codes = data.codes[sequence]
+        # In two groups at least, of which one is in each training set.
         places = [np.flatnonzero(codes == code) for code in np.unique(codes)]
+        places = [place for place in places if (groups[place] != groups[place[0]]).any()]
         wanted = min(k, sorted(map(len, places))[-2]) if len(places) > 1 else 0
         if wanted < 2:
             return None
-        least = max(least, sorted(int(place[wanted - 1]) + 1 for place in places if len(place) >= wanted)[1])
+        other = [int((groups[place] != groups[place[0]]).argmax()) for place in places]
+        ends = (
+            int(place[max(wanted - 1, far)]) for place, far in zip(places, other, strict=True) if len(place) >= wanted
+        )
+        least = max(least, sorted(ends)[1] + 1)
     while least - -(-least // k) < trained_on:  # without the largest fold
+        least += 1
+    while data.groups is not None and least < data.n and groups[least] == groups[least - 1]:
         least += 1
     return least if least <= data.n else None
 
@@ -344,7 +396,7 @@ def learning_curve_config(
     spend = Budget.of(budget)
     target = None if target is None else number("target", target, at_least=0.0)
     horizon = None if horizon is None else number("horizon", horizon, above=0.0)
-    most = min(np.inf if sampled.total is None else sampled.total, spend.most_rows)
+    most = sampled.whole(min(np.inf if sampled.total is None else sampled.total, spend.most_rows))
     least = least_size(sampled.data, sampled.sequence, k, trained_on=trained_on)
     if least is None and not sampled.complete:
         return None
@@ -357,7 +409,8 @@ def learning_curve_config(
     sizes = make_schedule(schedule, least=least, most=most, first=first, batch_ends=sampled.batch_ends, k=k)
     if not sampled.complete and sizes.first_sizes(1)[0] > sampled.data.n:
         return None
-    return LearningCurveConfig(metric, sizes, spend, k, mode, level, tolerance, horizon, target, train, random_state)
+    within = sizes if sampled.whole_sizes is None else WholeGroups(sizes, sampled)
+    return LearningCurveConfig(metric, within, spend, k, mode, level, tolerance, horizon, target, train, random_state)
 
 
 def _too_few(data: Data, k: int, most: float, trained_on: int) -> str:

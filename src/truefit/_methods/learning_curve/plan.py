@@ -221,7 +221,7 @@ class CurveRun:
         data, sequence = self.sampled.data, self.sampled.sequence
         if data.groups is None:
             return None
-        return np.unique(data.groups[sequence], return_inverse=True)[1]
+        return data.group_codes[sequence]
 
     def _horizon(self, last: float) -> float:
         if self.config.horizon is not None:
@@ -290,7 +290,7 @@ class CurveRun:
         total, budget = self.sampled.total, self.config.budget
         if total is not None and self.last >= total:
             return "rows", f"All {total:,} rows are used."
-        if self.last >= budget.most_rows:
+        if self.last >= self.sampled.whole(budget.most_rows):
             return "budget", budget.exhausted(self.last)
         if total is not None and self.sampled.first is None:
             return "rows", f"There are only {total:,} rows."

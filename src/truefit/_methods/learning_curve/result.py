@@ -12,6 +12,7 @@ import numpy as np
 from truefit._methods.learning_curve.extrapolation import Extrapolation, RowsNeeded
 from truefit._methods.learning_curve.forecast import Forecast, MeasuredCurve
 from truefit._methods.result import Result, frame, plot_method
+from truefit._methods.text import new_rows
 from truefit._metrics.row_loss import is_share
 from truefit._plots.curve import bands
 
@@ -47,6 +48,8 @@ class LearningCurve(Extrapolation):
         Why the curve stopped, in a word: "gain" (more rows gain less than the tolerance), "width" (the gain is known to
         within the tolerance), "target reached", "target out of reach", "paper" (Eq. 40), or rows, budget, sizes or time
         are exhausted: "rows", "budget", "sizes", "time".
+    estimand : str
+        What the errors are estimates of.
     next_size : int or None
         The size to continue with; None where more rows are not worth it.
     price_per_row : float or None
@@ -65,6 +68,8 @@ class LearningCurve(Extrapolation):
         config, points = curve_run.config, curve_run.points
         super().__init__(measured, forecast, mode=config.mode, horizon=horizon, metric=config.metric.name)
         self.name = curve_run.name
+        rows = new_rows(curve_run.sampled.data)
+        self.estimand = f"{self.metric} on {rows} of the learner trained on {1 - 1 / config.k:.0%} of each sample"
         self.k = config.k
         self.target = config.target
         self.rule = decision.rule
@@ -106,6 +111,7 @@ class LearningCurve(Extrapolation):
         lines = [
             f"{self.metric} of {self.name} with {self._measured.last:,.0f} rows: {self.errors[-1]:.4g}"
             f" ({self.k}-fold; {len(self.sizes)} sizes from {self.sizes[0]:,.0f}, {self.fits:,} fits)",
+            f"Estimated: {self.estimand}.",
             *self._outlook_lines(),
         ]
         reason = self.reason.removesuffix(self.refused or "").strip()
@@ -119,7 +125,7 @@ class LearningCurve(Extrapolation):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
-        own = ("name", "k", "rule", "next_size", "target", "fits", "seconds", "train", "train_sd")
+        own = ("name", "estimand", "k", "rule", "next_size", "target", "fits", "seconds", "train", "train_sd")
         return super().to_dict() | {"kind": "learning_curve", **self._values(*own)}
 
 

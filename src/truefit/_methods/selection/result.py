@@ -18,6 +18,7 @@ from truefit._methods.result import Result, plot_method
 from truefit._methods.selection.plan import Nested
 from truefit._methods.splitting.designs import Design
 from truefit._methods.splitting.splits import Splits
+from truefit._methods.text import new_rows
 from truefit._metrics.metric import Metric
 from truefit._metrics.row_loss import is_share
 from truefit._plots.forest import fold_scores
@@ -67,7 +68,7 @@ class NestedAssessment(Result):
         self.estimate, self.interval = self._estimate.value, self._estimate.interval
         self.interval_reason = self._estimate.reason
         self.estimand = (
-            f"{self.metric} on new rows of the model that this selection selects on these {self.rows:,} rows"
+            f"{self.metric} on {new_rows(data)} of the model that this selection selects on these {self.rows:,} rows"
         )
 
     @cached_property

@@ -59,7 +59,7 @@ def _blocks(data: Data) -> list[npt.NDArray[np.intp]] | npt.NDArray[np.intp]:
     """Return the rows, or groups of rows, to draw from, in an order that depends on their content alone."""
     if data.groups is None:
         return np.lexsort((data.tokens[:, 1], data.tokens[:, 0]))
-    _, codes = np.unique(data.groups, return_inverse=True)
+    codes = data.group_codes
     return np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
 
 

@@ -18,6 +18,7 @@ from truefit._core.errors import InvalidInput
 from truefit._core.rows import Rows, salted, smallest_int
 from truefit._core.spill import BlobList
 from truefit._core.typing import Positions
+from truefit._methods.text import counted
 from truefit._stats.clustered import LEAST_GROUPS
 
 DESIGNS = ("holdout", "kfold", "loo")
@@ -210,9 +211,13 @@ def cv_splits(data: Data, cv: Any, *, repeats: int = 1, random_state: int | None
 
 
 def leave_one_out(data: Data) -> Splits:
-    """Return the splits that hold out each row once."""
+    """Return the splits that hold out each row once; with groups each group."""
     if data.n < 2:
         raise InvalidInput(f"Leave-one-out needs at least 2 rows. Got {data.n} sample.")
+    if data.groups is not None:
+        tests = (Rows.of(np.flatnonzero(data.group_codes == group)) for group in range(data.n_groups))
+        pairs = ((Rows(test.listed, data.n), test) for test in tests)
+        return Splits(pairs, True, 1, "leave-one-group-out cross-validation")
     return Splits(LeaveOneOutPairs(data.n), True, 1, "leave-one-out cross-validation")
 
 
@@ -241,7 +246,7 @@ def _grouped_partition(data: Data, k: int, seed: int) -> npt.NDArray[np.intp]:
     folds = np.empty(data.n, dtype=np.intp)
     with warnings.catch_warnings():  # of rare classes: make_splits warns of them
         warnings.simplefilter("ignore", UserWarning)
-        for fold, (_, test) in enumerate(splitter.split(np.zeros(data.n), data.codes, data.groups)):
+        for fold, (_, test) in enumerate(splitter.split(np.zeros(data.n), data.codes, data.group_codes)):
             folds[test] = fold
     return folds
 
@@ -265,10 +270,11 @@ def _check_k(data: Data, k: Any) -> None:
             f"The number of folds must not be greater than the number of rows. Got {k} folds and n_samples={data.n}. "
             "Use fewer folds, or design='loo'."
         )
-    groups = k if data.groups is None else len(np.unique(data.groups))
-    if k > groups:
+    if data.groups is not None and k > data.n_groups:
+        advice = f"Use at most {data.n_groups} folds" if data.n_groups > 1 else "Get rows of more groups"
         raise InvalidInput(
-            f"The number of folds must not be greater than the number of groups. Got {k} folds and {groups} groups."
+            f"The number of folds must not be greater than the number of groups. Got {k} folds and "
+            f"{counted(data.n_groups, 'group')}. {advice}, or leave groups out if rows are independent."
         )
 
 
@@ -302,6 +308,8 @@ def splits_of(data: Data, design: Any) -> Splits:
             used[train] = True
             if used[test].any():
                 raise InvalidInput(f"Training and test rows must not overlap. A split of {name} has rows in both.")
+            if data.groups is not None:
+                _check_whole_groups(data, train, test, name)
             used[test] = True
             rows = Rows.of(test)
             # Training rows that are the rest of the table share the list of the test rows.
@@ -317,11 +325,28 @@ def splits_of(data: Data, design: Any) -> Splits:
     return splits
 
 
+def _check_whole_groups(data: Data, train: Positions, test: Positions, name: str) -> None:
+    trained = np.zeros(data.n_groups, dtype=bool)
+    trained[data.group_codes[train]] = True
+    both = test[trained[data.group_codes[test]]]
+    if len(both):
+        assert data.groups is not None
+        raise InvalidInput(
+            f"A group must be in the training or in the test rows, not in both. A split of {name} has rows of group "
+            f"{data.groups[both[:1]].tolist()[0]!r} in both. Use a number of folds or a splitter by groups such as "
+            "GroupKFold, or leave groups out."
+        )
+
+
 def _given_pairs(data: Data, design: Any, name: str) -> Iterator[tuple[Any, Any]]:
     if hasattr(design, "split"):
         target = data.y if data.codes is None else data.codes
         try:
-            yield from design.split(np.zeros((data.n, 1)), target, data.groups)
+            with warnings.catch_warnings():
+                # A split group is an error here, not a warning.
+                warnings.filterwarnings("ignore", "The groups parameter is ignored")
+                pairs = design.split(np.zeros((data.n, 1)), target, data.groups)
+            yield from pairs
         except ValueError as error:
             if "groups" in str(error) and data.groups is None:
                 raise InvalidInput(
@@ -379,7 +404,7 @@ def has_clusters(data: Data, splits: Splits) -> bool:
     """Whether groups show the spread of losses: each row counts alike and is tested once per run, in enough groups."""
     if data.groups is None or data.weight is not None or not (splits.partition or len(splits) == 1):
         return False
-    tested = data.groups if splits.partition else data.groups[splits[0].test.index]
+    tested = data.group_codes if splits.partition else data.group_codes[splits[0].test.index]
     return len(np.unique(tested)) >= LEAST_GROUPS
 
 

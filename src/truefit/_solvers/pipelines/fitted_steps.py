@@ -101,8 +101,9 @@ class TransformedData(Data):
     """
 
     def __init__(self, data: Data, train: Positions, steps: FittedSteps, asked: Sequence[Rows]) -> None:
-        # The rowset is of the rows as they stand there.
-        self.__dict__.update({name: value for name, value in vars(data).items() if name != "rowset"})
+        # These are of the rows as they stand there.
+        own = {name: value for name, value in vars(data).items() if name not in ("rowset", "group_codes")}
+        self.__dict__.update(own)
         self.source, self.steps = data, steps
         self.X = steps.fitted
         self.trained = len(train)
