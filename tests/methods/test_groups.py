@@ -324,7 +324,7 @@ def test_the_clustered_difference_is_that_of_the_rows() -> None:
     dummy, bayes = (np.concatenate(result.assessment.row_losses(name) or []) for name in ("dummy", "bayes"))
     found = clustered_paired_t([dummy - bayes], [GROUPS[tested]], factor=1.2)
     assert result.pairs[0].found == found
-    assert found.df == 27
+    assert found.df < 27
     assert found.se > 1.05 * pooled_paired_t([dummy - bayes], factor=1.2).se
     one_split = compare([BAYES, TREE], X, Y, groups=np.arange(N) // 2, design="holdout", cv=2)
     assert one_split.pairs[0].test == "paired t on the held-out rows, clustered by group"

@@ -95,12 +95,26 @@ def test_repeats_add_no_rows() -> None:
     losses, groups = drawn(4)
     once = clustered_wilson([losses], [groups], factor=1.1)
     assert clustered_wilson([losses] * 3, [groups] * 3, factor=1.1) == pytest.approx(once)
-    difference = losses - np.roll(losses, 1)
-    found = clustered_paired_t([difference] * 3, [groups] * 3, factor=1.1)
+    once_paired = clustered_paired_t([losses - 0.5], [groups], factor=1.1)
+    found = clustered_paired_t([losses - 0.5] * 3, [groups] * 3, factor=1.1)
+    assert (found.mean, found.se, found.df) == pytest.approx((once_paired.mean, once_paired.se, once_paired.df))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_paired_error_is_that_of_leaving_out_each_group(seed: int) -> None:
+    losses, groups = drawn(seed)
+    found = clustered_paired_t([losses], [groups], factor=1.0)
+    means = np.array([losses[groups != name].mean() for name in np.unique(groups)])
+    jackknife = math.sqrt(24 / 25 * np.square(means - losses.mean()).sum())
+    assert found.se == pytest.approx(max(jackknife, losses.std(ddof=1) / math.sqrt(len(losses))))
+    sizes = np.unique(groups, return_counts=True)[1]
+    assert found.df == math.floor(sizes.sum() ** 2 / np.square(sizes).sum()) - 1 < 24
+    # With groups of one size nothing differs from the cluster-robust error of G groups.
+    even = np.repeat(np.arange(25), 4)
+    values = np.resize(losses, 100) * (1 + even % 3)
+    found = clustered_paired_t([values], [even], factor=1.0)
     assert found.df == 24
-    assert found.se == pytest.approx(
-        1.1 * max(brute_force_se(difference, groups), difference.std(ddof=1) / math.sqrt(len(losses)))
-    )
+    assert found.se == pytest.approx(max(clustered_se(values, even), values.std(ddof=1) / 10))
 
 
 def test_equal_differences_have_no_spread() -> None:
