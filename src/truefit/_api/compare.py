@@ -68,7 +68,7 @@ def compare(
     pos_label : label, optional
         The positive class of a metric that needs one. By default the second class in sorted order.
     groups : array-like, optional
-        The group of each row. Folds made from a number never split a group between training and test rows.
+        The group of each row. No group is in training and test rows alike; a splitter that splits one is refused.
     sample_weight : array-like, optional
         The weight of each row, passed to ``fit`` and used in the scores.
     random_state : int, RandomState, Generator or None, default=None

@@ -96,7 +96,7 @@ def learning_curve(
     pos_label : label, optional
         The positive class of a metric that needs one. By default the second class in sorted order.
     groups : array-like, optional
-        The group of each row. Folds made from a number never split a group between training and test rows.
+        The group of each row. Samples hold whole groups, and folds never split one, so sizes may be slightly smaller.
     sample_weight : array-like, optional
         The weight of each row, passed to ``fit`` and used in the scores.
     random_state : int, RandomState, Generator or None, default=None

@@ -70,7 +70,7 @@ def perturb(
     level : float, default=0.95
         Confidence level of the intervals, and of the test between rates.
     groups : array-like, optional
-        The group of each row. Folds made from a number never split a group between training and test rows.
+        The group of each row. Folds never split a group between training and test rows.
     sample_weight : array-like, optional
         The weight of each row, passed to ``fit`` and used in the scores.
     random_state : int, RandomState, Generator or None, default=None
