@@ -27,6 +27,7 @@ def assess(
     level: float = 0.95,
     pos_label: Any = None,
     groups: Any = None,
+    time: Any = None,
     sample_weight: Any = None,
     random_state: Any = None,
     engine: Engine | None = None,
@@ -73,6 +74,10 @@ def assess(
         The positive class of a metric that needs one. By default the second class in sorted order.
     groups : array-like, optional
         The group of each row. No group is in training and test rows alike; a splitter that splits one is refused.
+    time : array-like or str, optional
+        The time of each row (numbers or dates), or the name of a column of X, which is then no feature. Rows are not
+        shuffled: ``cv`` is a number of periods, each tested by a model trained on the rows before it, or a scikit-learn
+        ``TimeSeriesSplit``. The estimate is then for the next period (docs/guide/time.md).
     sample_weight : array-like, optional
         The weight of each row, passed to ``fit`` and used in the scores.
     random_state : int, RandomState, Generator or None, default=None
@@ -105,9 +110,10 @@ def assess(
     True
     """
     check_level(level)
-    candidates, data = read_input(estimator, X, y, groups=groups, sample_weight=sample_weight)
+    candidates, data = read_input(estimator, X, y, groups=groups, sample_weight=sample_weight, time=time)
     chosen = resolve_metric(data, metric, pos_label)
-    method = "corrected_t" if conservative and interval == "auto" else interval
+    # With time the interval is always that of the next period, which is wide.
+    method = "corrected_t" if conservative and interval == "auto" and time is None else interval
     splits = make_design(
         data, chosen, cv=cv, design=design, repeats=repeats, interval=method, random_state=resolve_seed(random_state)
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from truefit._api.engine import Engine, engine_or_new
-from truefit._api.validation import read_input, resolve_seed
+from truefit._api.validation import read_input, refuse_time, resolve_seed
 from truefit._core.concatenation import stacked_data
 from truefit._methods.bias_variance import BiasVariance, bias_variance_config, bias_variance_plan
 from truefit._methods.candidates import Candidates
@@ -22,6 +22,7 @@ def bias_variance(
     y_test: Any = None,
     noise: float | None = None,
     groups: Any = None,
+    time: Any = None,
     sample_weight: Any = None,
     random_state: Any = None,
     engine: Engine | None = None,
@@ -53,6 +54,8 @@ def bias_variance(
         The variance of the noise in y, where it is known. It is then reported apart from the squared bias.
     groups : array-like, optional
         The group of each row. Whole groups are drawn.
+    time : None
+        Refused, with the reason: bootstrap samples mix rows of all times. Pass later rows as ``X_test``.
     sample_weight : array-like, optional
         The weight of each row, passed to ``fit`` and used in the mean over the rows. Rows of ``X_test`` have equal
         weights.
@@ -79,6 +82,7 @@ def bias_variance(
     >>> abs(result.bias["stump"] + result.variance["stump"] - result.expected_loss["stump"]) < 1e-10
     True
     """
+    refuse_time(time, "bias_variance", "its samples mix rows of all times. Pass later rows as X_test and y_test.")
     if X_test is None and y_test is None:
         candidates, data = read_input(estimator, X, y, groups=groups, sample_weight=sample_weight)
         trained = data.n

@@ -28,6 +28,7 @@ def complexity_curve(
     level: float = 0.95,
     pos_label: Any = None,
     groups: Any = None,
+    time: Any = None,
     sample_weight: Any = None,
     random_state: Any = None,
     engine: Engine | None = None,
@@ -67,6 +68,10 @@ def complexity_curve(
         The positive class of a metric that needs one. By default the second class in sorted order.
     groups : array-like, optional
         The group of each row. No group is in training and test rows alike; a splitter that splits one is refused.
+    time : array-like or str, optional
+        The time of each row (numbers or dates), or the name of a column of X, which is then no feature. Rows are not
+        shuffled: ``cv`` is a number of periods, each tested by a model trained on the rows before it, or a scikit-learn
+        ``TimeSeriesSplit``. The estimate is then for the next period (docs/guide/time.md).
     sample_weight : array-like, optional
         The weight of each row, passed to ``fit`` and used in the scores.
     random_state : int, RandomState, Generator or None, default=None
@@ -90,7 +95,7 @@ def complexity_curve(
     [0.07, 0.03, 0.0]
     """
     check_level(level)
-    candidates, data = read_input(estimator, X, y, groups=groups, sample_weight=sample_weight)
+    candidates, data = read_input(estimator, X, y, groups=groups, sample_weight=sample_weight, time=time)
     if not candidates.single:
         raise InvalidInput(f"A complexity curve takes one estimator. Got {len(candidates)}; pass one at a time.")
     chosen = resolve_metric(data, metric, pos_label)

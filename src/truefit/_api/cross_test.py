@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from truefit._api.engine import Engine, engine_for_one_call, engine_or_new
-from truefit._api.validation import resolve_metric, resolve_seed
+from truefit._api.validation import refuse_time, resolve_metric, resolve_seed
 from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
 from truefit._core.validation import check_level
@@ -34,6 +34,7 @@ def cross_test(
     level: float = 0.95,
     pos_label: Any = None,
     groups: Any = None,
+    time: Any = None,
     sample_weight: Any = None,
     random_state: Any = None,
     engine: Engine | None = None,
@@ -70,6 +71,9 @@ def cross_test(
         The positive class of a metric that needs one. By default the second class in sorted order.
     groups : array-like, optional
         The group of each row. No group is in training and test rows alike; a splitter that splits one is refused.
+    time : None
+        Refused, with the reason: Agghoo would average models of the first periods with those of the last ones. Select
+        with ``HonestSearchCV.fit(X, y, time=...)``.
     sample_weight : array-like, optional
         The weight of each row, passed to ``fit`` and used in the scores.
     random_state : int, RandomState, Generator or None, default=None
@@ -97,6 +101,11 @@ def cross_test(
     >>> engine.stats.run == (10 + 5) * 3
     True
     """
+    refuse_time(
+        time,
+        "cross_test",
+        "Agghoo would average models trained on the first periods only. Use HonestSearchCV with fit(X, y, time=...).",
+    )
     check_level(level)
     check_correction(correction, baseline)
     if not hasattr(agghoo, "agghoo_config"):

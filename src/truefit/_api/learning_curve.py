@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-import time
+from time import monotonic
 from typing import Any
 
 import numpy as np
 
 from truefit._api.engine import Engine, engine_or_new
-from truefit._api.validation import K_TO_CV, read_input, renamed_keywords, resolve_folds, resolve_metric, resolve_seed
+from truefit._api.validation import (
+    K_TO_CV,
+    read_input,
+    refuse_time,
+    renamed_keywords,
+    resolve_folds,
+    resolve_metric,
+    resolve_seed,
+)
 from truefit._core.data import Data, RowSource
 from truefit._core.errors import InvalidInput
 from truefit._methods.candidates import Candidates, fewest_training_rows
@@ -47,6 +55,7 @@ def learning_curve(
     batches: Any = None,
     pos_label: Any = None,
     groups: Any = None,
+    time: Any = None,
     sample_weight: Any = None,
     random_state: Any = None,
     engine: Engine | None = None,
@@ -97,6 +106,9 @@ def learning_curve(
         The positive class of a metric that needs one. By default the second class in sorted order.
     groups : array-like, optional
         The group of each row. Samples hold whole groups, and folds never split one, so sizes may be slightly smaller.
+    time : None
+        Refused, with the reason: growing samples of rows in time order are older and older rows. Assess with
+        ``cv=TimeSeriesSplit(max_train_size=n)`` and several n to see whether older rows help.
     sample_weight : array-like, optional
         The weight of each row, passed to ``fit`` and used in the scores.
     random_state : int, RandomState, Generator or None, default=None
@@ -122,7 +134,13 @@ def learning_curve(
     >>> bool(low < value < curve.errors[-1])
     True
     """
-    started = time.monotonic()
+    refuse_time(
+        time,
+        "learning_curve",
+        "its samples are drawn at random. To see whether older rows help, call assess with time= and "
+        "cv=TimeSeriesSplit(max_train_size=n) for several n.",
+    )
+    started = monotonic()
     engine, seed = engine_or_new(engine), resolve_seed(random_state)
     source = X if y is None and isinstance(X, RowSource) else None
     if source is not None and not (groups is None and sample_weight is None):
@@ -160,7 +178,7 @@ def learning_curve(
             wanted *= 2
             continue
         allowed = config.budget.seconds
-        left = None if allowed is None else allowed + _START_SECONDS - (time.monotonic() - started)
+        left = None if allowed is None else allowed + _START_SECONDS - (monotonic() - started)
         curves = _curves(candidates, sampled, config, engine, left)
         ahead = [curve.next_size for curve in curves.values() if not curve.stopped and curve.next_size is not None]
         if not ahead:

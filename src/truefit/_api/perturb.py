@@ -25,6 +25,7 @@ def perturb(
     bounds: bool = False,
     level: float = 0.95,
     groups: Any = None,
+    time: Any = None,
     sample_weight: Any = None,
     random_state: Any = None,
     engine: Engine | None = None,
@@ -71,6 +72,10 @@ def perturb(
         Confidence level of the intervals, and of the test between rates.
     groups : array-like, optional
         The group of each row. Folds never split a group between training and test rows.
+    time : array-like or str, optional
+        The time of each row (numbers or dates), or the name of a column of X, which is then no feature. The errors on
+        held-out rows are then those of ``cv`` periods, each tested by a model trained on the rows before it. The noise
+        is drawn from all rows.
     sample_weight : array-like, optional
         The weight of each row, passed to ``fit`` and used in the scores.
     random_state : int, RandomState, Generator or None, default=None
@@ -104,7 +109,7 @@ def perturb(
     (True, 1.0)
     """
     check_level(level)
-    candidates, data = read_input(estimator, X, y, groups=groups, sample_weight=sample_weight)
+    candidates, data = read_input(estimator, X, y, groups=groups, sample_weight=sample_weight, time=time)
     config = perturbation_config(
         candidates,
         data,

@@ -23,10 +23,18 @@ R = TypeVar("R")
 SINCE, GONE = "0.3", "0.4"
 
 
-def read_input(estimator: Any, X: Any, y: Any, *, groups: Any, sample_weight: Any) -> tuple[Candidates, Data]:
+def read_input(
+    estimator: Any, X: Any, y: Any, *, groups: Any, sample_weight: Any, time: Any = None
+) -> tuple[Candidates, Data]:
     """Return the estimators by name, and the table with its target."""
     candidates = Candidates(estimator, y)
-    return candidates, Data(X, y, task=candidates.task, groups=groups, weight=sample_weight)
+    return candidates, Data(X, y, task=candidates.task, groups=groups, weight=sample_weight, time=time)
+
+
+def refuse_time(time: Any, function: str, why: str) -> None:
+    """Refuse rows in time order in a function that cannot keep them in order; ``why`` says the reason."""
+    if time is not None:
+        raise InvalidInput(f"{function} cannot keep rows in time order: {why}")
 
 
 def resolve_metric(data: Data, metric: str | None, pos_label: Any) -> Metric:

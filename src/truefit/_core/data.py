@@ -1,4 +1,4 @@
-"""Data: a table with its target, groups and weights; rows with other labels; rows read on demand."""
+"""Data: a table with its target, groups, weights and time; rows with other labels; rows read on demand."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from truefit._core.rows import (
     table_blocks,
     value_tokens,
 )
+from truefit._core.time_column import checked_time, take_time
 from truefit._core.typing import Array, Floats, Positions
 from truefit._core.validation import Task as Task
 from truefit._core.validation import checked_groups, checked_table, checked_target, checked_weight
@@ -32,9 +33,10 @@ STRETCH_BYTES = 32 << 20
 
 
 class Data:
-    """X and y with groups and weights, validated, every row with its content token.
+    """X and y with groups, weights and time, validated, every row with its content token.
 
-    The tokens are the rows' own; ``schema`` says what the table is besides: its kind, column names and types.
+    The tokens are the rows' own; ``schema`` says what the table is besides: its kind, column names and types. Groups
+    and time decide on splits only, so they are no part of either.
 
     >>> data = Data([[0.0], [1.0], [2.0]], ["a", "b", "a"], task="classification")
     >>> data.n, data.classes.tolist(), data.codes.tolist()
@@ -44,13 +46,22 @@ class Data:
     True
     """
 
-    def __init__(self, X: Any, y: Any, *, task: Task, groups: Any = None, weight: Any = None) -> None:
+    def __init__(self, X: Any, y: Any, *, task: Task, groups: Any = None, weight: Any = None, time: Any = None) -> None:
+        self.time_name = ""
+        if time is not None:
+            X, time, self.time_name = take_time(X, time)
         self.X = checked_table(X)
         self.n = int(self.X.shape[0])
         self.task: Task = task
         self.y = checked_target(y, self.n, task)
         self.groups = None if groups is None else checked_groups(groups, self.n)
         self.weight = None if weight is None else checked_weight(weight, self.n)
+        self.time = None if time is None else checked_time(time, self.n)
+        if groups is not None and time is not None:
+            raise InvalidInput(
+                "groups and time cannot be given together: with time the earlier rows train, and a group may have rows "
+                "before and after. Leave out one of them."
+            )
         self.classes: Array | None = None
         self.codes: Array | None = None
         if task == "classification":
@@ -148,6 +159,12 @@ class Data:
         rest.X = None
         return rest
 
+    def without_time(self) -> Data:
+        """Return the same table with rows in no order: its splits are shuffled, its fits are the same."""
+        rest = copy(self)
+        rest.time = None
+        return rest
+
     def subset(self, rows: Positions) -> Data:
         """Return some rows as a table of their own without X, each with the token that it has in the whole."""
         part = self.without_table()
@@ -158,6 +175,7 @@ class Data:
         part.total = add_tokens(part.tokens)
         part.groups = None if self.groups is None else self.groups[rows]
         part.weight = None if self.weight is None else self.weight[rows]
+        part.time = None if self.time is None else self.time[rows]
         if self.task == "classification":
             part.classes, part.codes = np.unique(part.y, return_inverse=True)
         return part

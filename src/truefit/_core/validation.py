@@ -103,7 +103,7 @@ def checked_target(y: Any, n: int, task: Task) -> Array:
             DataConversionWarning,
             stacklevel=4,
         )
-    missing = _missing(target)
+    missing = count_missing(target)
     if missing:
         raise InvalidInput(
             f"The target y must have a value for every row. Input y contains NaN or missing values at {missing} of "
@@ -124,9 +124,9 @@ def checked_target(y: Any, n: int, task: Task) -> Array:
 
 def checked_groups(groups: Any, n: int) -> Array:
     """Return the group of each row."""
-    name = _called(groups, "groups")
+    name = called(groups, "groups")
     column = checked_column(groups, n, name)
-    missing = _missing(column)
+    missing = count_missing(column)
     if missing:
         raise InvalidInput(
             f"{name} must have a value for every row. Got {missing} missing of {n}. Give these rows groups of their "
@@ -148,7 +148,7 @@ def checked_groups(groups: Any, n: int) -> Array:
 
 def checked_weight(weight: Any, n: int) -> Floats:
     """Return the weight of each row."""
-    name = _called(weight, "sample_weight")
+    name = called(weight, "sample_weight")
     values = checked_column(weight, n, name)
     if values.dtype.kind not in "biuf" or values.ndim != 1:
         raise InvalidInput(f"{name} must be one number per row. Got {values.dtype} of shape {values.shape}.")
@@ -160,7 +160,7 @@ def checked_weight(weight: Any, n: int) -> Floats:
     return values
 
 
-def _called(values: Any, name: str) -> str:
+def called(values: Any, name: str) -> str:
     """Return the name of a parameter for messages, with the name of the Series that was given."""
     column = getattr(values, "name", None)
     return name if column is None else f"{name} ({str(column)!r})"
@@ -192,9 +192,9 @@ def _of_one_type(column: Array, name: str) -> Array:
     if set(map(type, column.ravel())) == {str}:  # by far the most frequent, and many
         return _text(column, set(column.ravel()), name)
     values = [value for value in column.ravel() if not _is_missing(value)]
-    kinds = Counter(map(_kind_of, values))
+    kinds = Counter(map(kind_of, values))
     if len(kinds) > 1:
-        examples = {_kind_of(value): value for value in reversed(values)}
+        examples = {kind_of(value): value for value in reversed(values)}
         listed = " and ".join(
             f"{kind} ({count} rows, such as {examples[kind]!r})" for kind, count in kinds.most_common()
         )
@@ -223,7 +223,8 @@ def _text(column: Array, values: Iterable[str], name: str) -> Array:
     return column.astype(str)
 
 
-def _kind_of(value: Any) -> str:
+def kind_of(value: Any) -> str:
+    """Return what a value is: text, number, date, or the name of its type."""
     return next((kind for kind, types in _KINDS.items() if isinstance(value, types)), type(value).__name__)
 
 
@@ -235,7 +236,8 @@ def _is_missing(value: Any) -> bool:
     return pd.api.types.is_scalar(value) and bool(pd.isna(value))
 
 
-def _missing(target: Array) -> int:
+def count_missing(target: Array) -> int:
+    """Return the number of missing values."""
     if target.dtype.kind == "f":
         return int(np.isnan(target).sum())
     if target.dtype.kind in "mM":
@@ -246,14 +248,14 @@ def _missing(target: Array) -> int:
 
 
 def _numbers(target: Array) -> Array:
-    if target.dtype.kind in "mM" or (target.dtype.kind == "O" and _kind_of(target.flat[0]) == "date"):
+    if target.dtype.kind in "mM" or (target.dtype.kind == "O" and kind_of(target.flat[0]) == "date"):
         raise InvalidInput(
             "The target y of a regression must be numbers. Got dates or durations. Turn them into a number, such as "
             "days since a first date."
         )
     if target.dtype.kind not in "biuf":
         try:
-            if target.dtype.kind in "SV" or _kind_of(target.flat[0]) not in ("text", "number"):
+            if target.dtype.kind in "SV" or kind_of(target.flat[0]) not in ("text", "number"):
                 raise TypeError
             target = target.astype(np.float64)
         except (TypeError, ValueError, OverflowError) as error:

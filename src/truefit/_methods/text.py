@@ -146,7 +146,9 @@ def listed(names: Sequence[str]) -> str:
 
 
 def new_rows(data: Data) -> str:
-    """Return the rows that an estimate is for: with groups no row of a group is predicted from others of the group."""
+    """Return the rows that an estimate is for: of groups or of a period that no training row is of."""
+    if data.time is not None:
+        return "the next period"
     return "new rows" if data.groups is None else "rows of new groups"
 
 

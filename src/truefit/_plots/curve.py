@@ -42,7 +42,7 @@ def bands(
     """
     at = Places.of(x, log=log_x)
     ends = (0.0, 1.0) if percent else (-np.inf, np.inf)
-    drawn = [_Drawn.of(name, values, at, i, len(series), ends) for i, (name, values) in enumerate(series.items())]
+    drawn = [DrawnSeries.of(name, values, at, i, len(series), ends) for i, (name, values) in enumerate(series.items())]
     ax = style.canvas(height=max(3.4, 1.1 + len(drawn) * LEADING * style.FONT / 72) + at.height) if ax is None else ax
     for one in drawn:
         (_posts if at.names else _line)(ax, one)
@@ -56,12 +56,12 @@ def bands(
         number_format = style.NumberFormat.of(one.centre, one.high - one.low, unit)
         words = f"{number_format(one.centre[place])} at {style.shortened([at.labels[place]])[0]}"
         mark_point(ax, one.x[place], one.centre[place], words, colour=one.colour)
-    _name(ax, drawn)
+    name_series(ax, drawn)
     return ax
 
 
 @dataclass(frozen=True)
-class _Drawn:
+class DrawnSeries:
     """A series with its coordinates and its style."""
 
     name: str
@@ -73,7 +73,7 @@ class _Drawn:
     stroke: style.Stroke
 
     @classmethod
-    def of(cls, name: str, values: Series, at: Places, i: int, count: int, ends: tuple[float, float]) -> _Drawn:
+    def of(cls, name: str, values: Series, at: Places, i: int, count: int, ends: tuple[float, float]) -> DrawnSeries:
         centre, low, high = at.sorted(values)
         low, high = np.clip([low, high], *ends)
         return cls(name, at.beside(i, count), centre, low, high, *style.series_style(i))
@@ -84,7 +84,7 @@ class _Drawn:
         return (float(self.x[known[-1]]), float(self.centre[known[-1]])) if known.size else (np.nan, np.nan)
 
 
-def _line(ax: Axes, one: _Drawn) -> None:
+def _line(ax: Axes, one: DrawnSeries) -> None:
     ax.fill_between(one.x, one.low, one.high, color=one.colour, alpha=style.BAND, linewidth=0)
     # A band between two points needs two points: where a neighbour is missing the interval is a line.
     known = np.isfinite(one.low) & np.isfinite(one.high)
@@ -95,14 +95,15 @@ def _line(ax: Axes, one: _Drawn) -> None:
         ax.plot(one.x, one.centre, color=one.colour, linestyle="none", marker="o", markersize=4.2)
 
 
-def _posts(ax: Axes, one: _Drawn) -> None:
+def _posts(ax: Axes, one: DrawnSeries) -> None:
     """Intervals as vertical lines: between two names there is nothing for a band to span."""
     ax.vlines(one.x, one.low, one.high, color=one.colour, linewidth=2.2)
     ax.plot(one.x, one.centre, color=one.colour, alpha=0.45, linewidth=1.1)
     ax.plot(one.x, one.centre, color=one.colour, linestyle="none", marker="o", markersize=5.5)
 
 
-def _name(ax: Axes, drawn: Sequence[_Drawn]) -> None:
+def name_series(ax: Axes, drawn: Sequence[DrawnSeries]) -> None:
+    """Write the name of each series at its end, or in a legend where there is no room."""
     short = style.shortened([one.name for one in drawn])
     if label_ends(ax, [End(name, *one.end, one.colour) for name, one in zip(short, drawn, strict=True)]):
         return

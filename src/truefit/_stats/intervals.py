@@ -95,6 +95,12 @@ def t_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
     return _around(x.mean(), t_quantile(level, x.size - 1) * x.std(ddof=1) / math.sqrt(x.size))
 
 
+def prediction_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
+    r"""Student's interval for one more value of the same kind: :math:`\bar x \pm t_{n-1}\, s\sqrt{1 + 1/n}`."""
+    x = sample(values, "values", "prediction_interval")
+    return _around(x.mean(), t_quantile(level, x.size - 1) * x.std(ddof=1) * math.sqrt(1 + 1 / x.size))
+
+
 def pooled(losses: npt.ArrayLike, *, factor: float = 1.2, zero_one: bool, level: float = 0.95) -> Interval:
     r"""Interval for the mean out-of-fold loss of one partition: :math:`\bar\ell \pm z \cdot factor \cdot s/\sqrt n`.
 

@@ -100,7 +100,8 @@ def _stability(found: StudyEvidence) -> list[str]:
         return []
     selected = found.nested.chosen
     others = [name for name in dict.fromkeys(selected) if name != found.best]
-    text = f"Nested cross-validation selected {found.best} in {selected.count(found.best)} of {len(selected)} folds"
+    where = f"{selected.count(found.best)} of {len(selected)} {found.folds_name}"
+    text = f"Nested cross-validation selected {found.best} in {where}"
     return [f"{text}, otherwise {listed(others)}." if others else f"{text}."]
 
 
@@ -109,7 +110,8 @@ def how_good(found: StudyEvidence) -> Answer:
     fmt, interval = found.metric_text, found.interval
     ends = "" if interval is None else f" ({fmt.between(interval)})"
     headline = f"Expect {fmt.of_value(found.estimate)}{ends} on {new_rows(found.data)}."
-    sentences = [_source(found), *_extension(found), *_against_baseline(found), *_recall(found), *_agghoo(found)]
+    sentences = [_source(found), *_shuffled(found), *_extension(found), *_against_baseline(found), *_recall(found)]
+    sentences += _agghoo(found)
     return Answer("How good is it, really?", headline, (*sentences, *_assumptions(found)), "how_good")
 
 
@@ -121,7 +123,7 @@ def _source(found: StudyEvidence) -> str:
     many = found.n_searched > 1
     every = f"all {found.n_searched}" if found.n_searched == found.n_candidates else f"{found.n_searched}"
     if found.nested is not None and many:
-        how = f"nested cross-validation over {every} candidates ({len(found.nested.chosen)} outer folds)"
+        how = f"nested cross-validation over {every} candidates ({len(found.nested.chosen)} outer {found.folds_name})"
     elif many and found.interval is not None:
         how = f"cross-validation, corrected for the selection among {len(found.names)} candidates by the bootstrap"
     else:
@@ -130,6 +132,18 @@ def _source(found: StudyEvidence) -> str:
     if not many or fmt.value(own) == fmt.value(found.estimate):
         return f"{start}{how}."
     return f"{start}{how}. The selected model's own CV score, {fmt.value(own)}, is optimistically biased."
+
+
+def _shuffled(found: StudyEvidence) -> list[str]:
+    """Give the number that one gets without regard to time."""
+    value, fmt = found.shuffled, found.metric_text
+    if value is None:
+        return []
+    text = f"Shuffled cross-validation, which ignores time, gives {fmt.value(value)} for {found.best}"
+    better = found.sign * (found.estimate - value)
+    if fmt.value(value) == fmt.value(found.estimate):
+        return [f"{text}, the same."]
+    return [f"{text}, {fmt.change(abs(better))} {'better' if better > 0 else 'worse'} than the estimate."]
 
 
 def _extension(found: StudyEvidence) -> list[str]:
@@ -168,8 +182,10 @@ def _recall(found: StudyEvidence) -> list[str]:
     rare = int(counts.argmin())
     if counts[rare] >= _SMALL_CLASS * len(codes):
         return []
-    right = int(found.assessment.confusion()[found.best].to_numpy()[rare, rare])
-    label, rows = classes[rare].item(), int(counts[rare])
+    tested = found.assessment.confusion()[found.best].to_numpy()[rare]
+    right, label, rows = int(tested[rare]), classes[rare].item(), int(tested.sum())
+    if not rows:  # in time order the first rows are not tested
+        return []
     return [f"Recall of the rarer class {label!r}: {percent(right / rows)} ({right:,} of {counted(rows, 'row')})."]
 
 
@@ -192,6 +208,13 @@ def _agghoo(found: StudyEvidence) -> list[str]:
 
 
 def _assumptions(found: StudyEvidence) -> list[str]:
+    if found.data.time is not None:
+        periods = counted(len(found.assessment.splits), "period")
+        return [
+            f"All numbers of this study use the same {periods} in time order, each predicted by models trained on the "
+            "rows before it. Neighbouring periods may be dependent; if the future changes more than these periods did, "
+            "results may be worse."
+        ]
     text = f"All numbers of this study use the same {counted(len(found.assessment.splits), 'fold')}"
     if found.data.groups is not None:
         groups = f"{counted(found.data.n_groups, 'group')} of rows, none of which is in two folds"

@@ -89,6 +89,8 @@ class StudyConfig:
 
     def work(self, *, nested: bool) -> float:
         """Return the cost of a candidate's search, in fits on the first fold."""
+        if self.splits.chronological:  # the first training set is the smallest, and nesting needs no other fits
+            return self.folds * self.splits.mean_train_rows / len(self.splits[0].train)
         found = float(self.folds)
         if nested:
             pairs = self.folds * (self.folds - 1) / 2 if self.triangle else sum(len(group) for group in self.inner)

@@ -189,6 +189,9 @@ class DiagnosticRun:
     def run_bias_variance(self) -> Plan[None]:
         """Split the error of the selected model, and of a less flexible one, into bias and variance."""
         found = self.found
+        if self.config.data.time is not None:
+            self._skip("bias_variance", "bootstrap samples mix rows of all times")
+            return
         takes = {name: self._whole(name) for name in (found.best, found.simpler) if name is not None}
         allowed = _FOR_BOOTSTRAP / (1 - _FOR_NOISE) * self._left
         names, effort = self._afforded("bias_variance", takes, allowed, BOOTSTRAP_EFFORTS)
@@ -215,6 +218,13 @@ class DiagnosticRun:
     def run_learning_curve(self) -> Plan[None]:
         """Measure learning curves of the best few candidates."""
         config, found = self.config, self.found
+        if config.data.time is not None:
+            why = (
+                "its samples are drawn at random, and in time order more rows are older rows. To see whether these "
+                "help, call assess with time= and cv=TimeSeriesSplit(max_train_size=n) for several n"
+            )
+            self._skip("learning_curve", why, found.best)
+            return
         names = list(dict.fromkeys([found.best, *found.learners]))[:_WITH_CURVE]
         curves: dict[str, LearningCurve] = {}
         for place, name in enumerate(names):

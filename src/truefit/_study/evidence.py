@@ -34,10 +34,11 @@ class SkippedCandidate:
     cause: Cause
 
 
-Part = Literal["nested", "cross_test", "training", "perturbation", "bias_variance", "learning_curve"]
+Part = Literal["nested", "shuffled", "cross_test", "training", "perturbation", "bias_variance", "learning_curve"]
 
 _PART_NAMES: Final[Mapping[Part, str]] = {
     "nested": "Nested cross-validation",
+    "shuffled": "Shuffled cross-validation",
     "cross_test": "Cross-tested Agghoo",
     "training": "Training error",
     "perturbation": "Perturbed validation",
@@ -76,6 +77,8 @@ class StudyEvidence:
     n_candidates: int = 1
     n_searched: int = 1
     nested: NestedAssessment | None = None
+    #: With time: the selected model's value in shuffled cross-validation, which ignores it.
+    shuffled: float | None = None
     #: Candidates that were fitted without every pair of folds too.
     paired: tuple[str, ...] = ()
     comparison: Comparison | None = None
@@ -101,6 +104,11 @@ class StudyEvidence:
     def metric_text(self) -> MetricText:
         """How values of the metric are written."""
         return MetricText.of(self.metric)
+
+    @property
+    def folds_name(self) -> str:
+        """What the test sets are called."""
+        return "folds" if self.data.time is None else "periods"
 
     @property
     def names(self) -> list[str]:
@@ -155,6 +163,8 @@ class StudyEvidence:
         known = [self.value(name) for name in self.baselines if name in self.names]
         if known:
             return min(known, key=lambda value: self.sign * value)
+        if self.data.time is not None:  # its mean changes over time, and is not known in advance
+            return None
         if self.metric.name == "error" and self.data.codes is not None and self.data.weight is None:
             return 1 - float(np.bincount(self.data.codes).max()) / self.data.n
         if self.metric.name == "rmse" and self.data.weight is None and self.data.y.ndim == 1:

@@ -15,7 +15,9 @@ from truefit._report.page import render_page
 from truefit._study.page_tables import (
     baseline_text,
     estimators_of,
+    fold_of,
     interval_name,
+    is_in_time,
     metric_text,
     new_rows_of,
     notes_of,
@@ -113,17 +115,22 @@ def _pictures(study: Study) -> Iterator[_Picture]:
     """All pictures of the methods that were run, in the order of the page."""
     assessment, best = study.assessment, study.best
     name, level = study.metric_text.name, f"{study.level:.0%}"
+    in_time = assessment.splits.chronological
+    folds = "periods" if in_time else "folds"
     caption = f"{name} of each candidate with its {level} confidence interval."
     if study.comparison is not None:
         caption += " To compare candidates, see the paired test below."
     yield _Picture("which", _capitalized(caption), assessment.plot, assessment.summary())
     if study.comparison is not None:
         caption = (
-            f"Difference in {name} to {best} on the same folds, with its {level} confidence interval. A diamond: "
+            f"Difference in {name} to {best} on the same {folds}, with its {level} confidence interval. A diamond: "
             "significant difference in the paired test, adjusted for the number of comparisons."
         )
         yield _Picture("which", caption, study.comparison.plot, study.comparison.summary())
-    if study.honest is not None and len(study.assessment.names) > 1:
+    if in_time:
+        caption = f"{name} against time: each stroke is a period, predicted by a model trained on the rows before it."
+        yield _Picture("how_good", _capitalized(caption), partial(assessment.plot, "time"), assessment.summary())
+    elif study.honest is not None and len(study.assessment.names) > 1:
         caption = f"{name} on each outer fold of nested cross-validation, of the model selected on the other folds."
         yield _Picture("how_good", _capitalized(caption), study.honest.plot, study.honest.summary())
     yield from _prediction_errors(assessment, best)
@@ -230,10 +237,13 @@ def _lead(name: str, study: Mapping[str, Any]) -> str:
     """Return how the numbers of a section were computed."""
     parts, targets = study["parts"], targets_of(study)
     completed, count = len(estimators_of(study, "assessment")), study["candidates"]
+    fold, in_time = fold_of(study), is_in_time(study)
     match name:
         case "which":
             if study["dropped"]:
-                return f"{completed} of {count} candidates completed every fold; the others stopped early."
+                return f"{completed} of {count} candidates completed every {fold}; the others stopped early."
+            if in_time:
+                return "Rows are in time order. Each period is predicted by models trained on the rows before it."
             if count < 2:
                 return "The model was fitted on all folds but one, and scored on the held-out one, in turn."
             return "Every candidate was fitted on the same folds and scored on the held-out rows."
@@ -243,6 +253,8 @@ def _lead(name: str, study: Mapping[str, Any]) -> str:
             biased = f"The score of the selected model is the best of {count}: optimistically biased."
             if "honest" not in parts:
                 return f"{biased} Nested cross-validation was not run."
+            if in_time:
+                return f"{biased} Nested cross-validation selects for each period by the periods before it."
             return (
                 f"{biased} Nested cross-validation repeats the selection without each outer fold, and scores the "
                 "selected model on that fold."

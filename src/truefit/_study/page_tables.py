@@ -55,7 +55,19 @@ def metric_text(study: Part) -> MetricText:
 
 def new_rows_of(study: Part) -> str:
     """Return the rows that the estimates are for."""
+    if is_in_time(study):
+        return "the next period"
     return "new rows" if study.get("groups") is None else "rows of new groups"
+
+
+def is_in_time(study: Part) -> bool:
+    """Whether rows are in time order; reports of earlier versions do not say."""
+    return "time" in study.get("roles", ())
+
+
+def fold_of(study: Part) -> str:
+    """Return what a test set is called."""
+    return "period" if is_in_time(study) else "fold"
 
 
 def targets_of(study: Part) -> str:
@@ -98,7 +110,7 @@ def _candidates(study: Part) -> Table | None:
         columns += [difference, "p", verdict]
         adjusted = f", adjusted for {len(pairs)} comparisons (Holm)" if len(pairs) > 1 else ""
         meanings |= {
-            difference: f"Its {fmt.name} minus that of {best}, on the same folds.",
+            difference: f"Its {fmt.name} minus that of {best}, on the same {fold_of(study)}s.",
             "p": f"p-value of the paired test of this difference{adjusted}.",
             verdict: f"Result of the paired test at the {1 - study['level']:.2g} significance level.",
         }
@@ -109,7 +121,7 @@ def _candidates(study: Part) -> Table | None:
                 pair["difference"], pair["p_adjusted"], _VERDICTS.get(pair["verdict"], pair["verdict"])
             ]  # fmt: skip
         texts[difference] = ["" if row[3] is None else fmt.signed(row[3]) for row in rows]
-    complete = "All candidates" if not study["dropped"] else "Candidates that completed every fold"
+    complete = "All candidates" if not study["dropped"] else f"Candidates that completed every {fold_of(study)}"
     return {
         "columns": columns,
         "rows": rows,
@@ -143,9 +155,9 @@ def _best_first(found: Sequence[Part], study: Part) -> list[Part]:
 
 def _dropped(study: Part) -> Table:
     return {
-        "columns": ["candidate", "folds completed", "reason"],
+        "columns": ["candidate", f"{fold_of(study)}s completed", "reason"],
         "rows": [[each["name"], each["after"], each["reason"]] for each in study["dropped"]],
-        "caption": "Candidates stopped before the last fold",
+        "caption": f"Candidates stopped before the last {fold_of(study)}",
     }
 
 
@@ -165,6 +177,8 @@ def _estimates(study: Part) -> Table:
     if best in own and count > 1:
         biased = f"optimistically biased: the best of {count}"
         rows.append([f"{best}: its own CV score", own[best]["estimate"], own[best]["interval"], biased])
+    if study.get("shuffled") is not None:
+        rows.append([f"{best}: shuffled cross-validation", study["shuffled"], None, "ignores time"])
     if "cross_test" in parts:
         cross = parts["cross_test"]
         rows.append(
@@ -188,18 +202,21 @@ def _outer_folds(study: Part) -> Table | None:
     nested = study["parts"].get("honest")
     if nested is None or study["candidates"] < 2:
         return None
-    fmt = metric_text(study)
-    columns = ["outer fold", "selected model", fmt.name]
-    folds = enumerate(zip(nested["chosen"], nested["scores"], strict=True), start=1)
-    rows = [[f"fold {fold}", name, score] for fold, (name, score) in folds]
+    fmt, fold = metric_text(study), fold_of(study)
+    columns = [f"outer {fold}", "selected model", fmt.name]
+    spans = nested.get("periods") or []
+    names = [f"{each['from']} to {each['to']}" for each in spans] or [
+        f"fold {place}" for place in range(1, len(nested["chosen"]) + 1)
+    ]
+    rows = [list(each) for each in zip(names, nested["chosen"], nested["scores"], strict=True)]
     return {
         "columns": columns,
         "rows": rows,
         "texts": _texts(fmt, columns, rows, fmt.name),
-        "caption": "Nested cross-validation by outer fold",
+        "caption": f"Nested cross-validation by outer {fold}",
         "meanings": {
-            "selected model": "Selected on the other folds.",
-            fmt.name: "Of the selected model on the held-out rows of this fold.",
+            "selected model": f"Selected on the {'other folds' if not spans else 'periods before'}.",
+            fmt.name: f"Of the selected model on the held-out rows of this {fold}.",
         },
     }
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from truefit._core.errors import FitError, reasons
+from truefit._core.errors import FitError, InvalidInput, reasons
 from truefit._core.outcome import Outcome
 from truefit._core.protocols import FitTask, Keep, Plan
 from truefit._core.rows import Rows
 from truefit._methods.agghoo.cross_test import CrossTestConfig, cross_test_plan
 from truefit._methods.agghoo.plan import AgghooConfig, Aggregate, Candidate
 from truefit._methods.assessment.estimate import Estimate
+from truefit._methods.assessment.plan import assess_plan
 from truefit._methods.assessment.result import Assessment
 from truefit._methods.comparison.plan import CompareConfig, TestChoice, compared_by_rows
 from truefit._methods.comparison.result import Comparison
 from truefit._methods.selection.result import NestedAssessment
 from truefit._methods.splitting.designs import Design
+from truefit._methods.splitting.splits import make_splits
 from truefit._metrics.metric import Metric
 from truefit._study.config import StudyConfig
 from truefit._study.diagnostics import DiagnosticRun
@@ -35,6 +37,7 @@ def study_plan(config: StudyConfig) -> Plan[Study]:
     config.check()
     run = _SelectionRun(config)
     yield from run.run_selection()
+    yield from run.run_shuffled()
     yield from run.run_cross_test()
     yield from run.run_training_error()
     yield from run.run_perturbation()
@@ -61,8 +64,10 @@ class _SelectionRun(DiagnosticRun):
         self._searched, self.late = self.meter.seconds, selected.late
         self.found = self._evidence(selected)
         if self.found.nested is None:
-            how = "the estimate is from the folds, with the selection repeated on bootstrap samples"
-            self._skip("nested", f"{selected.without_nesting}; {how}")
+            how = "from the folds, with the selection repeated on bootstrap samples"
+            if self.config.splits.chronological:
+                how = "the mean over the periods by which the model was selected, which is optimistically biased"
+            self._skip("nested", f"{selected.without_nesting}; the estimate is {how}")
 
     def _evidence(self, selected: SelectionOutcome) -> StudyEvidence:
         config, names = self.config, list(selected.outcomes)
@@ -75,9 +80,11 @@ class _SelectionRun(DiagnosticRun):
         nested, winner = None, None
         if selected.nested is not None:
             nested = NestedAssessment(
-                selected.nested, config.data, config.splits, config.metric, names=selected.searched, level=config.level
+                selected.nested, config.data, config.metric, names=selected.searched, level=config.level
             )
             winner = Estimate(nested.estimate, nested.interval, None, nested.interval_reason)
+        if len(selected.searched) == 1 and config.splits.chronological:
+            winner = assessment.estimates[selected.best]  # nothing was selected, so the first period counts too
         if winner is None or math.isnan(winner.value):
             winner = _winner(assessment, config.metric)
         comparison = None
@@ -109,10 +116,30 @@ class _SelectionRun(DiagnosticRun):
             time_budget=config.time_budget,
         )
 
+    def run_shuffled(self) -> Plan[None]:
+        """With time: cross-validate the selected model on shuffled rows, to show what ignoring time would report."""
+        config, found = self.config, self.found
+        if config.data.time is None:
+            return
+        data = config.data.without_time()
+        try:
+            splits = make_splits(data, "kfold", k=config.folds, random_state=config.random_state)
+        except InvalidInput as error:
+            self._skip("shuffled", str(error))
+            return
+        design, candidates = Design("splits", splits, "auto"), config.only([found.best])
+        plan = assess_plan(candidates, data, design, config.metric, level=config.level)
+        result = yield from self._run_part("shuffled", plan)
+        if result is not None and not math.isnan(result.estimate[found.best]):
+            found.shuffled = float(result.estimate[found.best])
+
     def run_cross_test(self) -> Plan[None]:
         """Cross-test Agghoo over the candidates: the search has made every fit of it."""
         config, found, names = self.config, self.found, list(self.found.paired)
         if len(found.names) < 2:
+            return
+        if config.data.time is not None:
+            self._skip("cross_test", "Agghoo would average models that were trained on the first periods only")
             return
         if len(names) < 2 or not config.triangle:
             self._skip("cross_test", "it needs the fits of nested cross-validation")
@@ -155,6 +182,9 @@ def _outcomes_of(tasks: Any) -> Plan[list[Outcome]]:
 
 def _winner(assessment: Assessment, metric: Metric) -> Estimate:
     """Return the estimate of the selected model from the folds alone."""
+    if assessment.splits.chronological:
+        why = "the estimate is the selected model's own score, which is optimistically biased"
+        return Estimate(assessment.estimates[assessment.best].value, None, None, why)
     if metric.name != "rmse":
         winner = assessment.winner
         if not math.isnan(winner.value):

@@ -51,6 +51,8 @@ class Study(Result):
         Value of the metric to expect of the selected model on new rows, from nested cross-validation.
     interval : tuple of float or None
         Confidence interval of the estimate.
+    shuffled : float or None
+        With time: the value of the selected model in shuffled cross-validation, which ignores it.
     level : float
         Level of confidence intervals and tests.
     metric : str
@@ -111,6 +113,7 @@ class Study(Result):
         self.columns = found.columns
         self.level = found.level
         self.metric_text = found.metric_text
+        self.shuffled = found.shuffled
         self.estimate = found.estimate
         self.interval = found.interval
         self.assessment = found.assessment
@@ -229,8 +232,8 @@ class Study(Result):
 
         Parameters
         ----------
-        kind : {"roc", "precision_recall", "calibration", "confusion", "residuals", "predicted"}, optional
-            By default the estimates with their intervals.
+        kind : {"roc", "precision_recall", "calibration", "confusion", "residuals", "predicted", "time"}, optional
+            By default the estimates with their intervals. "time": the score on each period, for rows in time order.
         ax : matplotlib Axes, optional
             Where to draw. A new figure by default, which a notebook displays.
         """
@@ -268,6 +271,7 @@ class Study(Result):
             "best": self.best,
             "estimate": self.estimate,
             "interval": interval,
+            "shuffled": self.shuffled,
             "baseline": self._found.baseline,
             "baselines": list(self._found.baselines),
             "answers": [answer.to_dict() for answer in self.answers],

@@ -145,7 +145,7 @@ class CandidateSelection:
         if self._cost(nested=True) <= time_budget.search:
             return True
         self._keep_to(time_budget.whole, nested=False, fewest=1)
-        return False
+        return self.config.splits.chronological  # there it needs no further fits
 
     def _keep_to(self, allowed: float, *, nested: bool, fewest: int) -> None:
         """Drop the worst candidates on the first fold, among those that take a notable share of the time."""

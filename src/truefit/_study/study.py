@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import difflib
-import time
 from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Any, Literal
 
 from truefit._api.engine import Engine, engine_for_one_call, engine_or_new
@@ -15,6 +15,7 @@ from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
 from truefit._core.parameters import weight_parameter
 from truefit._core.provenance import now, versions
+from truefit._core.time_column import take_time
 from truefit._core.validation import check_level, checked_table
 from truefit._methods.selection.default_candidates import default_candidates
 from truefit._methods.splitting.splits import make_splits
@@ -41,6 +42,7 @@ def study(
     level: float = 0.95,
     pos_label: Any = None,
     groups: Any = None,
+    time: Any = None,
     sample_weight: Any = None,
     task: Literal["classification", "regression"] | None = None,
     random_state: Any = None,
@@ -81,6 +83,11 @@ def study(
         The positive class of a metric that needs one. By default the second class in sorted order.
     groups : array-like, optional
         The group of each row. Folds never split a group between training and test rows.
+    time : array-like or str, optional
+        The time of each row (numbers or dates), or the name of a column of X, which is then no feature. Rows are not
+        shuffled: every number is from ``cv`` periods, each tested by models trained on the rows before it, and the
+        estimate is for the next period. The result also has the number that shuffled cross-validation gives. Parts that
+        need shuffled rows are not run.
     sample_weight : array-like, optional
         The weight of each row, passed to ``fit`` and used in the scores.
     task : {"classification", "regression"}, optional
@@ -115,16 +122,17 @@ def study(
     >>> [finding.title for finding in result.findings if finding.severity != "info"]
     ['Duplicate rows']
     """
-    started = time.monotonic()
+    started = monotonic()
     check_level(level)
     seconds, ignored = seconds_of(budget), resolve_ignored(ignore)
     _check_table(X, y)
     if models is None or _are_names(models):
-        defaults = default_candidates(checked_table(X), infer_task(y)[0] if task is None else task)
+        features = X if time is None else take_time(X, time)[0]
+        defaults = default_candidates(checked_table(features), infer_task(y)[0] if task is None else task)
         if models is None and sample_weight is not None:  # not all candidates take weights
             defaults = {name: each for name, each in defaults.items() if weight_parameter(each) is not None}
         models = defaults if models is None else _named([models] if isinstance(models, str) else models, defaults)
-    roles = {"groups": groups, "sample_weight": sample_weight}
+    roles = {"groups": groups, "sample_weight": sample_weight, "time": time}
     candidates, data = read_input(models, X, y, **roles)
     if metric is None and data.task == "regression":
         metric = "rmse"
@@ -149,7 +157,7 @@ def study(
         ignore=ignored,
         roles={role: _name_of(given) or "" for role, given in roles.items() if given is not None},
     )
-    left = None if seconds is None else seconds - (time.monotonic() - started)
+    left = None if seconds is None else seconds - (monotonic() - started)
     try:
         result = engine.run(study_plan(config), data, seconds=left, description="study")
     finally:
@@ -196,7 +204,9 @@ def _named(names: Iterable[str], defaults: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _name_of(y: Any) -> str | None:
-    """Return the name of a Series, or of the only column of a frame."""
+    """Return the name of a Series, or of the only column of a frame; a name itself."""
+    if isinstance(y, str):
+        return y
     columns = list(getattr(y, "columns", ()))
     name = columns[0] if len(columns) == 1 else getattr(y, "name", None)
     return str(name) if name not in (None, "") else None

@@ -137,7 +137,7 @@ class HonestSearchCV(SearchBase):
         self.random_state = random_state
         self.engine = engine
 
-    def fit(self, X: Any, y: Any = None, **params: Any) -> HonestSearchCV:
+    def fit(self, X: Any, y: Any = None, *, time: Any = None, **params: Any) -> HonestSearchCV:
         """Select, assess the selection, and refit the selected candidate on all rows.
 
         Parameters
@@ -146,6 +146,12 @@ class HonestSearchCV(SearchBase):
             The table.
         y : array-like of shape (n_samples,)
             The target.
+        time : array-like or str, optional
+            The time of each row (numbers or dates), or the name of a column of X, which is then no feature: leave it
+            out of the tables to predict, too. A number as ``cv`` is then a number of periods: each is tested by models
+            trained on the rows before it. ``cv`` may also be a scikit-learn ``TimeSeriesSplit``. The selection for a
+            period uses the scores of the periods before it, so nothing is fitted twice, and ``assessment_`` is over
+            the periods that have an earlier one.
         **params
             Parameters of the estimator's ``fit``, the scorers and the splitter as for ``GridSearchCV``, with and
             without metadata routing: ``groups``, ``sample_weight``, ``clf__sample_weight`` of a step, ``eval_set``,
@@ -159,7 +165,9 @@ class HonestSearchCV(SearchBase):
         if self.scoring is None:
             check_score_is_usual(self.estimator)
         groups, weight = params.get("groups"), params.get("sample_weight")
-        data = Data(X, y, task=base.task, groups=groups, weight=weight)
+        data = Data(X, y, task=base.task, groups=groups, weight=weight, time=time)
+        if race is not None and race.over == "sizes" and time is not None:
+            raise InvalidInput("A race over 'sizes' draws rows at random, which time forbids. Use race='folds'.")
         if weight is not None:
             check_takes_weights(self.estimator)
         fit_params, score_params = self._routed(params)
@@ -194,7 +202,7 @@ class HonestSearchCV(SearchBase):
         if self.verbose > 1:
             self._print("\n".join(verbose_lines(search, names, with_scores=self.verbose > 2)))
         metric = self._publish(search, candidates, scorers, refit_metric, data.task)
-        self._assess(search, metric, data, splits, names, reason or search.without_nesting)
+        self._assess(search, metric, data, names, reason or search.without_nesting)
         return self
 
     def _routed(self, params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -237,9 +245,7 @@ class HonestSearchCV(SearchBase):
         except InvalidInput as error:
             return None, str(error)
 
-    def _assess(
-        self, search: Search, metric: Metric | None, data: Data, splits: Splits, names: list[str], reason: str | None
-    ) -> None:
+    def _assess(self, search: Search, metric: Metric | None, data: Data, names: list[str], reason: str | None) -> None:
         self.assessment_ = None
         if metric is None:
             return
@@ -250,7 +256,7 @@ class HonestSearchCV(SearchBase):
                 stacklevel=3,
             )
             return
-        self.assessment_ = NestedAssessment(search.nested, data, splits, metric, names=names, level=self.level)
+        self.assessment_ = NestedAssessment(search.nested, data, metric, names=names, level=self.level)
 
     def _chooser(self, candidates: list[dict[str, Any]], refit_metric: str) -> Callable[[Scores], int]:
         def choose(tables: Scores) -> int:

@@ -134,7 +134,7 @@ class PerturbedSearch(SearchBase):
         self.random_state = random_state
         self.engine = engine
 
-    def fit(self, X: Any, y: Any = None, **params: Any) -> PerturbedSearch:
+    def fit(self, X: Any, y: Any = None, *, time: Any = None, **params: Any) -> PerturbedSearch:
         """Rate all candidates, select one, and fit it on all rows.
 
         Parameters
@@ -143,6 +143,9 @@ class PerturbedSearch(SearchBase):
             The table.
         y : array-like of shape (n_samples,)
             The target.
+        time : array-like or str, optional
+            The time of each row, or the name of a column of X, which is then no feature. The errors that break ties
+            are then those of ``cv`` periods, each tested by models trained on the rows before it.
         **params
             ``groups`` for the folds and ``sample_weight`` for the fits.
         """
@@ -154,7 +157,7 @@ class PerturbedSearch(SearchBase):
         base = Candidates({"estimator": self.estimator}, y)
         estimators = [with_params(base.estimators["estimator"], point) for point in grid]
         candidates = Candidates(dict(zip(_names(grid), estimators, strict=True)), y)
-        data = Data(X, y, task=base.task, groups=groups, weight=weight)
+        data = Data(X, y, task=base.task, groups=groups, weight=weight, time=time)
         config = perturbation_config(
             candidates,
             data,

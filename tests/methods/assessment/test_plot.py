@@ -97,10 +97,10 @@ def test_the_kind_or_the_axes_come_first(engine):
     assert own[0].get_xlabel() == own[1].get_xlabel() == "false positive rate"
     assert result.plot(own[0]) is own[0]
     assert "kind" in inspect.signature(result.plot).parameters
-    kinds = "'roc', 'precision_recall', 'calibration', 'confusion', 'residuals', 'predicted' or None. Got 'pie'"
+    kinds = "'roc', 'precision_recall', 'calibration', 'confusion', 'residuals', 'predicted', 'time' or None. Got 'pie'"
     with pytest.raises(InvalidInput, match=kinds):
         result.plot("pie")
-    with pytest.raises(InvalidInput, match=r"must be None\. Got 'roc'"):
+    with pytest.raises(InvalidInput, match=r"must be one of 'time' or None\. Got 'roc'"):
         compare([GaussianNB(), DecisionTreeClassifier(max_depth=1)], X, y, engine=engine).plot("roc")
 
 

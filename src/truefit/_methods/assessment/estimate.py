@@ -35,7 +35,15 @@ from truefit._stats.bootstrap_error import (
 )
 from truefit._stats.clustered import LEAST_GROUPS, clustered_wilson
 from truefit._stats.delta import Linearised, delta_interval
-from truefit._stats.intervals import averaged_repeats, conservative_z, corrected_t, pooled, t_interval, wilson
+from truefit._stats.intervals import (
+    averaged_repeats,
+    conservative_z,
+    corrected_t,
+    pooled,
+    prediction_interval,
+    t_interval,
+    wilson,
+)
 from truefit._stats.selection import bbc
 from truefit._stats.triangle import nested_cv, triangle_tau
 
@@ -160,6 +168,8 @@ def estimate(evidence: Evidence, *, level: float, factor: float = ONE_PARTITION)
         return bootstrap_estimate(evidence, level=level)
     if design.interval == "conservative_z":
         return _conservative_z(evidence, level)
+    if evidence.splits.chronological:
+        return _next_period(evidence, level)
     by_rows = metric.row_loss is not None or metric.smooth is not None
     if design.interval == "corrected_t" or not evidence.independent:
         clustered = design.interval != "corrected_t" and evidence.clustered
@@ -308,6 +318,27 @@ def _corrected_t(evidence: Evidence, level: float) -> Estimate:
     return _finished(evidence, value, interval, "corrected t", note=" ".join(notes) or None)
 
 
+#: With fewer periods their spread says too little about the next one.
+FEWEST_PERIODS = 4
+
+
+def _next_period(evidence: Evidence, level: float) -> Estimate:
+    """Mean score of the periods, with Student's interval for one more: the next period varies as they do."""
+    metric, scores = evidence.metric, evidence.scores
+    value, sd = float(scores.mean()), _sd(scores)
+    reason = None
+    if len(scores) < FEWEST_PERIODS:
+        tested = "one period shows" if len(scores) == 1 else f"{len(scores)} periods show"
+        reason = f"{tested} too little of the spread between periods; use at least {FEWEST_PERIODS} tested ones"
+    elif sd == 0:
+        reason = f"{metric.name} is the same on all periods"
+    if reason is not None:
+        return Estimate(value, None, None, reason, sd=sd)
+    note = "neighbouring periods may be dependent, and a change that no period shows yet is not in the interval."
+    interval = prediction_interval(scores, level=level)
+    return _finished(evidence, value, interval, f"Student's t for the next of {len(scores)} periods", note=note)
+
+
 def _one_split(evidence: Evidence) -> str:
     """Why one test set has no interval."""
     if evidence.data.groups is not None and evidence.metric.zero_one and evidence.data.weight is None:
@@ -339,7 +370,8 @@ def winner_estimate(evidence: Sequence[Evidence], *, level: float) -> Estimate:
     """
     first = evidence[0]
     data, metric, splits = first.data, first.metric, first.splits
-    if metric.row_loss is None or data.weight is not None or not (splits.partition or len(splits) == 1):
+    tested_alike = splits.partition or (len(splits) == 1 and not splits.chronological)
+    if metric.row_loss is None or data.weight is not None or not tested_alike:
         reason = (
             "needs a per-sample metric, each row of equal weight and tested equally often; got "
             f"{metric.name} by {splits.description}. Nested cross-validation (HonestSearchCV, study) gives the estimate"

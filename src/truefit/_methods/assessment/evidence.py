@@ -58,8 +58,8 @@ class Evidence:
 
     @property
     def independent(self) -> bool:
-        """Whether rows count alike and are independent: no groups, no weights."""
-        return self.data.groups is None and self.data.weight is None
+        """Whether rows count alike and are independent: no groups, no weights, no order in time."""
+        return self.data.groups is None and self.data.weight is None and self.data.time is None
 
     @property
     def clustered(self) -> bool:

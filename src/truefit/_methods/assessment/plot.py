@@ -10,8 +10,10 @@ from sklearn.metrics import precision_recall_curve, roc_curve
 
 from truefit._core.errors import InvalidInput
 from truefit._core.typing import Array
+from truefit._metrics.row_loss import is_share
 from truefit._plots.calibration import calibration
 from truefit._plots.confusion import confusion
+from truefit._plots.periods import periods
 from truefit._plots.regression import predicted_vs_true, residuals
 from truefit._plots.roc import precision_recall, roc
 
@@ -69,6 +71,20 @@ def _numbers(assessment: Assessment) -> tuple[Array, Array]:
     return found["y"].to_numpy(), found["prediction"].to_numpy()
 
 
+def _time(assessment: Assessment, pos_label: Any, ax: Axes | None) -> Axes:
+    if not assessment.splits.chronological:
+        raise InvalidInput("This plot is of rows in time order. The assessment has none; pass time= to the function.")
+    best_first = {name: assessment.split_scores()[name] for name in assessment.from_best_to_worst}
+    return periods(
+        assessment.periods,
+        best_first,
+        xlabel=assessment.time_name,
+        ylabel=assessment.metric,
+        percent=is_share(assessment.metric),
+        ax=ax,
+    )
+
+
 def _only(assessment: Assessment, found: Any) -> Any:
     if isinstance(found, Mapping):
         raise InvalidInput(
@@ -86,4 +102,5 @@ KINDS: dict[str, Callable[[Assessment, Any, Axes | None], Axes]] = {
     "confusion": _confusion,
     "residuals": _residuals,
     "predicted": _predicted,
+    "time": _time,
 }

@@ -21,7 +21,7 @@ from truefit._methods.assessment.plot import KINDS
 from truefit._methods.candidates import Candidates
 from truefit._methods.result import EstimatorResult, plain, plot_method, report_failures
 from truefit._methods.splitting.designs import Design
-from truefit._methods.splitting.splits import Split
+from truefit._methods.splitting.splits import Split, Splits
 from truefit._methods.text import new_rows
 from truefit._metrics.metric import Metric, get_metric, metric_names
 from truefit._metrics.row_loss import is_share
@@ -187,9 +187,22 @@ class Assessment(EstimatorResult):
         return winner_estimate(evidence, level=self.level)
 
     @property
+    def periods(self) -> list[tuple[Any, Any]]:
+        """With time: the first and the last time of each test set, as numbers or datetime64; otherwise empty."""
+        return time_spans(self._data, self.splits)
+
+    @property
+    def time_name(self) -> str:
+        """Name of the time, where there is one."""
+        return self._data.time_name
+
+    @property
     def estimand(self) -> str:
         """What the estimate is an estimate of."""
         what = f"{self.metric} on {new_rows(self._data)} of the learner trained on these {self._data.n:,} rows"
+        if self.splits.chronological:
+            before = "the last period" if len(self.splits) == 1 else f"each of {len(self.splits)} periods"
+            return f"{what}, from models trained on the rows before {before}"
         if self._design.kind in (".632", ".632+"):
             return f"{what}, weighted from the errors on out-of-bag rows and on the training rows"
         if self._design.kind == "bootstrap":
@@ -374,8 +387,9 @@ class Assessment(EstimatorResult):
 
         Parameters
         ----------
-        kind : {"roc", "precision_recall", "calibration", "confusion", "residuals", "predicted"}, optional
+        kind : {"roc", "precision_recall", "calibration", "confusion", "residuals", "predicted", "time"}, optional
             By default the scores on the splits of one estimator, or the estimates of several with their intervals.
+            "time": the score on each period, for rows in time order.
         ax : matplotlib Axes, optional
             Where to draw. A new figure by default, which a notebook displays.
         pos_label : label, optional
@@ -408,7 +422,21 @@ class Assessment(EstimatorResult):
                 {"name": name, **self.estimates[name].to_dict(), "scores": plain(scores[name])} for name in self.names
             ],
             "notes": self.notes,
+            **({"time": self.time_name, "periods": plain_spans(self.periods)} if self.periods else {}),
         }
+
+
+def time_spans(data: Data, splits: Splits) -> list[tuple[Any, Any]]:
+    """Return the first and the last time of each test set of chronological splits; nothing for others."""
+    if data.time is None or not splits.chronological:
+        return []
+    times = (data.time[split.test.index] for split in splits)
+    return [(each.min(), each.max()) for each in times]
+
+
+def plain_spans(spans: Sequence[tuple[Any, Any]]) -> list[dict[str, str]]:
+    """Return the first and the last time of periods as text."""
+    return [{"from": str(first), "to": str(last)} for first, last in spans]
 
 
 def _linearised_root(squares: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -87,7 +87,7 @@ def compared_by_rows(data: Data, design: Design, metric: Metric) -> bool:
         return metric.zero_one and has_clusters(data, design.splits)
     once = design.splits.partition or len(design.splits) == 1
     by_row = metric.row_loss is not None or (isinstance(metric.smooth, RootMeanSquare) and data.y.ndim == 1)
-    return by_row and data.weight is None and once
+    return by_row and data.weight is None and data.time is None and once
 
 
 def compare_plan(

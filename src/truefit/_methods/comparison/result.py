@@ -331,10 +331,11 @@ class Comparison(Result):
                 "small; comparing all pairs corrects for that."
             )
         if any(pair.test == "corrected t" and pair.found and pair.found.df < _FEW_DEGREES for pair in compared):
-            other = ", or the pooled test," if self._by_rows else ""
+            splits, other = self.assessment.splits, ", or the pooled test," if self._by_rows else ""
+            more = f"repeated cross-validation{other} gives more power."
             notes.append(
-                f"with {len(self.assessment.splits)} test sets only large differences are significant; repeated "
-                f"cross-validation{other} gives more power."
+                f"with {len(splits)} {'periods' if splits.chronological else 'test sets'} only large differences are "
+                f"significant; {'neighbouring periods may be dependent.' if splits.chronological else more}"
             )
         if any(test.startswith("pooled") for test in tests):
             notes.append(
@@ -345,9 +346,19 @@ class Comparison(Result):
             notes.append("a difference that is the same on all test sets has no interval.")
         return notes
 
-    @plot_method()
-    def plot(self, *, ax: Axes | None = None) -> Axes:
-        """Draw the differences with their intervals, from the best candidate on, and the region of equivalence."""
+    @plot_method("time")
+    def plot(self, kind: str | None = None, *, ax: Axes | None = None) -> Axes:
+        """Draw the differences with their intervals, from the best candidate on, and the region of equivalence.
+
+        Parameters
+        ----------
+        kind : {"time"}, optional
+            "time": the score of each candidate on each period, for rows in time order.
+        ax : matplotlib Axes, optional
+            Where to draw. A new figure by default, which a notebook displays.
+        """
+        if kind is not None:
+            return self.assessment.plot(kind, ax=ax)
         place = {name: i for i, name in enumerate(self.assessment.from_best_to_worst)}
         drawn = sorted((pair for pair in self.pairs if pair.found is not None), key=lambda pair: place[pair.candidate])
         if not drawn:

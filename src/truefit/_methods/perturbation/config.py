@@ -24,7 +24,7 @@ from truefit._methods.perturbation.noise import (
     count,
     with_noisy_rows,
 )
-from truefit._methods.splitting.splits import Split, Splits, is_whole, make_splits, row_subset, whole_number
+from truefit._methods.splitting.splits import Splits, is_whole, make_splits, row_subset, whole_number
 from truefit._metrics.scorers import aligned_answer
 
 
@@ -116,7 +116,8 @@ class PerturbationConfig:
             return make_splits(self.data, "kfold", k=self.folds, random_state=self.random_state)
         part = row_subset(self.data, np.arange(self.rows))
         folds = make_splits(part, "kfold", k=self.folds, random_state=self.random_state)
-        return Splits.of((Split(Rows.of(s.train.index), s.test) for s in folds), folds.description)
+        pairs = ((Rows.of(split.train.index), split.test) for split in folds)
+        return Splits(pairs, False, 1, folds.description, chronological=folds.chronological)
 
 
 def perturbation_config(
@@ -149,6 +150,11 @@ def perturbation_config(
         ranking_response(*next(iter(candidates)))
         if folds is None:
             raise InvalidInput("perturbation='boundary' needs cross-validation. Got cv=None; pass cv=5.")
+        if data.time is not None:
+            raise InvalidInput(
+                "perturbation='boundary' needs held-out predictions of all rows, and in time order the first ones have "
+                "none. Use perturbation='label'."
+            )
     if bounds and (data.classes is None or len(data.classes) != 2 or kind == "feature"):
         raise InvalidInput(
             "bounds=True needs flipped labels of two classes. Got "
@@ -235,5 +241,7 @@ def _checked_folds(cv: Any, data: Data) -> int | None:
     if not is_whole(cv) or cv < 2:
         raise InvalidInput(f"The 'cv' parameter must be a whole number of at least 2, or None. Got {cv!r} instead.")
     most = data.n if data.groups is None else len(np.unique(data.groups))
+    if data.time is not None:
+        most = len(np.unique(data.time)) - 1
     # The rates do not depend on the folds: with few rows, fewer folds will do.
     return min(int(cv), most) if most >= 2 else None

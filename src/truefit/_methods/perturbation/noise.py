@@ -194,6 +194,7 @@ def with_noisy_rows(data: Data, repeats: int, random_state: int | None) -> Data:
         task=data.task,
         groups=None if data.groups is None else data.groups[tiled],
         weight=None if data.weight is None else data.weight[tiled],
+        time=None if data.time is None else data.time[tiled],
     )
 
 

@@ -22,7 +22,15 @@ from truefit._core.rows import Rows
 from truefit._methods.selection.race_run import NOT_FITTED, RaceRun, inner_rounds, one_round, rounds_of
 from truefit._methods.selection.racing import DroppedCandidate, Race, RaceStandings, tested_once
 from truefit._methods.splitting.designs import has_triangle, pair_splits, pairs_by_test_fold
-from truefit._methods.splitting.splits import Split, Splits, is_whole, row_subset, shared_partition, splits_of
+from truefit._methods.splitting.splits import (
+    Split,
+    Splits,
+    earlier_periods,
+    is_whole,
+    row_subset,
+    shared_partition,
+    splits_of,
+)
 from truefit._metrics.metric import Metric
 
 Scores = npt.NDArray[np.float64]
@@ -63,13 +71,15 @@ class Search:
 class Nested:
     """For each outer split: the candidate selected without its test rows, and its scores on them.
 
-    ``fewer`` are its mean scores on the same rows when trained without one more fold; NaN where a race had dropped it,
-    and empty without the triangle of fits.
+    ``outer`` are the splits that have inner ones: of chronological splits the first has none. ``fewer`` are its mean
+    scores on the same rows when trained without one more fold; NaN where a race had dropped it, and empty without the
+    triangle of fits.
     """
 
     chosen: list[int]
     scores: dict[str, Scores]
     outcomes: list[Outcome]
+    outer: Splits
     triangle: bool
     fewer: dict[str, Scores]
 
@@ -99,7 +109,9 @@ def search_plan(
     A fit that fails has ``error_score`` for a score. With ``train_scores`` the tables given to ``choose`` have training
     scores too, under names that begin with ``TRAIN``.
     """
-    races = _races(data, splits, inner, len(estimators), race, metric)
+    # Of chronological splits the first has no inner one.
+    nested_in = [place for place, group in enumerate(inner or ()) if group]
+    races = _races(data, splits, [group for group in inner or () if group], len(estimators), race, metric)
     tested = {} if race is None else _tested(data, races)
     raced = _RacedCandidates(estimators, responses, judge, data, tested, train_scores)
     without_nesting = None
@@ -117,7 +129,8 @@ def search_plan(
             continue
         raced.distribute(races, outcomes)
     main = races[0]
-    failures = _failures_short_of_all(races)
+    # In time order the fits of the inner races are those of the search.
+    failures = _failures_short_of_all(races[:1] if splits.chronological else races)
     names = list(dict.fromkeys(name for race_run in races for name in race_run.names))
     tested_names = [name for name in names if not name.startswith(TRAIN)]
     best = choose(main.table(names, error_score))
@@ -128,8 +141,9 @@ def search_plan(
     elif len(races) > 1:
         chosen = [choose(race_run.table(names, error_score)) for race_run in races[1:]]
         try:
-            outer = yield from raced.fitted(main, chosen)
-            nested = _nested(chosen, outer, splits, judge, races[1:], tested_names)
+            selected = yield from raced.fitted(main, dict(zip(nested_in, chosen, strict=True)))
+            outer = splits.periods(nested_in) if splits.chronological else splits
+            nested = _nested(chosen, selected, outer, judge, races[1:], tested_names)
         except FitError as error:
             without_nesting = str(error)
     model, refit_seconds = None, float("nan")
@@ -163,18 +177,18 @@ def refit_plan(estimator: Any, rows: Rows) -> Plan[tuple[Any, float]]:
 def _races(
     data: Data,
     splits: Splits,
-    inner: Sequence[Sequence[Split]] | None,
+    inner: Sequence[Sequence[Split]],
     candidates: int,
     race: Race | None,
     metric: Metric | None,
 ) -> list[RaceRun]:
     """Return the race of the search, and those without each of the outer test sets."""
-    lists = [splits, *(inner or ())]
+    lists = [splits, *inner]
     if race is None:
         return [RaceRun(each, one_round(each), candidates) for each in lists]
     if metric is None:
         raise InvalidInput("A race needs a metric. Got none; pass metric=.")
-    orders = [rounds_of(splits), *([] if inner is None else inner_rounds(splits, inner))]
+    orders = [rounds_of(splits), *(inner_rounds(splits, inner) if inner else ())]
     return [
         RaceRun(each, order, candidates, RaceStandings(race, metric, data, tested_once(each)))
         for each, order in zip(lists, orders, strict=True)
@@ -229,15 +243,14 @@ class _RacedCandidates:
             scores |= {TRAIN + name: value for name, value in self.judge(outcome, split.train).items()}
         return scores
 
-    def fitted(self, race_run: RaceRun, chosen: Sequence[int]) -> Plan[list[Outcome]]:
-        """Return the outcome of the selected candidate on each split of a race; fit it where it had been dropped."""
-        found = [race_run.outcomes(each)[place] for place, each in enumerate(chosen)]
-        lacking = [place for place, outcome in enumerate(found) if outcome is NOT_FITTED]
+    def fitted(self, race_run: RaceRun, chosen: Mapping[int, int]) -> Plan[list[Outcome]]:
+        """Return the outcome of the candidate selected for each split of a race; fit it where it had been dropped."""
+        found = {place: race_run.outcomes(each)[place] for place, each in chosen.items()}
+        lacking = [place for place, outcome in found.items() if outcome is NOT_FITTED]
         if lacking:
             outcomes = yield [self.task(chosen[place], race_run.splits[place]) for place in lacking]
-            for place, outcome in zip(lacking, outcomes, strict=True):
-                found[place] = outcome
-        return found
+            found |= dict(zip(lacking, outcomes, strict=True))
+        return list(found.values())
 
 
 def _failures_short_of_all(races: Sequence[RaceRun]) -> tuple[Failure, ...]:
@@ -250,18 +263,18 @@ def _failures_short_of_all(races: Sequence[RaceRun]) -> tuple[Failure, ...]:
 
 def _nested(
     chosen: list[int],
-    outer: list[Outcome],
+    outcomes: list[Outcome],
     splits: Splits,
     judge: Judge,
     races: Sequence[RaceRun],
     names: Sequence[str],
 ) -> Nested:
-    pairs = zip(outer, splits, strict=True)
+    pairs = zip(outcomes, splits, strict=True)
     scored = [{} if outcome.error is not None else judge(outcome, split.test) for outcome, split in pairs]
     common = [name for name in scored[0] if all(name in each for each in scored)]
     scores = {name: np.array([each[name] for each in scored]) for name in common}
     triangle = has_triangle(splits)
-    return Nested(chosen, scores, outer, triangle, _fewer(chosen, splits, races, names) if triangle else {})
+    return Nested(chosen, scores, outcomes, splits, triangle, _fewer(chosen, splits, races, names) if triangle else {})
 
 
 def _fewer(chosen: list[int], splits: Splits, races: Sequence[RaceRun], names: Sequence[str]) -> dict[str, Scores]:
@@ -281,9 +294,15 @@ def _fewer(chosen: list[int], splits: Splits, races: Sequence[RaceRun], names: S
 def inner_splits(data: Data, splits: Splits, design: Any, *, random_state: int | None = None) -> list[list[Split]]:
     """Return, for each outer split, the inner splits of its training rows.
 
-    With the folds of one partition each other fold validates once, which gives the triangle. Otherwise the same
-    splitter is used on the training rows, as in scikit-learn's nested cross-validation.
+    With the folds of one partition each other fold validates once, which gives the triangle. In time order the earlier
+    periods validate; the first period has none. Otherwise the same splitter is used on the training rows, as in
+    scikit-learn's nested cross-validation.
     """
+    if splits.chronological:
+        found = earlier_periods(data, splits)
+        if not any(found):
+            raise InvalidInput("A nested assessment needs a period with an earlier one; use more periods (cv).")
+        return found
     if has_triangle(splits):
         return pair_splits(data.n, splits)
     return [_split_within(data, split, design, random_state) for split in splits]

@@ -147,7 +147,8 @@ class RaceStandings:
     def compares_rows(self) -> bool:
         """Whether losses of single rows can be compared."""
         is_mean_over_rows = self.metric.row_loss is not None or self.metric.smooth is not None
-        return is_mean_over_rows and self.rows_once and self.data.groups is None and self.data.weight is None
+        independent = self.data.groups is None and self.data.weight is None and self.data.time is None
+        return is_mean_over_rows and self.rows_once and independent
 
     def rungs(self, split: Split) -> list[Split]:
         """Smaller training sets to start with, in a race over sizes where rows are compared."""

@@ -12,8 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from truefit._core.data import Data
+from truefit._core.errors import InvalidInput
 from truefit._methods.assessment.estimate import WINNER, Estimate, estimate
 from truefit._methods.assessment.evidence import Evidence
+from truefit._methods.assessment.result import plain_spans, time_spans
 from truefit._methods.result import Result, plot_method
 from truefit._methods.selection.plan import Nested
 from truefit._methods.splitting.designs import Design
@@ -22,6 +24,7 @@ from truefit._methods.text import new_rows
 from truefit._metrics.metric import Metric
 from truefit._metrics.row_loss import is_share
 from truefit._plots.forest import fold_scores
+from truefit._plots.periods import periods
 from truefit._stats.triangle import change_to_all_rows
 
 if TYPE_CHECKING:
@@ -50,12 +53,13 @@ class NestedAssessment(Result):
     title = "Nested assessment of the selection"
 
     def __init__(
-        self, nested: Nested, data: Data, splits: Splits, metric: Metric, *, names: Sequence[str], level: float = 0.95
+        self, nested: Nested, data: Data, metric: Metric, *, names: Sequence[str], level: float = 0.95
     ) -> None:
         # Numbers only: a fitted search is pickled with its assessment, but without the table.
         self.metric = metric.name
         self.level = level
         self.rows = data.n
+        splits = nested.outer
         self.design = splits.description
         self.chosen = [names[i] for i in nested.chosen]
         self.triangle = nested.triangle
@@ -67,6 +71,8 @@ class NestedAssessment(Result):
         self._estimate = _reaching(found, self.reach, metric)
         self.estimate, self.interval = self._estimate.value, self._estimate.interval
         self.interval_reason = self._estimate.reason
+        #: With time: the first and the last time of each period.
+        self.periods, self._time_name = time_spans(data, splits), data.time_name
         self.estimand = (
             f"{self.metric} on {new_rows(data)} of the model that this selection selects on these {self.rows:,} rows"
         )
@@ -76,12 +82,16 @@ class NestedAssessment(Result):
         """One row per test set: the candidate selected without it, and its score there."""
         import pandas as pd
 
-        columns = {"chosen": self.chosen, "score": self.fold_scores, "rows": self._test_rows}
+        columns: dict[str, Any] = {"chosen": self.chosen, "score": self.fold_scores, "rows": self._test_rows}
+        if self.periods:
+            columns["from"], columns["to"] = zip(*self.periods, strict=True)
         return pd.DataFrame(columns, index=pd.RangeIndex(len(self.chosen), name="split"))
 
     def summary(self) -> str:
         """Return the estimate, its method, and the candidates selected without each test set."""
         how = "pairs of folds" if self.triangle else "splits of each training set"
+        if self.periods:
+            how = f"the periods before each of the last {len(self.periods)}"
         counts = ", ".join(f"{name} ({count}×)" for name, count in Counter(self.chosen).items())
         lines = [
             f"{self.metric} of the selection: {self._estimate.text(self.level)}",
@@ -90,10 +100,23 @@ class NestedAssessment(Result):
         ]
         return "\n".join(lines)
 
-    @plot_method()
-    def plot(self, *, ax: Axes | None = None) -> Axes:
-        """Draw the score on each test set."""
+    @plot_method("time")
+    def plot(self, kind: str | None = None, *, ax: Axes | None = None) -> Axes:
+        """Draw the score on each test set.
+
+        Parameters
+        ----------
+        kind : {"time"}, optional
+            "time": against time, for rows in time order.
+        ax : matplotlib Axes, optional
+            Where to draw. A new figure by default, which a notebook displays.
+        """
         percent = is_share(self.metric)
+        if kind is not None:
+            if not self.periods:
+                raise InvalidInput("This plot is of rows in time order. There is none; pass time= to fit.")
+            scores = {"selection": self.fold_scores}
+            return periods(self.periods, scores, xlabel=self._time_name, ylabel=self.metric, percent=percent, ax=ax)
         return fold_scores(["selection"], [self.fold_scores], xlabel=self.metric, percent=percent, ax=ax)
 
     def to_dict(self) -> dict[str, Any]:
@@ -105,6 +128,7 @@ class NestedAssessment(Result):
             **self._estimate.to_dict(),
             "chosen": self.chosen,
             "scores": [float(score) for score in self.fold_scores],
+            **({"periods": plain_spans(self.periods)} if self.periods else {}),
         }
 
 

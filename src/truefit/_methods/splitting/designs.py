@@ -149,7 +149,8 @@ class Design:
 
 def is_mean_over_rows(metric: Metric, data: Data) -> bool:
     """Whether a metric is made of values of single rows, and the rows count alike and are independent."""
-    return (metric.row_loss is not None or metric.smooth is not None) and data.groups is None and data.weight is None
+    alike = data.groups is None and data.weight is None and data.time is None
+    return alike and (metric.row_loss is not None or metric.smooth is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,10 +194,25 @@ def make_design(
     if cv is not None and not is_whole(cv) and name != "kfold":
         raise InvalidInput(f"With design={name!r} 'cv' must be a number of folds. Got {cv!r}; omit one of the two.")
     cv = 5 if cv is None else cv
+    if data.time is not None:
+        _check_in_time(name, interval)
     request = _Request(data, metric, name, cv, repeats, interval, random_state)
     if name in BOOTSTRAPS:
         return _bootstrap(request)
     return _three_way(request) if name == "threeway" else _cross_validation(request)
+
+
+def _check_in_time(design: str, interval: str) -> None:
+    """Refuse designs that would train on later rows, and intervals that need them."""
+    if design not in ("kfold", "holdout"):
+        raise InvalidInput(
+            f"design={design!r} trains on rows that are later than its test rows, which time forbids. Omit it for "
+            "forward-chaining over cv periods, or use design='holdout' for the last period."
+        )
+    if interval != "auto":
+        raise InvalidInput(
+            f"With time the interval is computed from the spread over periods. Got interval={interval!r}; use 'auto'."
+        )
 
 
 def _cross_validation(request: _Request) -> Design:

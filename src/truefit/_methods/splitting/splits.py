@@ -11,13 +11,21 @@ from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.model_selection import GroupKFold, LeaveOneOut, StratifiedGroupKFold
+from sklearn.model_selection import GroupKFold, LeaveOneOut, StratifiedGroupKFold, TimeSeriesSplit
 
 from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
 from truefit._core.rows import Rows, salted, smallest_int
 from truefit._core.spill import BlobList
 from truefit._core.typing import Positions
+from truefit._methods.splitting.forward import (
+    check_classes,
+    check_forward,
+    earlier_splits,
+    forward_pairs,
+    refuse_splitter,
+    series_pairs,
+)
 from truefit._methods.text import counted
 from truefit._stats.clustered import LEAST_GROUPS
 
@@ -84,15 +92,23 @@ class Splits(Sequence[Split]):
     """The splits of a design for a table.
 
     Within each repeat of a ``partition`` the test sets hold every row once, each with the rest as training set: only
-    then do pairs of folds make the triangle of fits. Each repeat has equally many splits.
+    then do pairs of folds make the triangle of fits. Each repeat has equally many splits. The test sets of
+    ``chronological`` splits are periods in time, each later than its training set.
     """
 
-    __slots__ = ("_pairs", "_per_repeat", "_sizes", "description", "partition", "repeats")
+    __slots__ = ("_pairs", "_per_repeat", "_sizes", "chronological", "description", "partition", "repeats")
 
     def __init__(
-        self, pairs: Iterable[Pair] | LeaveOneOutPairs, partition: bool, repeats: int, description: str
+        self,
+        pairs: Iterable[Pair] | LeaveOneOutPairs,
+        partition: bool,
+        repeats: int,
+        description: str,
+        *,
+        chronological: bool = False,
     ) -> None:
         self._pairs, self._sizes = _collected(pairs)
+        self.chronological = chronological
         self.describe(partition, repeats, description)
 
     def describe(self, partition: bool, repeats: int, description: str) -> None:
@@ -106,6 +122,11 @@ class Splits(Sequence[Split]):
     def of(cls, splits: Iterable[Split], description: str) -> Splits:
         """Return splits that are no partition."""
         return cls(((split.train, split.test) for split in splits), False, 1, description)
+
+    def periods(self, places: Iterable[int]) -> Splits:
+        """Return some of the periods of chronological splits."""
+        pairs = [self._pairs[place] for place in places]
+        return Splits(pairs, False, 1, self.description, chronological=True)
 
     @overload
     def __getitem__(self, place: int) -> Split: ...
@@ -175,6 +196,8 @@ def _collected(
 def make_splits(data: Data, design: Any, *, k: int = 5, repeats: int = 1, random_state: int | None = None) -> Splits:
     """Return the splits of a design: a name, a scikit-learn splitter, or an iterable of (train, test) index arrays."""
     repeats = whole_number(repeats, "The 'repeats' parameter")
+    if data.time is not None:
+        return forward_splits(data, design, k=k, repeats=repeats)
     if repeats > 1 and not (isinstance(design, str) and design in ("kfold", "holdout")):
         raise InvalidInput(f"Only 'kfold' and 'holdout' can be repeated. Got repeats={repeats} for {design!r}.")
     if isinstance(design, LeaveOneOut) or (isinstance(design, str) and design == "loo"):
@@ -196,6 +219,41 @@ def make_splits(data: Data, design: Any, *, k: int = 5, repeats: int = 1, random
     if design == "holdout":
         return Splits(pairs(), False, repeats, f"{times}hold-out of {100 / k:.0f}% of the rows")
     return Splits(pairs(), True, repeats, f"{times}{k}-fold cross-validation")
+
+
+def forward_splits(data: Data, design: Any, *, k: int, repeats: int) -> Splits:
+    """Return splits whose training rows are earlier than their test rows; refuse a design that has others."""
+    if repeats > 1:
+        raise InvalidInput(
+            f"With time there is one order of the rows, so splits are not repeated. Got repeats={repeats}; omit it, or "
+            "use more periods (cv)."
+        )
+    by_number = isinstance(design, str) and design in ("kfold", "holdout")
+    if by_number:
+        pairs = forward_pairs(data, whole_number(k, "The number of periods", 2))
+        description = f"forward-chaining over {k} periods"
+        if design == "holdout":
+            pairs, description = pairs[-1:], f"hold-out of the last of {k + 1} periods"
+    elif isinstance(design, TimeSeriesSplit):
+        pairs = series_pairs(data, design)
+        description = f"forward-chaining over {len(pairs)} periods (TimeSeriesSplit)"
+    elif isinstance(design, str) or hasattr(design, "split") or not isinstance(design, Iterable):
+        refuse_splitter(design)
+    else:
+        given = splits_of(data, design)
+        pairs = [(split.train.index, split.test.index) for split in given]
+        for train, test in pairs:
+            check_forward(data, train, test)
+        description = f"forward-chaining over {len(pairs)} periods (given)"
+    check_classes(data, pairs, periods=by_number and design == "kfold")
+    rows = ((Rows.train_of(data.n, train), Rows.of(test)) for train, test in pairs)
+    return Splits(rows, False, 1, description, chronological=True)
+
+
+def earlier_periods(data: Data, splits: Splits) -> list[list[Split]]:
+    """For each of chronological splits, those before it, whose scores are known when its model is selected."""
+    earlier = earlier_splits(data, [(split.train.index, split.test.index) for split in splits])
+    return [[splits[place] for place in places] for places in earlier]
 
 
 def cv_splits(data: Data, cv: Any, *, repeats: int = 1, random_state: int | None = None) -> Splits:

@@ -66,7 +66,11 @@ class IdColumn(TableCheck, code="TF102", title="ID column", severity="warning"):
         """Yield one finding for all such columns."""
         if table.data.n < ID_ROWS:
             return
-        names = [name for name, values, sample in table.columns() if _looks_like_id(name, sample) and values.is_unique]
+        names = [
+            name
+            for name, values, sample in table.columns()
+            if _looks_like_id(name, sample) and values.is_unique and not _is_time(table, values)
+        ]
         if names:
             yield self.finding(
                 f"{_columns(names)} a different value in each of the {table.data.n:,} rows, like an id or a row "
@@ -107,6 +111,16 @@ class MissingColumns(TableCheck, code="TF105", title="Columns without values", s
                 f"Drop {quoted(names)}, or check how the table was read.",
                 columns=names,
             )
+
+
+def _is_time(table: CheckedTable, values: pd.Series[Any]) -> bool:
+    """Whether a column puts the rows in the same order as the time that was given: it is that time, not an id."""
+    import pandas as pd
+
+    if table.data.time is None:
+        return False
+    order = values if pd.api.types.is_numeric_dtype(values) else values.astype(str)
+    return bool((np.argsort(order.to_numpy()) == np.argsort(table.data.time)).all())
 
 
 def _columns(names: list[str]) -> str:

@@ -71,9 +71,10 @@ class SelectionUnstable(ResultCheck, code="TF206", title="Selection is unstable"
             counts = {name: selected.count(name) for name in dict.fromkeys(selected)}
             shown = listed([f"{name} {times}" for name, times in counts.items()])
             yield self.finding(
-                f"Nested cross-validation selected {evidence.best} in {count} of {len(selected)} outer folds (counts: "
-                f"{shown}).",
-                "Treat these models as alternatives: choose by cost or simplicity, or average them with Agghoo.",
+                f"Nested cross-validation selected {evidence.best} in {count} of {len(selected)} outer "
+                f"{evidence.folds_name} (counts: {shown}).",
+                "Treat these models as alternatives: choose by cost or simplicity"
+                + (", or average them with Agghoo." if evidence.data.time is None else "."),
                 selected=counts,
                 folds=len(selected),
             )

@@ -1,0 +1,109 @@
+"""Forward-chaining: each period is tested by a model that was trained on the rows before it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import TimeSeriesSplit
+
+from truefit._core.data import Data
+from truefit._core.errors import InvalidInput
+from truefit._core.typing import Array, Positions
+
+#: Rows to train on and to test on.
+ForwardPair = tuple[Positions, Positions]
+
+
+def forward_pairs(data: Data, periods: int) -> list[ForwardPair]:
+    """Cut the rows in time order into one block more than periods: each but the first is tested by those before it.
+
+    Blocks have about equal numbers of rows, and rows of equal time are in one block.
+    """
+    times, order = _in_order(data)
+    starts = np.flatnonzero(times[1:] != times[:-1]) + 1
+    if periods > len(starts):
+        raise InvalidInput(
+            f"{periods} periods need at least {periods + 1} different times: the rows of the first one only train. Got "
+            f"{len(starts) + 1}. Use cv={len(starts)}{', or fewer' if len(starts) > 2 else ''}."
+        )
+    cuts, first = [], 0
+    for cut in range(1, periods + 1):
+        last = len(starts) - (periods - cut)  # the later periods need a start each
+        place = first + int(np.abs(starts[first:last] - data.n * cut / (periods + 1)).argmin())
+        cuts.append(int(starts[place]))
+        first = place + 1
+    return [(order[:a], order[a:b]) for a, b in zip(cuts, [*cuts[1:], data.n], strict=True)]
+
+
+def _in_order(data: Data) -> tuple[Array, Positions]:
+    """Return the times in order, and the positions of the rows in that order."""
+    assert data.time is not None
+    order = np.argsort(data.time, kind="stable")
+    return data.time[order], order
+
+
+def series_pairs(data: Data, splitter: TimeSeriesSplit) -> list[ForwardPair]:
+    """Apply scikit-learn's splitter to the rows in time order; rows of equal time stay together."""
+    times, order = _in_order(data)
+
+    def rows(part: Positions) -> Positions:
+        """Return a stretch of rows that begins and ends where a time begins."""
+        ends = [int(np.searchsorted(times, times[end])) if end < data.n else data.n for end in (part[0], part[-1] + 1)]
+        return order[ends[0] : ends[1]]
+
+    try:
+        pairs = [(rows(train), rows(test)) for train, test in splitter.split(order)]
+    except ValueError as error:
+        raise InvalidInput(
+            f"TimeSeriesSplit cannot split these {data.n} rows: {error} Choose other parameters."
+        ) from error
+    if not all(len(part) for pair in pairs for part in pair):
+        raise InvalidInput(
+            "Each split must have rows to train on and to test on, and rows of equal time stay together. A split of "
+            f"{splitter!r} has none; use fewer or larger splits."
+        )
+    return pairs
+
+
+def check_forward(data: Data, train: Positions, test: Positions) -> None:
+    """Refuse a split that trains on rows that are not earlier than those it tests."""
+    assert data.time is not None
+    trained, tested = data.time[train].max(), data.time[test].min()
+    if trained >= tested:
+        raise InvalidInput(
+            "With time every training row must be earlier than every test row. A split of cv trains on rows up to "
+            f"{trained} and tests from {tested} on. Pass a number of periods, or a TimeSeriesSplit."
+        )
+
+
+def refuse_splitter(given: Any) -> None:
+    """Refuse what splits rows without regard to their time."""
+    raise InvalidInput(
+        "With time 'cv' must be a number of periods, a scikit-learn TimeSeriesSplit, or (train, test) pairs whose "
+        f"training rows are earlier. Got {given!r}, which takes no account of time: later rows would train."
+    )
+
+
+def check_classes(data: Data, pairs: list[ForwardPair], *, periods: bool) -> None:
+    """Refuse a classification with a training set of one class; for ``periods`` say how many would do."""
+    codes = data.codes
+    if codes is None:
+        return
+    for place, (train, _) in enumerate(pairs, start=1):
+        if np.ptp(codes[train]) > 0:
+            continue
+        fewer = range(len(pairs) - 1, 1, -1) if periods else ()
+        enough = next((k for k in fewer if np.ptp(codes[forward_pairs(data, k)[0][0]]) > 0), None)
+        advice = "Use fewer or later test sets" if enough is None else f"Use cv={enough}"
+        raise InvalidInput(
+            f"Training rows must have at least 2 classes. In time order, all {len(train)} rows before period {place} "
+            f"are of class {data.y[train[0]].item()!r}. {advice}."
+        )
+
+
+def earlier_splits(data: Data, pairs: list[ForwardPair]) -> list[list[int]]:
+    """For each split, those whose test rows are known by its last training row: a selection may use their scores."""
+    assert data.time is not None
+    ends = [(data.time[train].max(), data.time[test].max()) for train, test in pairs]
+    return [[j for j, (_, tested) in enumerate(ends) if tested <= trained] for trained, _ in ends]
