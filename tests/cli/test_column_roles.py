@@ -1,4 +1,4 @@
-"""Columns that are not features: --groups, --weights and --drop, on every command that takes a table."""
+"""Columns that are not features, on every command that takes a table; and the test rows of a study."""
 
 import contextlib
 import json
@@ -89,6 +89,28 @@ def test_columns_reach_the_method_as_in_python(folder, command):
     page = (folder / f"{command}.html").read_text()
     assert "60 groups (patient_id), weights weight" in page
     assert command != "study" or "2 columns, 60 groups (patient_id), weighted (weight)" in page
+
+
+@pytest.mark.parametrize("command", ["study", "assess", "compare", "perturb"])
+def test_time_reaches_the_method_as_in_python(folder, command):
+    options, function, arguments, part = COMMANDS[command]
+    call = (command, "visits.csv", "--target", "relapse", "--time", "visit", "--drop", "patient_id", "--drop", "note")
+    call = (*call, "--drop", "weight", *MODELS, "--level", 0.9, *options)
+    done = truefit(*call, "--store", f"time_{command}.db", "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    frame = pd.read_csv(folder / "visits.csv")
+    known = default_candidates(frame[FEATURES], "classification")
+    models = {name: known[name] for name in ("linear", "tree")}
+    call = {"time": frame["visit"], "level": 0.9, "random_state": 3}
+    expected = json.loads(
+        json.dumps(function(models, frame[FEATURES], frame["relapse"], **call, **arguments).to_dict())
+    )
+    assert numbers(part(found) if part else found) == numbers(expected)
+    assert "2 columns, target relapse, time visit" in truefit("runs", f"time_{command}.db", cwd=folder).stdout
+    if command == "study":
+        assert truefit("show", f"time_{command}.db", "--out", "time.html", cwd=folder).returncode == 0
+        assert "2 columns, ordered by time (visit)" in (folder / "time.html").read_text()
 
 
 def test_a_study_from_the_store_is_of_the_same_groups_weights_and_level(folder):
@@ -208,6 +230,11 @@ BAD = {
         "sample_weight ('weight') must be finite",
     ),
     "weights that are text": ({}, ("--weights", "note"), "sample_weight ('note') must be one number per row."),
+    "unknown time": ({}, ("--time", "visits"), "has no column 'visits'. Did you mean 'visit'?"),
+    "gaps in time": ({"visit": ["2024-01-01", None] * 12}, ("--time", "visit"), "time ('visit') must have a value"),
+    "time that is text": ({}, ("--time", "note"), "time ('note') must be numbers or dates."),
+    "constant time": ({"visit": "2024-01-01"}, ("--time", "visit"), "time ('visit') must have different values"),
+    "groups and time": ({}, ("--groups", "patient_id", "--time", "visit"), "groups and time cannot be given together"),
     "a model without weights": ({}, ("--weights", "weight", "--model", "knn"), "These do not: knn."),
     "level": ({}, ("--level", "95"), "evel"),
 }
@@ -217,6 +244,8 @@ BAD = {
 @pytest.mark.parametrize("case", BAD)
 def test_bad_columns_are_a_sentence_and_exit_code_2(tmp_path, command, case):
     columns, options, message = BAD[case]
+    if "--time" in options and command != "study":
+        message = "This command takes no --time: "
     bad(**columns).to_csv(tmp_path / "visits.csv", index=False)
     model = () if "--model" in options else ("--model", "linear")
     done = truefit(command, "visits.csv", "--target", "relapse", "--cv", 5, *model, *options, "--quiet", cwd=tmp_path)
@@ -229,5 +258,5 @@ def test_bad_columns_are_a_sentence_and_exit_code_2(tmp_path, command, case):
 @pytest.mark.parametrize("command", [*COMMANDS, "curve"])
 def test_help_has_the_columns_after_the_target(command):
     helped = re.findall(r"│ (--\w+)", truefit(command, "--help").stdout)
-    assert helped[:4] == ["--target", "--groups", "--weights", "--drop"]
+    assert helped[:5] == ["--target", "--groups", "--time", "--weights", "--drop"]
     assert {"--level", "--quiet"} < set(helped)

@@ -59,6 +59,7 @@ def agghoo(
     check_choice("--kind", kind, ("validation", "members", "estimates"))
     check_model_file(save, config.files)
     check_correction(correction, True)
+    config.refuse_time("Agghoo would average models trained on the first periods only.")
     stages = stages_of(path)
     table, task, models = config.load(config.model)
     with config.engine(on_error="record") as engine:

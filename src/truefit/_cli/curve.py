@@ -61,6 +61,7 @@ def curve(
     from truefit._methods.learning_curve.result import LearningCurves, labelling
 
     check_picture(plot, config.files)
+    config.refuse_time("the samples of a learning curve are drawn at random from all periods.")
     allowed, sizes = budget_of(budget), numbers_of("--schedule", schedule, int, ("adaptive", "paper"))
     store = None if config.store is None else RecordingStore(config.store)
     rows = resumed_rows(config.data, config.target, table=table, key=key, drop=config.drop or (), seed=config.seed,

@@ -39,6 +39,14 @@ GroupsOption = Annotated[
     str | None,
     typer.Option("--groups", metavar="COLUMN", help="Groups of rows, such as patients: folds never split a group."),
 ]
+TimeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--time",
+        metavar="COLUMN",
+        help="Time of the rows, numbers or dates: models are tested on later rows. Not for curve and agghoo.",
+    ),
+]
 WeightsOption = Annotated[
     str | None, typer.Option("--weights", metavar="COLUMN", help="Weights of the rows, in fits and in scores.")
 ]
@@ -105,6 +113,7 @@ class CommandConfig:
     data: DataArgument
     target: TargetOption = None
     groups: GroupsOption = None
+    time: TimeOption = None
     weights: WeightsOption = None
     drop: DropOption = None
     model: ModelsOption = None
@@ -125,7 +134,12 @@ class CommandConfig:
 
     def with_roles(self, table: Table) -> Table:
         """Return the table without the columns that are not features; see ``Table.with_roles``."""
-        return table.with_roles(groups=self.groups, weights=self.weights, drop=self.drop or ())
+        return table.with_roles(groups=self.groups, time=self.time, weights=self.weights, drop=self.drop or ())
+
+    def refuse_time(self, why: str) -> None:
+        """Refuse ``--time`` on a command that cannot use it."""
+        if self.time is not None:
+            raise InvalidInput(f"This command takes no --time: {why} Leave it out.")
 
     def load(self, models: list[str] | None) -> tuple[Table, Task, dict[str, Any]]:
         """Return the table, its task and the models of these names; without names the default candidates."""
