@@ -181,6 +181,12 @@ def test_default_models_with_weights_are_those_that_take_weights(folder):
     assert [(name in done.stdout) for name in ("linear", "tree", "boosting", "knn")] == [True, True, True, False]
 
 
+def test_a_note_says_that_groups_of_one_row_change_nothing(folder):
+    done = truefit("assess", "visits.csv", "--target", "relapse", "--groups", "age", "--model", "tree", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "Note: every row is a group of its own: no two rows have the same 'age'." in done.stderr
+
+
 def bad(**columns):
     return visits(12).assign(**columns)
 
@@ -207,7 +213,11 @@ BAD = {
         tuple(word for name in ("bmi", "patient_id", "visit", "weight", "note") for word in ("--drop", name)),
         "Got empty ones.",
     ),
-    "constant groups": ({"patient_id": "P1"}, ("--groups", "patient_id"), "groups"),
+    "constant groups": (
+        {"patient_id": "P1"},
+        ("--groups", "patient_id"),
+        "groups ('patient_id') must name at least 2 groups. Got 'P1' for all 24 rows.",
+    ),
     "gaps in groups": (
         {"patient_id": [None, "a"] * 12},
         ("--groups", "patient_id"),
@@ -216,7 +226,7 @@ BAD = {
     "fewer groups than folds": (
         {"patient_id": ["a", "b", "c"] * 8},
         ("--groups", "patient_id"),
-        "5 folds",
+        "3 groups",
     ),
     "negative weights": (
         {"weight": -1},

@@ -134,7 +134,10 @@ class CommandConfig:
 
     def with_roles(self, table: Table) -> Table:
         """Return the table without the columns that are not features; see ``Table.with_roles``."""
-        return table.with_roles(groups=self.groups, time=self.time, weights=self.weights, drop=self.drop or ())
+        found = table.with_roles(groups=self.groups, time=self.time, weights=self.weights, drop=self.drop or ())
+        if self.groups is not None and found.roles["groups"].is_unique:
+            note(f"Note: every row is a group of its own: no two rows have the same {self.groups!r}.")
+        return found
 
     def refuse_time(self, why: str) -> None:
         """Refuse ``--time`` on a command that cannot use it."""

@@ -133,14 +133,14 @@ def checked_groups(groups: Any, n: int) -> Array:
             "own, or drop them."
         )
     if column.ndim != 1:
-        raise InvalidInput(f"groups must be one value per row. Got a table of {column.shape[1]} columns; pass one.")
+        raise InvalidInput(f"{name} must be one value per row. Got a table of {column.shape[1]} columns; pass one.")
     try:
         names = np.unique(column)
     except TypeError as error:  # objects without an order
-        raise InvalidInput(f"groups must be text, numbers or dates. Got values such as {column[0]!r}.") from error
+        raise InvalidInput(f"{name} must be text, numbers or dates. Got values such as {column[0]!r}.") from error
     if n > 1 and len(names) < 2:
         raise InvalidInput(
-            f"groups must name at least 2 groups. Got {names.tolist()[0]!r} for all {n} rows. Pass the column that "
+            f"{name} must name at least 2 groups. Got {names.tolist()[0]!r} for all {n} rows. Pass the column that "
             "says which rows belong together, or leave groups out."
         )
     return column

@@ -422,6 +422,8 @@ def _too_few(data: Data, k: int, most: float, trained_on: int) -> str:
     if trained_on > 1:
         wanted += f", and {trained_on} in every training set for n_neighbors={trained_on}"
     rows = f"{data.n:,} rows" if most >= data.n else f"a budget of {int(most):,} rows"
+    if data.groups is not None:
+        rows += f" of {data.n_groups:,} groups"
     if data.codes is not None and data.classes is not None:
         counts = np.bincount(data.codes)
         rare = counts.argmin()
