@@ -115,7 +115,7 @@ def test_shares_are_in_percent_and_other_metrics_in_their_units():
     plain, other = made_study().to_dict(), made_study("regression").to_dict()
     shares = [table for section in ("which", "how_good", "more_data") for table in tables_of(plain, section)]
     for table in shares:
-        assert all("%" in text or text[0] in "+−0" for text in cells(table)), table["caption"]
+        assert all("%" in text or text[0] in "+−0<1" for text in cells(table)), table["caption"]
     assert "%" not in "".join(cells(tables_of(other, "which")[0]))
     noise, _ = tables_of(plain, "fit")
     assert noise["columns"][1:] == [

@@ -289,7 +289,7 @@ class BiasVariance(EstimatorResult):
         known = [each for each in self._found.values() if not np.isnan(each.parts.expected_loss)]
         notes = []
         if self.loss == "squared" and not self.noise_known:
-            notes.append("the noise of y is not known, so it is part of the squared bias.")
+            notes.append("the noise in the target is not known, so it is counted as squared bias.")
         if any(self._bias(name) < 0 for name in self.names):
             notes.append("a squared bias below 0 means that y has less noise than given.")
         left_out = max((each.parts.left_out for each in known), default=0)
@@ -299,8 +299,8 @@ class BiasVariance(EstimatorResult):
         if missing:
             notes.append(f"time budget exhausted: {missing} of the fits were not run.")
         notes += [
-            "a sample holds about 63% of the distinct rows: trained on all rows, a learner usually varies less.",
-            "the bias is the error that averaging the models would leave; it includes the effect of these rows.",
+            "a bootstrap sample has about 63% of the distinct rows: a model of all rows usually has less variance.",
+            "bias is the error of the averaged prediction of these models; other rows would give another value.",
         ]
         return notes
 

@@ -68,7 +68,7 @@ class MetricText:
         if interval is not None and mean == interval[0] == interval[1] == 0:
             return "no difference"
         unit = " points" if self.percent else ""
-        ends = "" if interval is None else f", {self.signed(interval[0])} to {self.signed(interval[1])}"
+        ends = "" if interval is None else f" ({self.signed(interval[0])} to {self.signed(interval[1])})"
         return f"{self.signed(mean)}{unit}{ends}"
 
     def between(self, interval: tuple[float, float]) -> str:

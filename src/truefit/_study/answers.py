@@ -8,8 +8,10 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
+from truefit._methods.learning_curve.result import LearningCurve
 from truefit._methods.text import MetricText, counted, listed, new_rows, percent
 from truefit._metrics.metric import get_metric
+from truefit._metrics.smooth import Ratios, Total
 from truefit._study.evidence import Cause, StudyEvidence
 
 Section = Literal["which", "how_good", "fit", "more_data"]
@@ -34,6 +36,8 @@ class Answer:
 
 #: A sentence gives at most this many differences; the table has them all.
 _NAMED = 3
+#: Scores this close are equal.
+_EQUAL = 1e-12
 _STOPPED: Final[Mapping[Cause, str]] = {
     "racing": "stopped early by racing",
     "budget": "stopped by the time budget",
@@ -59,6 +63,11 @@ def _best_candidate(found: StudyEvidence) -> str:
         return f"{text} It is the only candidate."
     causes = [each.cause for each in found.dropped]
     stopped = [f"{causes.count(cause):,} {words}" for cause, words in _STOPPED.items() if cause in causes]
+    equal = [name for name in found.learners if name != found.best and abs(found.behind(name, found.best)) < _EQUAL]
+    if equal:
+        others = listed(equal) if len(equal) <= _NAMED else f"{len(equal)} others"
+        has, comes = ("has", "comes") if len(equal) == 1 else ("have", "come")
+        stopped.insert(0, f"{others} {has} the same {fmt.name} and {comes} later in the list")
     return f"{text} Best of {found.n_candidates:,} candidates{'; ' if stopped else ''}{', '.join(stopped)}."
 
 
@@ -72,19 +81,23 @@ def _compared(found: StudyEvidence) -> list[str]:
     by = " clustered by group" if all(str(pair.test).endswith("clustered by group") for pair in pairs) else ""
     test = f"paired t-test{by}" if len(pairs) == 1 else f"paired t-tests{by}, Holm-corrected"
     ties = [pair for pair in pairs if pair.candidate in found.ties]
+    same = [pair.candidate for pair in ties if pair.interval(found.level) == (0, 0)]
+    ties = [pair for pair in ties if pair.candidate not in same]
     worse = [pair.candidate for pair in pairs if comparison.verdict_on(pair) == "worse"]
     sentences = []
+    if same:
+        sentences.append(f"No difference from {found.best} in any fold: {listed(same)}.")
     if ties:
         shown = [
             f"{pair.candidate} {found.metric_text.difference(pair.found.mean, pair.interval(found.level))}"
             for pair in ties[:_NAMED]
             if pair.found is not None
         ]
-        more = [f"and {len(ties) - _NAMED} more"] if len(ties) > _NAMED else []
+        more = [f"{len(ties) - _NAMED} more"] if len(ties) > _NAMED else []
         interval = f"{'' if len(pairs) == 1 else 'unadjusted '}{found.level:.0%} interval"
         sentences.append(
             f"Not significantly different from {found.best} ({test}; difference with {interval}): "
-            f"{'; '.join([*shown, *more])}."
+            f"{listed([*shown, *more])}."
         )
     if worse:
         least = found.metric_text.change(found.behind(worse[0], found.best))
@@ -200,26 +213,30 @@ def _agghoo(found: StudyEvidence) -> list[str]:
     if abs(gain) <= 0.1 * width or fmt.value(result.estimate) == fmt.value(found.estimate):
         text += ", about the same"
     else:
-        text += f", {fmt.change(gain)} {'better' if gain > 0 else 'worse'} than selecting a single model"
+        text += f", {fmt.change(gain)} {'better' if gain > 0 else 'worse'} than selecting a single model (not tested)"
     if found.shared is not None:
-        requested, new = found.shared
-        text += f"; {counted(requested, 'fit')}, {new:,} of them new"
+        text += f"; {f'{found.shared[1]:,}' if found.shared[1] else 'no'} additional fits"
     return [f"{text}."]
 
 
 def _assumptions(found: StudyEvidence) -> list[str]:
+    splits, name = found.assessment.splits, found.metric_text.name
+    kind = "fold" if found.data.time is None else "period"
+    text = f"All candidates use the same {counted(len(splits), kind)}"
+    if not isinstance(found.metric.smooth, Ratios | Total):
+        text += f", and each {name} is the mean over them"
     if found.data.time is not None:
-        periods = counted(len(found.assessment.splits), "period")
         return [
-            f"All numbers of this study use the same {periods} in time order, each predicted by models trained on the "
-            "rows before it. Neighbouring periods may be dependent; if the future changes more than these periods did, "
-            "results may be worse."
+            f"{text}. Each period is predicted by models trained on the rows before it. Neighbouring periods may be "
+            "dependent; if the future changes more than these periods did, results may be worse."
         ]
-    text = f"All numbers of this study use the same {counted(len(found.assessment.splits), 'fold')}"
     if found.data.groups is not None:
-        groups = f"{counted(found.data.n_groups, 'group')} of rows, none of which is in two folds"
-        return [f"{text}, made of {groups}: they are for rows of new groups; results in later periods may be worse."]
-    return [f"{text} and treat rows as independent; results on new groups or later periods may be worse."]
+        groups = counted(found.data.n_groups, "group")
+        return [
+            f"{text}. They are for rows of new groups: none of the {groups} is in two folds. In later periods results "
+            "may be worse."
+        ]
+    return [f"{text}. Rows are treated as independent: on new groups or in later periods results may be worse."]
 
 
 Outlook = Literal["yes", "perhaps", "hardly", "unclear", "unknown"]
@@ -272,23 +289,35 @@ _MULTIPLES = (2, 5, 10)
 def forecasts(found: StudyEvidence) -> list[dict[str, Any]]:
     """Return the error of each learning curve now and with more rows, as plain JSON types.
 
-    As for ``DataGain``, a curve of the study's metric starts at the estimate that the study reports.
+    A curve of the study's metric starts at the candidate's cross-validated score. That of the selected model is given
+    twice if nested cross-validation has another estimate: ``DataGain`` starts there.
     """
+    curves = [] if found.curves is None else [*found.curves.curves.items()]
+    starts: list[tuple[str, str | None, LearningCurve]] = [(name, name, curve) for name, curve in curves]
+    fmt, best = found.metric_text, found.curve
+    differs = fmt.value(found.estimate) != fmt.value(found.value(found.best))
+    if best is not None and best.metric == found.metric.name and differs:
+        starts.insert(0, (f"{found.best} (nested)", None, best))
     lines = []
-    for name, curve in ({} if found.curves is None else found.curves.curves).items():
+    for title, name, curve in starts:
         rows, error, scale = int(curve.sizes[-1]), float(curve.errors[-1]), 1.0
-        now = float("nan") if curve.refused is not None else float(curve.predict(float(found.data.n))[0])
         if curve.metric == found.metric.name:
-            rows, error = found.data.n, found.estimate if name == found.best else found.value(name)
-            scale = error / now if now > 0 else 0.0
-        lines.append({"name": name, "rows": rows, "estimate": error, "interval": None, "source": "measured"})
+            rows, error = found.data.n, found.estimate if name is None else found.value(name)
+            scale = _scale(curve, rows, error)
+        lines.append({"name": title, "rows": rows, "estimate": error, "interval": None, "source": "measured"})
         if curve.refused is not None or not scale > 0:
             continue
         for size in (multiple * found.data.n for multiple in _MULTIPLES):
             value, *ends = (scale * float(each) for each in curve.predict(float(size)))
-            line = {"name": name, "rows": size, "estimate": value, "source": "extrapolated"}
+            line = {"name": title, "rows": size, "estimate": value, "source": "extrapolated"}
             lines.append(line | {"interval": ends if np.isfinite(ends).all() else None})
     return lines
+
+
+def _scale(curve: LearningCurve, rows: int, value: float) -> float:
+    """Return the factor by which a curve has this value at this many rows; 0 where there is none."""
+    now = float("nan") if curve.refused is not None else float(curve.predict(float(rows))[0])
+    return value / now if now > 0 else 0.0
 
 
 def curve_text(found: StudyEvidence) -> MetricText:
@@ -312,14 +341,15 @@ def more_data(found: StudyEvidence) -> Answer:
     headline = {
         "yes": f"Yes: twice the rows would lower {change} {ends}.",
         "perhaps": f"Perhaps: twice the rows are expected to lower {change}, but the {curve.level:.0%} interval "
-        f"({between}) includes the present value.",
+        f"({between}) includes {fmt.value(more.now)}.",
         "hardly": f"Hardly: twice the rows are expected to change {change} {ends}.",
-        "unclear": f"Probably not much: twice the rows are expected to change {change}, but more is possible {ends}.",
+        "unclear": f"Probably not much: twice the rows are expected to change {change}, but the {curve.level:.0%} "
+        f"interval ({between}) allows a larger change.",
     }[more.outlook]
     if more.now <= 0:
         headline = f"No: the {fmt.name} is already {fmt.value(more.now)}."
     elif more.outlook == "unclear" and more.high - more.low > _TOO_WIDE * more.now:
-        headline = f"Unclear: the interval for twice the rows is too wide {ends}."
+        headline = f"Unclear: for twice the rows the {curve.level:.0%} interval of the {fmt.name} is wide ({between})."
     return Answer(question, headline, (*_measured(found, fmt), *_crossing_curve(found)), "more_data")
 
 
@@ -344,8 +374,10 @@ def _measured(found: StudyEvidence, fmt: MetricText) -> list[str]:
 def _crossing_curve(found: StudyEvidence) -> list[str]:
     """Say which candidate is expected to be better than the selected one with more rows."""
     assert found.curves is not None
+    rows = found.data.n
     then = {
-        name: float(curve.predict(2.0 * found.data.n)[0])
+        name: float(curve.predict(2.0 * rows)[0])
+        * (_scale(curve, rows, found.value(name)) if curve.metric == found.metric.name else 1.0)
         for name, curve in found.curves.curves.items()
         if curve.refused is None
     }
@@ -354,6 +386,6 @@ def _crossing_curve(found: StudyEvidence) -> list[str]:
         return []
     lower, fmt = 1 - then[name] / then[found.best], curve_text(found)
     return [
-        f"With twice the rows, the {fmt.name} of {name} is expected to be {lower:.0%} lower than that of {found.best}. "
-        "Compare again when you have them."
+        f"With twice the rows, the extrapolated {fmt.name} of {name} is {lower:.0%} lower than that of {found.best} "
+        "(not tested). Compare them again when you have more rows."
     ]

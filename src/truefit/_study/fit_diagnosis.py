@@ -120,11 +120,11 @@ def _alternative(found: StudyEvidence) -> str | None:
 
 
 def difference_to_best(found: StudyEvidence, name: str) -> str:
-    """Return the difference of a candidate to the selected model with its interval, in brackets; nothing if unknown."""
+    """Return a candidate's difference from the selected model with its interval, after a colon; nothing if unknown."""
     pair = found.pairs.get(name)
     if pair is None or pair.found is None:
         return ""
-    return f" (difference {found.metric_text.difference(pair.found.mean, pair.interval(found.level))})"
+    return f": difference {found.metric_text.difference(pair.found.mean, pair.interval(found.level))}"
 
 
 def does_it_fit(found: StudyEvidence) -> Answer:
@@ -210,8 +210,8 @@ def _noise(found: StudyEvidence) -> list[str]:
     known = [f"{name} {whole_percent(share)}" for name, share in others.items() if share is not None]
     text += f", {listed(known)}" if known else ""
     if rows:
-        return [f"{text}. Few rows are memorised more easily than all {found.data.n:,}."]
-    return [f"{text}. 0% means that it learns only what generalises, 100% that it memorises everything."]
+        return [f"{text}. A sample is memorised more easily than all {found.data.n:,} rows."]
+    return [f"{text}. At 0% a model memorises none of the noise, at 100% all of it."]
 
 
 def _bias_and_variance(found: StudyEvidence) -> list[str]:
@@ -233,6 +233,8 @@ def _bias_and_variance(found: StudyEvidence) -> list[str]:
     if other is not None and other in result.names and result.expected_loss[other] > 0:
         theirs = whole_percent(result.variance[other] / result.expected_loss[other])
         text += f" (variance of {other}: {theirs} of its loss)"
+    if not rows:
+        text += ". Each sample has about 63% of the distinct rows, so errors are higher than in cross-validation"
     return [f"{text}."]
 
 

@@ -123,8 +123,8 @@ def _pictures(study: Study) -> Iterator[_Picture]:
     yield _Picture("which", _capitalized(caption), assessment.plot, assessment.summary())
     if study.comparison is not None:
         caption = (
-            f"Difference in {name} to {best} on the same {folds}, with its {level} confidence interval. A diamond: "
-            "significant difference in the paired test, adjusted for the number of comparisons."
+            f"Difference in {name} between each candidate and {best} on the same {folds}, with its {level} "
+            "confidence interval. A diamond marks a significant difference in the paired test."
         )
         yield _Picture("which", caption, study.comparison.plot, study.comparison.summary())
     if in_time:
@@ -145,7 +145,7 @@ def _pictures(study: Study) -> Iterator[_Picture]:
         caption = "Expected loss as the sum of bias and variance."
         yield _Picture("fit", caption, study.bias_variance.plot, study.bias_variance.summary())
     if study.curves is not None:
-        caption = "Learning curve: error on held-out rows by number of training rows. Bands are two standard errors."
+        caption = "Learning curves: error on held-out rows by number of rows. Bands are two standard errors."
         yield _Picture("more_data", caption, study.curves.plot, study.curves.summary())
 
 
@@ -175,7 +175,7 @@ def _prediction_errors(assessment: Any, best: str) -> Iterator[_Picture]:
 
 
 def _facts(study: Mapping[str, Any], made: Mapping[str, Any]) -> list[list[str]]:
-    seed = "no random seed" if study["seed"] is None else f"seed {study['seed']}"
+    seed = "default seed" if study["seed"] is None else f"seed {study['seed']}"
     run = [str(made["date"])] if made.get("date") else []
     return [[*run, seed, f"truefit {study['truefit']}"]]
 

@@ -100,8 +100,8 @@ def _candidates(study: Part) -> Table | None:
     columns = ["candidate", fmt.name, interval]
     meanings = {
         fmt.name: f"Estimates the {assessment['estimand']}.",
-        interval: "Of each candidate's own value, drawn to one scale (▸ lies beyond it). Whether two candidates differ "
-        "is decided by the paired test, not by whether their intervals overlap.",
+        interval: "Of each candidate's own value, all drawn on one scale (▸: outside of it). Whether two candidates "
+        "differ is decided by the paired test, not by whether their intervals overlap.",
     }
     rows = [[each["name"], each["estimate"], each["interval"]] for each in _best_first(found, study)]
     texts = _texts(fmt, columns, rows, fmt.name, interval)
@@ -120,6 +120,7 @@ def _candidates(study: Part) -> Table | None:
             row += [None, None, end] if pair is None else [
                 pair["difference"], pair["p_adjusted"], _VERDICTS.get(pair["verdict"], pair["verdict"])
             ]  # fmt: skip
+        texts["p"] = ["" if row[4] is None else "< 0.001" if row[4] < 0.001 else f"{row[4]:.3f}" for row in rows]
         texts[difference] = ["" if row[3] is None else fmt.signed(row[3]) for row in rows]
     complete = "All candidates" if not study["dropped"] else f"Candidates that completed every {fold_of(study)}"
     return {
@@ -130,7 +131,6 @@ def _candidates(study: Part) -> Table | None:
         "highlight": [i for i, row in enumerate(rows) if row[0] == best],
         "drawn": {"value": fmt.name, "interval": interval},
         "meanings": meanings,
-        "places": {"p": 3},
     }
 
 
@@ -229,26 +229,24 @@ def _noise(study: Part) -> Table | None:
     share = MetricText("memorised noise", percent=True)
     agreement = MetricText("accuracy" if study["task"] == "classification" else "correlation", targets == "labels")
     training = f"training {agreement.name}"
-    # The held-out value is stored under the name of its metric.
-    key = next((key for key in found["estimators"][0] if key.startswith("cv_")), None)
-    held_out = None if key is None else MetricText.from_name(key.removeprefix("cv_"))
-    columns = ["candidate", share.name, interval, "decrease rate", training]
+    # The same numbers as in the table of candidates, not those of the folds of the noise.
+    scores, held_out = (
+        {each["name"]: each["estimate"] for each in estimators_of(study, "assessment")},
+        metric_text(study),
+    )
+    columns = ["candidate", share.name, interval, "decrease rate", training, f"held-out {held_out.name}"]
     meanings = {
         share.name: f"Share of the injected noise in the {targets} that the model memorises: 0% none, 100% all of it.",
         "decrease rate": f"{training.capitalize()} lost per unit of injected noise: 1 is ideal, 0 memorises.",
         training: f"On the training rows, with the original {targets}.",
+        columns[-1]: "By cross-validation, as in the table of all candidates.",
     }
     rows = []
     for each in found["estimators"]:
-        ends = [each["memorisation_low"], each["memorisation_high"]]
-        clipped = None if None in ends else [min(max(end, 0.0), 1.0) for end in ends]  # a share
-        row = [each["name"], each["memorisation"], clipped, each["estimate"], each["training"]]
-        rows.append(row if key is None else [*row, each[key]])
-    texts: dict[str, list[str]] = {}
-    if held_out is not None:
-        columns.append(f"held-out {held_out.name}")
-        meanings[columns[-1]] = "By cross-validation, on held-out rows."
-        texts = _texts(held_out, columns, rows, columns[-1])
+        own, *ends = (_as_share(each[key]) for key in ("memorisation", "memorisation_low", "memorisation_high"))
+        interval_of = None if None in ends or ends[0] == ends[1] else ends
+        rows.append([each["name"], own, interval_of, each["estimate"], each["training"], scores.get(each["name"])])
+    texts = _texts(held_out, columns, rows, columns[-1])
     texts |= _texts(share, columns, rows, share.name, interval) | _texts(agreement, columns, rows, training)
     return {
         "columns": columns,
@@ -260,6 +258,11 @@ def _noise(study: Part) -> Table | None:
         "meanings": meanings,
         "places": {"decrease rate": 2},
     }
+
+
+def _as_share(value: float | None) -> float | None:
+    """Clip an estimate of a share to 0 and 1."""
+    return None if value is None else min(max(value, 0.0), 1.0)
 
 
 def _bias_and_variance(study: Part) -> Table | None:
@@ -292,15 +295,22 @@ def _learning_curve(study: Part) -> Table | None:
     if curves[0]["metric"] == study["metric"]:
         fmt = metric_text(study)
     rows = [[each[key] for key in ("name", "rows", "estimate", "interval", "source")] for each in study["forecasts"]]
-    columns = ["candidate", "training rows", fmt.name, interval, "source"]
+    columns = ["candidate", "rows", fmt.name, interval, "source"]
+    nested = any(each["name"].endswith(" (nested)") for each in study["forecasts"])
     return {
         "columns": columns,
         "rows": rows,
         "texts": _texts(fmt, columns, rows, fmt.name, interval),
-        "caption": f"Learning curve: {fmt.name} by number of training rows",
+        "caption": f"Learning curve: {fmt.name} by number of rows",
         "drawn": {"value": fmt.name, "interval": interval},
         "meanings": {
-            "source": "Measured: by cross-validation. Extrapolated: by the relative change of the learning curve."
+            **(
+                {"candidate": "(nested): from nested cross-validation; the others from their own CV scores."}
+                if nested
+                else {}
+            ),
+            "rows": f"Rows that are split into folds; models are trained on {1 - 1 / study['folds']:.0%} of them.",
+            "source": "Measured: by cross-validation. Extrapolated: by the relative change of the learning curve.",
         },
     }
 

@@ -198,7 +198,7 @@ class Study(Result):
         """What is reported beside the answers, by heading."""
         return {
             "Next steps": self.next_steps,
-            "Notes": [_finding_text(each) for each in self.findings if each.severity == "info"],
+            "Other findings": [_finding_text(each) for each in self.findings if each.severity == "info"],
             "Candidates stopped early": [_dropped(each) for each in self.dropped if each.cause != "failed"],
         }
 

@@ -156,8 +156,8 @@ ONE_PARTITION, REPEATED, WINNER, RANKED = 1.2, 1.1, 1.4, 1.15
 RANKED_ROWS = 400
 
 _BLIND = (
-    "one partition does not show the variance of the learner itself, so the interval is too narrow for an unstable "
-    "learner. The triangle interval measures it."
+    "an interval from one partition does not include the variance of the learner itself: for an unstable learner it is "
+    "too narrow."
 )
 
 
@@ -232,7 +232,7 @@ def _clustered(evidence: Evidence, level: float, factor: float) -> Estimate:
     if len(splits) == 1:
         factor, method = 1.0, "hold-out, clustered by group"
     elif splits.repeats == 1:
-        method, note = f"clustered by group × {factor:g}", _BLIND.partition(". ")[0] + "."
+        method, note = f"clustered by group × {factor:g}", _BLIND
     else:
         factor, method = REPEATED, f"averaged repeats, clustered by group × {REPEATED:g}"
     interval = clustered_wilson(evidence.runs(), evidence.groups_of_runs(), factor=factor, level=level)

@@ -22,7 +22,7 @@ from truefit._methods.candidates import Candidates
 from truefit._methods.result import EstimatorResult, plain, plot_method, report_failures
 from truefit._methods.splitting.designs import Design
 from truefit._methods.splitting.splits import Split, Splits
-from truefit._methods.text import new_rows
+from truefit._methods.text import MetricText, new_rows
 from truefit._metrics.metric import Metric, get_metric, metric_names
 from truefit._metrics.row_loss import is_share
 from truefit._metrics.scorers import StoredPredictor, positive_class, ranked
@@ -199,7 +199,8 @@ class Assessment(EstimatorResult):
     @property
     def estimand(self) -> str:
         """What the estimate is an estimate of."""
-        what = f"{self.metric} on {new_rows(self._data)} of the learner trained on these {self._data.n:,} rows"
+        name = MetricText.from_name(self.metric).name
+        what = f"{name} on {new_rows(self._data)} of the learner trained on these {self._data.n:,} rows"
         if self.splits.chronological:
             before = "the last period" if len(self.splits) == 1 else f"each of {len(self.splits)} periods"
             return f"{what}, from models trained on the rows before {before}"
@@ -364,7 +365,7 @@ class Assessment(EstimatorResult):
     @property
     def heading(self) -> str:
         """What was measured, and how."""
-        return f"{self.metric} by {self.splits.description} on {self._data.n:,} rows"
+        return f"{MetricText.from_name(self.metric).name} by {self.splits.description} on {self._data.n:,} rows"
 
     def _text(self, name: str) -> str:
         return self.estimates[name].text(self.level)

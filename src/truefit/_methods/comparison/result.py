@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,13 @@ Verdict = Literal["better", "worse", "equivalent", "tie", "no comparison"]
 
 #: Values this close, relative to their mean size, differ by rounding only.
 _ROUNDING = 1e-8
+#: What the tests do, by name.
+_TESTS: Final = {
+    "pooled losses": "t-test of the difference in loss on all held-out rows",
+    "averaged repeats": "t-test of the difference in loss on all held-out rows, averaged over the repeats",
+    "corrected t": "corrected resampled t-test on the scores of the folds",
+    "paired t on the held-out rows": "t-test of the difference in loss on the held-out rows",
+}
 #: With fewer degrees of freedom only large differences are significant.
 _FEW_DEGREES = 10
 
@@ -322,7 +329,7 @@ class Comparison(Result):
         """What a reader should know about these numbers."""
         compared = [pair for pair in self.pairs if pair.found is not None]
         tests = list(dict.fromkeys(str(pair.test) for pair in compared))
-        notes = [f"paired test: {', '.join(tests)}."] if compared else []
+        notes = [f"paired test: {', '.join(map(_test_text, tests))}."] if compared else []
         if len(compared) > 1:
             notes.append(f"p-values are adjusted for {len(compared)} comparisons (Holm); the intervals are not.")
         if self._config.reference is None and len(self.names) > 2 and not self._selected_separately:
@@ -339,8 +346,8 @@ class Comparison(Result):
             )
         if any(test.startswith("pooled") for test in tests):
             notes.append(
-                "one partition does not show the variance of the learners themselves; for unstable ones the pooled "
-                "test has too many false positives."
+                "a test on one partition does not include the variance of the learners themselves: for unstable ones "
+                "it has too many false positives."
             )
         if any(pair.interval(self.level) is None for pair in compared):
             notes.append("a difference that is the same on all test sets has no interval.")
@@ -403,6 +410,13 @@ def _difference(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> Floats:
     difference = one.astype(np.float64) - other
     small = np.abs(difference) <= _ROUNDING * np.mean(np.abs(one) + np.abs(other))
     return np.where(small, 0.0, difference)
+
+
+def _test_text(test: str) -> str:
+    """Return the test of a pair in words."""
+    name, _, factor = test.partition(" × ")
+    corrected = f", with its standard error × {factor} because the training sets overlap" if factor else ""
+    return f"{_TESTS.get(name, name)}{corrected}"
 
 
 def _signed(*values: float) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from truefit._core.errors import InvalidInput
 from truefit._core.typing import Floats
+from truefit._methods.text import number, percent
 from truefit._stats.curve_forecast import LEAST_POINTS, LEAST_SPAN, Outlook, shipped, shipped_gain
 from truefit._stats.curve_paper import LARGE, P, Procedure, fit_paper
 from truefit._stats.curve_paper import LEAST_POINTS as PAPER_POINTS
@@ -152,16 +153,16 @@ class CalibratedForecast:
         """Why there is no forecast; None where there is one."""
         if self._outlook is None:
             return self._too_little
-        now = self._outlook.level[0] * self.measured.unit
+        now, text = self._outlook.level[0] * self.measured.unit, percent if self.measured.largest <= 1 else number
         if self._outlook.nothing_learned[0]:
             return (
                 f"Nothing has been learned yet: with up to {self.measured.last:,.0f} rows the error stays near "
-                f"{now:.3g}. Measure with more rows."
+                f"{text(now)}. Measure with more rows."
             )
         if self._outlook.rising[0]:
             lowest = np.nanmin(self._outlook.points.smoothed()) * self.measured.unit
             return (
-                f"The curve rises: its error is {now:.3g} at the largest sizes and was {lowest:.3g} before. Curves "
+                f"The curve rises: its error is {text(now)} at the largest sizes and was {text(lowest)} before. Curves "
                 "that rise or have a peak are not extrapolated. Check the learner, or measure larger sizes."
             )
         return None
@@ -175,10 +176,10 @@ class CalibratedForecast:
         if self._outlook.accelerating[0]:
             found.append("The error fell faster at the last sizes than before; it may fall further than forecast.")
         if self._outlook.surprised[0]:
-            off = self._outlook.worst_backtest[0] * self.measured.unit
+            off = self._outlook.worst_backtest[0] / self._outlook.level[0]
             found.append(
-                f"A forecast of the last points from the earlier ones is off by {off:.2g}; this forecast may be off "
-                "as much."
+                f"A forecast of the last sizes from the earlier ones is off by {off:.0%} of the error; this forecast "
+                "may be off by as much."
             )
         return found
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from truefit._core.errors import InvalidInput
 from truefit._methods.complexity import RademacherComplexity
 from truefit._methods.perturbation.config import PerturbationConfig
-from truefit._methods.perturbation.verdict import MEMORISES_LEARNABLE, NEAR_CHANCE, FoldErrors, NoiseResponse, diagnose
+from truefit._methods.perturbation.verdict import MEMORISES_LEARNABLE, FoldErrors, NoiseResponse, diagnose
 from truefit._methods.result import EstimatorResult, plain, plot_method
 from truefit._metrics.row_loss import is_share
 from truefit._plots.curve import Series, bands
@@ -253,7 +253,7 @@ class Perturbation(EstimatorResult):
         known = [each for each in self.by_name.values() if each.known]
         notes = []
         if self.repeats > 1:
-            notes.append("intervals are over repeats of the noise; the rows are fixed.")
+            notes.append("intervals are for repeated noise on the same rows, not for other rows.")
         if self.mode == "paper":
             notes.append("rates are without their sign, as in the paper.")
         if known and known[0].dummy_rate > _IMBALANCED:
@@ -266,12 +266,16 @@ class Perturbation(EstimatorResult):
         if self.adaptive and len({(each.levels, each.repeats) for each in known}) > 1:
             notes.append("candidates dropped early were measured at fewer levels or repeats; see the table.")
         if any(each.memorisation is None for each in known):
-            notes.append(f"memorisation is undefined near chance: where the ideal rate is below {NEAR_CHANCE:g}.")
+            notes.append(
+                "no memorisation is given for a model that is hardly better than the baseline on its training rows."
+            )
         missing = sum(each.missing for each in self.by_name.values())
         if missing:
             notes.append(f"time budget exhausted: {missing} fits were not run.")
         if any(each.flag == "no flag" for each in self._diagnoses.values()):
-            notes.append("moderate underfitting does not show here; bias and variance or a learning curve can show it.")
+            notes.append(
+                "injected noise does not show moderate underfitting; bias and variance or a learning curve can."
+            )
         return notes
 
     @plot_method("rate", "errors")

@@ -158,7 +158,7 @@ def _leakage_text(name: str, share: float, baseline: float, task: str) -> str:
     start = f"Column {name!r} alone predicts the target"
     if task == "classification":
         error = "without error" if share == 0 else f"with error {percent(share * baseline)}"
-        return f"{start} {error} on held-out rows (baseline {percent(baseline)})."
+        return f"{start} {error} on held-out rows (baseline on the same rows: {percent(baseline)})."
     explained = f"{1 - share:.2%}" if share >= 5e-5 else "more than 99.99%"
     return f"{start}: it explains {explained} of the target's variance on held-out rows."
 

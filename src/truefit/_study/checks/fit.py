@@ -88,7 +88,7 @@ class Memorisation(ResultCheck, code="TF207", title="Memorises training rows", s
         yield self.finding(
             f"{evidence.best} memorises {memorised_noise(evidence, evidence.best)}. No harm to its score on held-out "
             "rows was measured.",
-            "Do not judge it by its training error. If labels may be wrong, regularise it more strongly.",
+            "Do not judge it by its training error. If training targets may be wrong, regularise it more strongly.",
             model=evidence.best,
             memorisation=own,
         )

@@ -25,14 +25,15 @@ class NotBetterThanBaseline(ResultCheck, code="TF201", title="Not better than th
         reason, fmt = evidence.baseline_reason, evidence.metric_text
         if reason is None:
             return
-        best = f"{evidence.best} ({fmt.named(evidence.estimate)})"
+        best, own = evidence.best, evidence.value(evidence.best)
+        against = "" if evidence.baseline is None else f" against {fmt.value(evidence.baseline)}"
         text = {
-            "best": f"No candidate has a better cross-validated {fmt.name} than the baseline, {best}.",
-            "tie": f"There is no significant difference between the best candidate, {best}, and the baseline",
-            "interval": f"The interval of the best candidate, {best}, reaches the baseline",
+            "best": f"No candidate is better than the baseline, {best}: cross-validated {fmt.named(own)}.",
+            "tie": f"The best candidate, {best}, is not significantly different from the baseline: {fmt.named(own)}"
+            f"{against} in cross-validation.",
+            "interval": f"The confidence interval of the best candidate, {best}, includes the baseline: "
+            f"{fmt.named(evidence.estimate)}{against}.",
         }[reason]
-        if reason != "best":
-            text += "." if evidence.baseline is None else f" ({fmt.value(evidence.baseline)})."
         yield self.finding(
             text,
             "Look for other features: these columns hold little information about the target.",
@@ -112,9 +113,9 @@ class TrainedOnFewerRows(ResultCheck, code="TF209", title="Estimate is for fewer
             within = evidence.estimate - gain >= interval[0]
             yield self.finding(
                 f"The estimate is for models trained on {share:.0%} of the rows. According to the learning curve, the "
-                f"final model, trained on all rows, is about {fmt.change(gain)} better, "
-                f"{'within' if within else 'outside'} the interval.",
-                "Read the estimate as slightly pessimistic, or use more folds (cv=10).",
+                f"final model, trained on all rows, is about {fmt.change(gain)} better, which is "
+                f"{'still inside' if within else 'outside'} the interval.",
+                "Read the estimate as pessimistic, or use more folds, such as 10.",
                 gain=gain,
                 share_of_rows=share,
                 within_interval=within,

@@ -57,12 +57,12 @@ class ClassImbalance(TableCheck, code="TF106", title="Class imbalance", severity
         share = float(counts.max() / counts.sum())
         if share > LARGE_CLASS:
             label = data.classes[counts.argmax()].item()
-            others = " or 'auc'" if len(counts) == 2 else ""
+            others = " or AUC" if len(counts) == 2 else ""
             yield self.finding(
                 f"{percent(share)} of the rows belong to class {label!r}: a model that always predicts it has accuracy "
                 f"{percent(share)}. {table.metric.name.capitalize()} says little about the other "
                 f"{'class' if len(counts) == 2 else 'classes'}.",
-                f"If the rare rows matter, use metric='balanced_accuracy'{others}.",
+                f"If the rare rows matter, use balanced accuracy{others} as the metric.",
                 largest_class=str(label),
                 share=share,
                 threshold=LARGE_CLASS,
@@ -85,15 +85,15 @@ class RareClass(TableCheck, code="TF107", title="Rare class", severity="warning"
         text = f"Class {labels[0]!r} has {fewest} (fewer than {RARE_CLASS})."
         if len(rare) > 1:
             text = (
-                f"{len(rare):,} of the {len(counts):,} classes have fewer than {RARE_CLASS} rows: {quoted(labels)}. "
-                f"The smallest, {labels[0]!r}, has {fewest}."
+                f"{'All' if len(rare) == len(counts) else f'{len(rare):,} of the'} {len(counts):,} classes have fewer "
+                f"than {RARE_CLASS} rows: {quoted(labels)}. The smallest, {labels[0]!r}, has {fewest}."
             )
         absent = int((counts < table.folds).sum())
         if absent:
             which = "It has" if len(rare) == 1 else f"{absent:,} of them {'has' if absent == 1 else 'have'}"
-            text += f" {which} fewer rows than there are folds ({table.folds}): some folds have no test row of it."
+            text += f" {which} fewer rows than there are folds ({table.folds}): some folds have no test row of {'it' if absent == 1 else 'them'}."
         yield self.finding(
-            f"{text} How well a model predicts so rare a class is known only roughly.",
+            f"{text} The recall of so rare a class can only be estimated roughly.",
             "Collect more rows of rare classes, or merge them with similar ones.",
             classes={str(label): int(counts[place]) for label, place in zip(labels, rare, strict=True)},
             threshold=RARE_CLASS,
