@@ -368,7 +368,7 @@ def compared(title, X, y, candidates):
     print(f"  {'':<20} {'fits':>6} {'s':>7}  answer by hand | of the study")
     for name, (answer, took) in theirs.items():
         print(f"  {name:<20} {took.fits:6,d} {took.seconds:7.1f}  {said(answer)} | {said(ours[name])}")
-    print(f"  {'the study':<20} {own.run:6,d} {own.seconds:7.1f}  ({own.asked:,} fits asked for)")
+    print(f"  {'the study':<20} {own.run:6,d} {own.seconds:7.1f}  ({own.asked:,} fits requested)")
     if own.result.dropped:
         print(f"  the study let go on the way: {', '.join(each.name for each in own.result.dropped)}")
     fits = {}

@@ -140,7 +140,7 @@ def at_length(estimator, n=100_000, p=10):
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
         f"  {type(estimator).__name__:30s} {seconds:6.1f} s, at most {after:.0f} MB in memory, {before:.0f} before, "
-        f"fits asked {engine.stats.asked}, run {engine.stats.run}; estimate {result.estimate:.4f}",
+        f"fits requested {engine.stats.asked}, run {engine.stats.run}; estimate {result.estimate:.4f}",
         flush=True,
     )
 

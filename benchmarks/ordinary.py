@@ -98,7 +98,7 @@ def cases():
     yield "a tree on iris, 5 folds", tree, None, *iris, shuffled(5)
     yield "a tree on iris, leave-one-out", tree, None, *iris, LeaveOneOut()
     yield (
-        "a class of one's own, 10 times 10 folds",
+        "a user-defined class, 10 times 10 folds",
         Nearest(),
         None,
         *cancer,

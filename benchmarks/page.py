@@ -23,8 +23,8 @@ NAMES = (
 )
 
 ABOUT = """\
-Time for the same results with scikit-learn (the peer) and with truefit, both measured in the same run. *Fits asked* is
-the number of fits that the methods request, *run* the number of fits that were run. *Max difference* is the largest
+Time for the same results with scikit-learn (the peer) and with truefit, both measured in the same run. *Fits requested*
+is the number of fits that the methods request, *run* the number of fits that were run. *Max difference* is the largest
 difference between results that must be equal; it is omitted if the two use different splits. A target is the
 minimum ratio of the times. [Racing](performance-racing.md) has its own page."""
 

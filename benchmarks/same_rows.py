@@ -1,4 +1,4 @@
-"""The same rows with other labels, as Perturbed Model Validation asks for them: solvers against a refit for each.
+"""The same rows with other labels, as Perturbed Model Validation needs them: solvers against a refit for each.
 
 First the solvers alone: eleven label vectors, with shares of flipped labels from 0 to 0.5; every model predicts the
 labels of its training rows. Then all of ``truefit.perturb`` (noise, keys, store, rates; no cross-validation), with ten

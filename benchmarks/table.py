@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-HEADS = ("case", "peer s", "ours s", "ratio", "target", "fits asked", "run", "max difference")
+HEADS = ("case", "peer s", "ours s", "ratio", "target", "fits requested", "run", "max difference")
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ def naive_t(sample, *, target="error"):
 
 
 def fresh_rows(sample):
-    """Wilson's or Student's interval of as many fresh losses, which nobody has: the limit of what losses can say."""
+    """Wilson's or Student's interval of as many losses on new rows: the best that an interval from losses can do."""
     losses = sample.fresh_losses()
     n, mean = len(losses), float(losses.mean())
     if sample.setting.task == "classification":

@@ -121,7 +121,7 @@ GENERATORS = {
         3.0,
     ),
     "sparse": Generator(sparse, "linear in 5 of 60 features", sparse_signal, 1.0),
-    "no_signal": Generator(no_signal, "10 features that say nothing about two classes"),
+    "no_signal": Generator(no_signal, "10 features unrelated to the two classes"),
     "imbalanced": Generator(imbalanced, "two Gaussian classes in 5 features, 25% in the smaller"),
     "imbalanced_logit": Generator(imbalanced_logit, "log odds linear in 5 of 10 features, 23% in the smaller class"),
 }

@@ -73,7 +73,7 @@ WALD, TRIANGLE, DEFAULTS = "bayle_10", "triangle_10", ("pooled_10", "pooled_5")
 FRESH, SAFE = "fresh", "corrected_t_10"
 
 METHODS = (
-    Method(FRESH, "n fresh rows, which nobody has (Wilson or t)", 0, fresh_rows),
+    Method(FRESH, "n fresh rows, for comparison (Wilson or t)", 0, fresh_rows),
     Method("naive_t_10", "naive t over 10 folds", 10, naive_t),
     _error("bayle_10", "pooled Wald (Bayle), K=10", 10, cv=10, interval="bayle"),
     _error("pooled_10", "one partition's default: pooled × 1.2, K=10", 10, cv=10),

@@ -107,12 +107,11 @@ def _misses(found):
 
 
 _WHY_MISSED = """
-*n fresh rows* is the interval that one would make from the losses of the very model on n rows that nobody has: no bias,
-no folds, nothing shared. Where even that misses, the losses themselves cannot say: squares of noise with three degrees
-of freedom have no finite variance, a sample without one of the rare large ones looks far too sure, and so does every
-interval that goes by the spread of losses. Where that holds and the triangle does not, it is the bias: models that were
-trained without one or two folds are worse than the one that is spoken of, most of all where there are hardly more rows
-than columns. The corrected t is wide enough to cover some of either (`conservative=True`).
+*n fresh rows* is the interval from the losses of the model itself on n new rows: no bias, no folds, no shared rows. If
+even that one misses, the losses do not show their own spread: squared noise of a t distribution with three degrees of
+freedom has no finite variance, so a sample without one of the rare large values looks too certain. Where it covers and
+the triangle does not, the cause is bias: models trained without one or two folds are worse than the final model, most
+of all with hardly more rows than columns. The corrected t is wide enough to cover some of both (`conservative=True`).
 """
 
 
@@ -154,7 +153,7 @@ def _warning(unstable):
     if not unstable:
         return ""
     notes = Sample(unstable[0].setting, 0).assess(cv=5).notes
-    return "With its interval the default of one partition says:\n\n" + "\n".join(f"> {note}" for note in notes) + "\n"
+    return "Note with the default interval, from one partition:\n\n" + "\n".join(f"> {note}" for note in notes) + "\n"
 
 
 def _every_setting(found, lines):

@@ -243,7 +243,7 @@ def test_the_page_has_a_table_for_every_setting(tmp_path, capsys):
     text = table.read_text()
     assert all(f"### {name}" in text for name in names)
     assert text.count("| pooled Wald (Bayle), K=10 | 10 |") == 4  # two summaries, two settings
-    assert "> one partition does not show the variance of the learner itself" in text
+    assert "> an interval from one partition does not include the variance of the learner itself" in text
     assert made_with()["scikit-learn"] in text
     with Results(store) as results:
         (command,) = [line.strip() for line in text.splitlines() if "-m benchmarks.coverage" in line]

@@ -119,7 +119,7 @@ def test_the_scheduler_is_killed_while_a_command_runs(tmp_path):
     assert running.returncode == 1
     kept = fits_in(store)
     assert "was lost: its scheduler died" in said
-    assert f"{kept} of 30 fits are done and kept in {store}: rerun to resume." in said
+    assert f"{kept} of 30 fits are done and stored in {store}: rerun to resume." in said
     assert "Traceback" not in said
     with DaskProcesses() as cluster:
         again = truefit(*command, "--json", "--store", store, "--cluster", cluster.address)

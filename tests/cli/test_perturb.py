@@ -23,7 +23,7 @@ def test_the_example_in_the_help_works(folder):
     command = ("perturb", "breast_cancer", "--model", "linear", "--model", "tree", "--levels", "adaptive")
     done = truefit(*command, "--plot", "rates.svg", "--kind", "rate", cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert "linear has a significantly larger rate than all others (paired t test, Holm)." in done.stdout
+    assert "linear has a significantly larger rate than all others (paired t-tests, Holm-corrected)." in done.stdout
     assert "tree: overfitted;" in done.stdout
     assert (folder / "rates.svg").read_text().lstrip().startswith("<")
 

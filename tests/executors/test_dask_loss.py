@@ -68,8 +68,8 @@ def interrupted_run(cluster, store, end_scheduler) -> tuple[str, float, float]:
     second = time.monotonic() - start
     assert "Dask cluster at" in again
     kept = engine.stats.run
-    assert f"{kept} of 40 fits are done and kept" in said[0]
-    assert f"{kept} of 40 fits are done and kept" in again, "what was restored counts as done"
+    assert f"{kept} of 40 fits are done and stored" in said[0]
+    assert f"{kept} of 40 fits are done and stored" in again, "what was restored counts as done"
     return said[0], first, second
 
 

@@ -215,6 +215,6 @@ def test_ray_ends_during_a_run(end):
     ray.shutdown()
     print(said)
     assert said
-    assert f"{engine.stats.run} of 1,000 fits are done and kept in this engine's memory" in said[0]
+    assert f"{engine.stats.run} of 1,000 fits are done and stored in this engine's memory" in said[0]
     with pytest.raises(ExecutorError, match="Ray must be running"):
         RayExecutor()

@@ -150,13 +150,13 @@ BAD_TARGETS = {
     "a list of text with NaN": ([np.nan if value is None else value for value in TEXT], "9 of 60"),
     "lists": ([[1, int(i)] for i in FIVE], "shape"),
     "objects that are lists": (pd.Series([[1, int(i)] for i in FIVE], dtype=object), "Unknown label type"),
-    "ragged lists": ([[1] * (1 + int(i)) for i in FIVE], "no array can be made"),
+    "ragged lists": ([[1] * (1 + int(i)) for i in FIVE], "cannot be converted to an array"),
     "text and numbers": (["a" if v else 1 for v in Y], "of one type"),
     "labels that end in NUL": (["a" if v else "a\0" for v in Y], "NUL"),
     "bytes": ([b"a" if v else b"b" for v in Y], "Unknown label type"),
     "one label": (["a"] * N, "at least 2 classes"),
     "infinities": (np.where(GAPS, np.inf, X1), "9 of 60"),
-    "structs": (pl.Series([{"a": int(v)} for v in Y]), "parts"),
+    "structs": (pl.Series([{"a": int(v)} for v in Y]), "several fields"),
 }
 
 

@@ -65,4 +65,4 @@ def test_pictures_of_many_rows_stay_small(draw, n: int) -> None:
 def test_rows_without_a_number_are_counted(draw) -> None:
     ax = draw([1.0, np.nan, 3.0, 4.0], [1.0, 2.0, np.inf, 5.0])
     assert len(ax.collections[0].get_offsets()) == 2
-    assert ax.get_xlabel().endswith("\n2 rows without a finite value left out")
+    assert ax.get_xlabel().endswith("\n2 rows without a finite value not shown")

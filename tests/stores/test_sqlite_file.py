@@ -56,7 +56,7 @@ def test_a_directory_is_refused(tmp_path):
 def test_a_missing_folder_is_refused(tmp_path):
     assert_refused(tmp_path / "missing" / "fits.db", StoreUnusable, "no folder .*missing. Make the folder")
     (tmp_path / "file").touch()
-    assert_refused(tmp_path / "file" / "fits.db", StoreUnusable, "folder of a store must be there")
+    assert_refused(tmp_path / "file" / "fits.db", StoreUnusable, "folder of a store must exist")
 
 
 def test_what_is_no_ordinary_file_is_refused(path):
@@ -255,7 +255,7 @@ def test_a_full_disk_keeps_what_was_finished(made):
 
 @pytest.mark.parametrize(
     ("number", "match"),
-    [(errno.ENOSPC, "finished fits are kept"), (errno.EIO, "what was kept before is still there")],
+    [(errno.ENOSPC, "finished fits are kept"), (errno.EIO, "what was stored before is still there")],
 )
 def test_errors_of_the_system_are_explained(made, number, match):
     store = SqliteStore(made)

@@ -170,7 +170,7 @@ def test_findings_come_with_the_most_severe_first_and_can_be_muted(clean):
 
 @pytest.mark.parametrize("ignore", ["TF999", ("TF104", "nonsense"), (104,)])
 def test_an_unknown_code_to_ignore_is_refused_with_the_known_ones(ignore):
-    with pytest.raises(InvalidInput, match=r"must hold codes of findings: TF101, TF102, .* Got .* instead"):
+    with pytest.raises(InvalidInput, match=r"A finding to ignore must be one of TF101, TF102, .* Got .* instead"):
         resolve_ignored(ignore)
 
 

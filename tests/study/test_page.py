@@ -148,6 +148,28 @@ def test_the_learning_curve_starts_at_the_estimate_and_agrees_with_the_headline(
     assert fmt.between(tuple(twice[3])) in headline
 
 
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_curves_start_at_the_scores_of_the_other_tables(task):
+    plain = made_study(task).to_dict()
+    own = {each["name"]: each["estimate"] for each in plain["parts"]["assessment"]["estimators"]}
+    fmt = made_study(task).metric_text
+    measured = {row[0]: row[2] for row in tables_of(plain, "more_data")[0]["rows"] if row[4] == "measured"}
+    nested = f"{plain['best']} (nested)"
+    assert (nested in measured) == (fmt.value(plain["estimate"]) != fmt.value(own[plain["best"]]))
+    for name, value in measured.items():
+        assert fmt.value(value) == fmt.value(plain["estimate"] if name == nested else own[name])
+
+
+def test_p_values_and_shares_stay_in_their_range():
+    plain = made_study().to_dict()
+    plain["parts"]["comparison"]["differences"][0]["p_adjusted"] = 0.0
+    assert "< 0.001" in tables_of(plain, "which")[0]["texts"]["p"]
+    noise = plain["parts"]["perturbation"]["estimators"][0]
+    noise |= {"memorisation": -0.1, "memorisation_low": -0.2, "memorisation_high": -0.05}
+    texts = tables_of(plain, "fit")[0]["texts"]
+    assert (texts["memorised noise"][0], texts["95% confidence interval"][0]) == ("0%", "")
+
+
 def test_all_candidates_on_the_same_folds_is_claimed_only_where_it_is_true():
     plain = study_report(made_study())
     claim = "Every candidate was fitted on the same folds"

@@ -64,7 +64,13 @@ ModelsOption = Annotated[
     ),
 ]
 TaskOption = Annotated[str | None, typer.Option("--task", help="classification or regression. Default: inferred.")]
-MetricOption = Annotated[str | None, typer.Option(help="error, auc, rmse, ... or the name of a scikit-learn scorer.")]
+MetricOption = Annotated[
+    str | None,
+    typer.Option(
+        help="error, auc, rmse, ... or the name of a scikit-learn scorer. Default: error; for regression rmse (study) "
+        "or mse."
+    ),
+]
 PositiveOption = Annotated[str | None, typer.Option(help="Positive class, for metrics that need one.")]
 FoldsOption = Annotated[int, typer.Option("--cv", help="Number of folds.")]
 LevelOption = Annotated[float, typer.Option(help="Confidence level of the intervals.")]

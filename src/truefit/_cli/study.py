@@ -136,17 +136,21 @@ def _check_severity(result: Mapping[str, Any], fail_on: str | None) -> None:
 
 def _study_text(result: Study) -> dict[str, Any]:
     """Return what is printed, as plain JSON types: a store keeps it."""
+    from truefit._study.page_tables import VERDICTS
+
     columns = ["model", result.metric_text.name, f"{result.level:.0%} interval", "on training rows", "fit seconds"]
     rows, fmt = [], result.metric_text
     for name, line in result.table.iterrows():
         interval = "none" if math.isnan(line["low"]) else fmt.between((line["low"], line["high"]))
         training = "" if math.isnan(line["training"]) else fmt.value(line["training"])
-        seconds = f"{line['fit_seconds']:.2g}"
-        rows.append([str(name), fmt.value(line["estimate"]), interval, training, seconds, line["verdict"]])
+        seconds, verdict = f"{line['fit_seconds']:.2g}", str(line["verdict"])
+        rows.append(
+            [str(name), fmt.value(line["estimate"]), interval, training, seconds, VERDICTS.get(verdict, verdict)]
+        )
     return {
         "summary": result.summary(),
         "heading": result.assessment.heading,
-        "columns": [*columns, "verdict"],
+        "columns": [*columns, f"compared with {result.best}"],
         "rows": rows,
         "best": result.best,
     }

@@ -64,7 +64,9 @@ def stacked_target(above: Any, below: Any, *, name: str = "y_test") -> Array:
             f"{name} must have values of the same kind as y. Got {second.dtype} and {first.dtype}. Convert one of them."
         )
     if first.shape[1:] != second.shape[1:]:
-        raise InvalidInput(f"{name} must have the shape of y but for the rows. Got {second.shape} and {first.shape}.")
+        raise InvalidInput(
+            f"{name} must have the shape of y, except for the number of rows. Got {second.shape} and {first.shape}."
+        )
     if first.dtype.kind in "biuf" and second.dtype != first.dtype:
         cast = _astype(second, first.dtype)
         second = cast if _survives(second, cast) else second
@@ -112,7 +114,7 @@ def _survives(values: Array, cast: Array) -> bool:
 def _unlike(name: str, got: object, wanted: object, column: object = None) -> InvalidInput:
     where = "" if column is None else f" in column {column!r}"
     return InvalidInput(
-        f"{name} must have values that fit the types of X. Got {got} in the place of {wanted}{where}. Give both "
+        f"{name} must have values that fit the types of X. Got {got} instead of {wanted}{where}. Give both "
         "tables the same types."
     )
 
@@ -140,7 +142,7 @@ def _stacked_pandas(above: Any, below: Any, name: str) -> Any:
         below = below.set_axis(range(len(above), len(above) + len(below)))
     elif above.index.dtype != below.index.dtype:
         raise InvalidInput(
-            f"{name} must have an index like that of X, which has labels. Got {below.index.dtype} in the place of "
+            f"{name} must have an index like that of X, which has labels. Got {below.index.dtype} instead of "
             f"{above.index.dtype}. Use reset_index on both."
         )
     return pd.concat([above, below])

@@ -147,7 +147,7 @@ class AtStage(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             if reached == self.stage:
                 return self.hold(model)
         raise InvalidEstimator(
-            f"A stage must be one that the training run comes to. Got stage {self.stage}, and "
+            f"A stage must be one that the training run reached. Got stage {self.stage}, and "
             f"{type(last_step(self.estimator)).__name__} ended after {reached}."
         )
 

@@ -57,7 +57,7 @@ def _frame_of(table: Any) -> Any:
         return table.to_pandas()
     except (TypeError, ValueError, NotImplementedError) as error:  # types that pandas does not have
         raise InvalidInput(
-            f"X must be a table that pandas can hold. Got an Arrow table of which no frame can be made: {error}. Cast "
+            f"X must be a table that pandas can read. Got an Arrow table that cannot be converted: {error}. Cast "
             "its columns to other types."
         ) from error
 
@@ -178,11 +178,11 @@ def as_array(values: Any, name: str) -> Array:
         if column.dtype.kind in "SU" and isinstance(given, list | tuple):
             column = np.array(values, dtype=object)  # as text, a missing value or a number would be a label too
         if len(getattr(given, "shape", (0, 0))) == 1 and column.ndim > 1:
-            raise TypeError(f"each value is made of parts ({getattr(given, 'dtype', 'object')})")
+            raise TypeError(f"each value has several fields ({getattr(given, 'dtype', 'object')})")
     except Exception as error:  # whatever a library of frames raises for a type that numpy does not have
         raise InvalidInput(
-            f"{name} must be one label or number per row. Got a {type(given).__name__}, of which no array can be made: "
-            f"{str(error).splitlines()[0]}"
+            f"{name} must be one label or number per row. Got a {type(given).__name__} that cannot be converted to an "
+            f"array: {str(error).splitlines()[0]}"
         ) from error
     return column
 

@@ -331,7 +331,7 @@ class Stats:
     def __str__(self) -> str:
         left = self.asked - self.run - self.shared - self.stored - self.refitted
         extra = {"not run": max(left, 0), "refitted": self.refitted, "failed": self.failed}
-        parts = [f"{self.run:,} run", f"{self.shared:,} shared", f"{self.stored:,} from the store"]
+        parts = [f"{self.run:,} run", f"{self.shared:,} shared", f"{self.stored:,} restored"]
         parts += [f"{count:,} {name}" for name, count in extra.items() if count]
         return f"{self.asked:,} fits requested: {', '.join(parts)}; {self.seconds:.1f} s of fitting"
 

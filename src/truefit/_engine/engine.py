@@ -125,7 +125,7 @@ class BaseEngine:
         where = (
             "in this engine's memory: pass store=engine.store to a new Engine" if path is None else f"in {path}: rerun"
         )
-        return f"{call.done:,} of {call.counts.asked:,} fits are done and kept {where} to resume."
+        return f"{call.done:,} of {call.counts.asked:,} fits are done and stored {where} to resume."
 
     # What follows is how one batch is answered; _Call calls it.
 

@@ -101,7 +101,7 @@ class ExternalPool:
         broken = self.executor
         if type(broken) is not ProcessPoolExecutor:
             raise ExecutorError(
-                f"The executor must go on when a worker dies. {type(broken).__name__} broke: {error}. {_NEW_EXECUTOR}"
+                f"The executor must survive a dead worker. {type(broken).__name__} broke: {error}. {_NEW_EXECUTOR}"
             ) from error
         self.close()
         settings: dict[str, Any] = vars(broken)

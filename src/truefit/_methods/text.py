@@ -152,6 +152,11 @@ def new_rows(data: Data) -> str:
     return "new rows" if data.groups is None else "rows of new groups"
 
 
+def all_candidates(count: int) -> str:
+    """Return "both candidates" or, such as, "all 9 candidates"."""
+    return "both candidates" if count == 2 else f"all {count:,} candidates"
+
+
 def counted(count: int, noun: str) -> str:
     """Return a number with its noun, such as "1 fold" or "12,000 rows"."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -44,7 +44,7 @@ def _finite_rows(true: npt.ArrayLike, predicted: npt.ArrayLike) -> tuple[Floats,
     x, y = np.asarray(true, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
     known = np.isfinite(x) & np.isfinite(y)
     count = int((~known).sum())
-    note = f"\n{count:,} {'row' if count == 1 else 'rows'} without a finite value left out" if count else ""
+    note = f"\n{count:,} {'row' if count == 1 else 'rows'} without a finite value not shown" if count else ""
     return x[known], y[known], note
 
 

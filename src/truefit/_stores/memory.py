@@ -65,7 +65,9 @@ class MemoryStore:
 
     def __init__(self, limit_bytes: int = 8 << 20) -> None:
         if limit_bytes < 0:
-            raise InvalidInput(f"limit_bytes must not be negative. Got {limit_bytes}. Pass 0 to hold next to nothing.")
+            raise InvalidInput(
+                f"limit_bytes must not be negative. Got {limit_bytes}. Pass 0 to keep almost nothing in memory."
+            )
         self.limit_bytes = limit_bytes
         self._lock = threading.RLock()  # records are spilled by handles that read from here
         self._held = 0

@@ -167,7 +167,7 @@ class StoreFile:
     def _no_access(self, reason: str, doing: str) -> StoreUnusable:
         return StoreUnusable(
             f"A store must be a file that can be read and written. Got when {doing} {self.path}: {reason}. Check "
-            "its permissions and its disk; what was kept before is still there."
+            "its permissions and its disk; what was stored before is still there."
         )
 
     def _full(self) -> StoreUnusable:
@@ -201,7 +201,7 @@ class StoreFile:
         parent = self.path.parent
         if not parent.is_dir():
             raise StoreUnusable(
-                f"The folder of a store must be there. Got {self.path}, but there is no folder {parent}. Make "
+                f"The folder of a store must exist. Got {self.path}, but there is no folder {parent}. Make "
                 "the folder, or name another path."
             )
         found = self.path.stat() if self.path.exists() else None

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from truefit._methods.learning_curve.result import LearningCurve
-from truefit._methods.text import MetricText, counted, listed, new_rows, percent
+from truefit._methods.text import MetricText, all_candidates, counted, listed, new_rows, percent
 from truefit._metrics.metric import get_metric
 from truefit._metrics.smooth import Ratios, Total
 from truefit._study.evidence import Cause, StudyEvidence
@@ -99,6 +99,9 @@ def _compared(found: StudyEvidence) -> list[str]:
             f"Not significantly different from {found.best} ({test}; difference with {interval}): "
             f"{listed([*shown, *more])}."
         )
+        ends = [pair.interval(found.level) for pair in ties[:_NAMED]]
+        if any(each is not None and each[0] * each[1] > 0 for each in ends):
+            sentences.append("An unadjusted interval can exclude 0 although the corrected test is not significant.")
     if worse:
         least = found.metric_text.change(found.behind(worse[0], found.best))
         how = "" if ties else f" ({test})"
@@ -134,9 +137,11 @@ def _source(found: StudyEvidence) -> str:
     if found.interval is None:
         start = f"No confidence interval: {found.winner.reason}. The estimate is from "
     many = found.n_searched > 1
-    every = f"all {found.n_searched}" if found.n_searched == found.n_candidates else f"{found.n_searched}"
+    every = f"{found.n_searched} candidates"
+    if found.n_searched == found.n_candidates:
+        every = all_candidates(found.n_searched)
     if found.nested is not None and many:
-        how = f"nested cross-validation over {every} candidates ({len(found.nested.chosen)} outer {found.folds_name})"
+        how = f"nested cross-validation over {every} ({len(found.nested.chosen)} outer {found.folds_name})"
     elif many and found.interval is not None:
         how = f"cross-validation, corrected for the selection among {len(found.names)} candidates by the bootstrap"
     else:

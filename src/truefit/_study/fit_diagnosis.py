@@ -119,6 +119,11 @@ def _alternative(found: StudyEvidence) -> str | None:
     return min(means, key=lambda name: means[name]) if means else None
 
 
+def as_well(found: StudyEvidence, name: str) -> str:
+    """Say that a candidate is as good as the selected model: by the paired test where there is one."""
+    return "is not significantly different" if name in found.ties else "does about as well"
+
+
 def difference_to_best(found: StudyEvidence, name: str) -> str:
     """Return a candidate's difference from the selected model with its interval, after a colon; nothing if unknown."""
     pair = found.pairs.get(name)
@@ -140,10 +145,10 @@ def _headline(found: StudyEvidence, fit: FitDiagnosis) -> str:
         case "baseline":
             return "Not applicable: no candidate is significantly better than the baseline."
         case "overfits":
-            other = "a candidate that memorises less does as well"
+            other = "a candidate that memorises less does about as well"
             if fit.alternative is not None:
                 theirs = whole_percent(memorisation(found, fit.alternative) or 0.0)
-                other = f"{fit.alternative}, which memorises {theirs}, does as well"
+                other = f"{fit.alternative}, which memorises {theirs}, {as_well(found, fit.alternative)}"
             return f"It overfits: it memorises {noise}, and {other}."
         case "underfits":
             own = found.training.get(found.best)
@@ -233,8 +238,10 @@ def _bias_and_variance(found: StudyEvidence) -> list[str]:
     if other is not None and other in result.names and result.expected_loss[other] > 0:
         theirs = whole_percent(result.variance[other] / result.expected_loss[other])
         text += f" (variance of {other}: {theirs} of its loss)"
-    if not rows:
-        text += ". Each sample has about 63% of the distinct rows, so errors are higher than in cross-validation"
+    if not rows and result.loss == "0-1":
+        text += (
+            ". Each sample has about 63% of the distinct rows, so errors are usually higher than in cross-validation"
+        )
     return [f"{text}."]
 
 
@@ -242,7 +249,8 @@ def _explanation(found: StudyEvidence, fit: FitDiagnosis) -> list[str]:
     """Return what noise alone cannot show."""
     if fit.kind == "memorises" and fit.alternative is not None:
         return [
-            f"{fit.alternative}, which memorises less, does about as well{difference_to_best(found, fit.alternative)}."
+            f"{fit.alternative}, which memorises less, {as_well(found, fit.alternative)}"
+            f"{difference_to_best(found, fit.alternative)}."
         ]
     if fit.kind not in ("fits", "memorises"):
         return []

@@ -245,7 +245,7 @@ def _lead(name: str, study: Mapping[str, Any]) -> str:
             if in_time:
                 return "Rows are in time order. Each period is predicted by models trained on the rows before it."
             if count < 2:
-                return "The model was fitted on all folds but one, and scored on the held-out one, in turn."
+                return "For each fold, the model was fitted on the other folds and scored on this one."
             return "Every candidate was fitted on the same folds and scored on the held-out rows."
         case "how_good":
             if count < 2:

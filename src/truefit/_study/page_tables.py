@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from truefit._methods.text import MetricText
+from truefit._methods.text import MetricText, all_candidates
 
 Table = dict[str, Any]
 Part = Mapping[str, Any]
 
-_VERDICTS: Final = {
+#: Results of a paired test in words.
+VERDICTS: Final = {
     "worse": "significantly worse",
     "better": "significantly better",
     "tie": "no significant difference",
@@ -118,7 +119,7 @@ def _candidates(study: Part) -> Table | None:
             pair = pairs.get(row[0])
             end = "selected" if row[0] == best else None
             row += [None, None, end] if pair is None else [
-                pair["difference"], pair["p_adjusted"], _VERDICTS.get(pair["verdict"], pair["verdict"])
+                pair["difference"], pair["p_adjusted"], VERDICTS.get(pair["verdict"], pair["verdict"])
             ]  # fmt: skip
         texts["p"] = ["" if row[4] is None else "< 0.001" if row[4] < 0.001 else f"{row[4]:.3f}" for row in rows]
         texts[difference] = ["" if row[3] is None else fmt.signed(row[3]) for row in rows]
@@ -169,7 +170,7 @@ def _estimates(study: Part) -> Table:
     rows: list[list[Any]] = []
     if "honest" in parts:
         nested = parts["honest"]
-        what = f"nested cross-validation over all {count} candidates" if count > 1 else "cross-validation"
+        what = f"nested cross-validation over {all_candidates(count)}" if count > 1 else "cross-validation"
         rows.append([what, nested["estimate"], nested["interval"], "report this one"])
     else:
         what = "selection repeated on bootstrap samples" if count > 1 else "cross-validation"

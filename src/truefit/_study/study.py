@@ -138,7 +138,7 @@ def study(
         metric = "rmse"
     chosen = resolve_metric(data, metric, pos_label)
     seed = resolve_seed(random_state)
-    folds = resolve_folds(cv, why="candidates are also fitted without every two of them")
+    folds = resolve_folds(cv, why="nested cross-validation also leaves out pairs of them")
     splits = make_splits(data, "kfold", k=folds, random_state=seed)
     own = engine is None
     engine = engine_for_one_call(on_error="record") if engine is None else engine_or_new(engine)
@@ -216,7 +216,7 @@ def _provenance(result: Study, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return what it takes to compute a study again."""
     given = ", ".join(f"{name}={value!r}" for name, value in options.items() if value is not None)
     given += "".join(f", {role}={column or role}" for role, column in result.roles.items())
-    target = "" if result.target is None else f", target {result.target}"
+    target = "" if result.target is None else f"; target: {result.target}"
     return {
         "date": now(),
         "command": f"truefit.study(X, y, models, {given})",

@@ -196,7 +196,7 @@ def _without_row_numbers(
     numbers = frame[first].tolist()
     if numbers not in (list(positions), [position + 1 for position in positions]):
         return frame, ()
-    return frame.drop(columns=first), ("The first column has no name and counts the rows; it was left out.",)
+    return frame.drop(columns=first), ("The first column has no name and counts the rows; it was dropped.",)
 
 
 def _check_target(y: pd.Series[Any], column: str, name: str) -> None:

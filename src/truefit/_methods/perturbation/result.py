@@ -244,8 +244,11 @@ class Perturbation(EstimatorResult):
         if any(pair.found is None for pair in self._pairs):
             return [f"{self.best} has the largest rate; one repeat does not show which differences are significant."]
         if not others:
-            return [f"{self.best} has a significantly larger rate than all others (paired t test, Holm)."]
-        return [f"{self.best} has the largest rate; no significant difference to {others} (paired t test, Holm)."]
+            return [f"{self.best} has a significantly larger rate than all others (paired t-tests, Holm-corrected)."]
+        return [
+            f"{self.best} has the largest rate; no significant difference from {others} (paired t-tests, "
+            "Holm-corrected)."
+        ]
 
     @property
     def notes(self) -> list[str]:

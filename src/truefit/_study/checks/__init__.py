@@ -58,7 +58,5 @@ def resolve_ignored(ignore: Any) -> frozenset[str]:
     known = [check.code for check in CHECKS]
     for code in codes:
         if not isinstance(code, str) or code.upper() not in known:
-            raise InvalidInput(
-                f"The 'ignore' parameter must hold codes of findings: {', '.join(known)}. Got {code!r} instead."
-            )
+            raise InvalidInput(f"A finding to ignore must be one of {', '.join(known)}. Got {code!r} instead.")
     return frozenset(code.upper() for code in codes)

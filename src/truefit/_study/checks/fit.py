@@ -9,6 +9,7 @@ from truefit._methods.text import whole_percent
 from truefit._study.checks.base import ResultCheck
 from truefit._study.evidence import StudyEvidence
 from truefit._study.fit_diagnosis import (
+    as_well,
     difference_to_best,
     fit_diagnosis,
     memorisation,
@@ -31,7 +32,9 @@ class Overfitting(ResultCheck, code="TF203", title="Overfitting", severity="warn
         theirs = None if fit.alternative is None else memorisation(evidence, fit.alternative)
         if fit.alternative is not None and theirs is not None:
             difference = difference_to_best(evidence, fit.alternative)
-            text += f"; {fit.alternative}, with {whole_percent(theirs)}, does as well{difference}"
+            text += (
+                f"; {fit.alternative}, with {whole_percent(theirs)}, {as_well(evidence, fit.alternative)}{difference}"
+            )
             advice = f"Consider {fit.alternative}, the simpler model, or regularise {best} more strongly."
         yield self.finding(
             f"{text}.", advice, model=best, memorisation=own, alternative=fit.alternative, memorisation_of_it=theirs
