@@ -91,7 +91,8 @@ class RareClass(TableCheck, code="TF107", title="Rare class", severity="warning"
         absent = int((counts < table.folds).sum())
         if absent:
             which = "It has" if len(rare) == 1 else f"{absent:,} of them {'has' if absent == 1 else 'have'}"
-            text += f" {which} fewer rows than there are folds ({table.folds}): some folds have no test row of {'it' if absent == 1 else 'them'}."
+            rows = "it" if absent == 1 else "them"
+            text += f" {which} fewer rows than there are folds ({table.folds}): some folds have no test row of {rows}."
         yield self.finding(
             f"{text} The recall of so rare a class can only be estimated roughly.",
             "Collect more rows of rare classes, or merge them with similar ones.",
