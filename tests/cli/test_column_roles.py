@@ -83,7 +83,7 @@ def test_columns_reach_the_method_as_in_python(folder, command):
     expected = json.loads(json.dumps(function(models, X, y, level=0.9, random_state=3, **roles, **arguments).to_dict()))
     assert numbers(part(found) if part else found) == numbers(expected)
     listed = truefit("runs", f"{command}.db", cwd=folder).stdout
-    assert "visits: 120 rows, 2 columns, target relapse, 60 groups (patient_id), weights weight" in listed
+    assert "visits: 120 rows, 2 columns, target: relapse, 60 groups (patient_id), weights weight" in listed
     assert f"truefit {command} visits.csv --target relapse --groups patient_id --weights weight --drop note" in listed
     assert truefit("show", f"{command}.db", "--out", f"{command}.html", "--quiet", cwd=folder) == Said(0, "", "")
     page = (folder / f"{command}.html").read_text()

@@ -38,7 +38,7 @@ def test_runs_lists_what_when_and_how_many_fits(folder):
     assert done.returncode == 0, done.stderr
     assert "runs.db holds 2 reports and 10 fits." in done.stdout
     assert "truefit compare iris --model linear --model tree --store runs.db" in done.stdout
-    assert "iris: 150 rows, 4 columns; target: target" in done.stdout
+    assert "iris: 150 rows, 4 columns, target: target" in done.stdout
     listed = json.loads(truefit("runs", "runs.db", "--json", cwd=folder).stdout)
     assert listed["fits"] == 10
     assert sorted(report["kind"] for report in listed["reports"]) == ["assessment", "comparison"]

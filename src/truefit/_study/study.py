@@ -216,7 +216,7 @@ def _provenance(result: Study, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return what it takes to compute a study again."""
     given = ", ".join(f"{name}={value!r}" for name, value in options.items() if value is not None)
     given += "".join(f", {role}={column or role}" for role, column in result.roles.items())
-    target = "" if result.target is None else f"; target: {result.target}"
+    target = "" if result.target is None else f", target: {result.target}"
     return {
         "date": now(),
         "command": f"truefit.study(X, y, models, {given})",

@@ -138,7 +138,7 @@ class Table:
 
     def contents(self, rows: int | None = None) -> str:
         """Return rows, columns, target and roles in words; ``rows`` is the number of rows if this is a sample."""
-        text = f"{len(self.y) if rows is None else rows:,} rows, {self.X.shape[1]:,} columns, target {self.target}"
+        text = f"{len(self.y) if rows is None else rows:,} rows, {self.X.shape[1]:,} columns, target: {self.target}"
         for role, column in self.roles.items():
             text += f", {column.nunique():,} groups ({column.name})" if role == "groups" else ""
             text += f", {_ROLES[role]} {column.name}" if role != "groups" else ""
