@@ -122,7 +122,7 @@ def test_two_candidates_that_tie(C):
     test = f"Not significantly different from {result.best} (paired t-test; difference with 95% interval): {other} "
     if C == 0.999:
         assert f"Best of 2 candidates; {other} has the same error and comes later in the list." in which
-        assert f"No difference from {result.best} in any fold: {other}." in which
+        assert f"No difference from {result.best} in any of the folds: {other}." in which
         assert test not in which
     else:
         assert re.search(re.escape(test) + r"\+[\d.]+ points \([−+][\d.]+ to \+[\d.]+\)\.", which)

@@ -71,9 +71,9 @@ def test_the_sentences_speak_of_periods(found):
     assert " on the next period." in text
     assert "Shuffled cross-validation, which ignores time, gives" in text
     assert "better than the estimate." in text
-    assert "All numbers of this study use the same 5 periods in time order" in text
+    assert "All candidates use the same 5 periods in time order" in text
     assert "(4 outer periods)" in text
-    for words in ("new rows", "fold", "treat rows as independent"):
+    for words in ("new rows", "fold", "Rows are treated as independent"):
         assert words not in text
     for words in ("RMSE on the next period", "RMSE against time: each stroke is a period", "2022-02-20 to 2022-03-16"):
         assert words in page

@@ -86,7 +86,7 @@ def _compared(found: StudyEvidence) -> list[str]:
     worse = [pair.candidate for pair in pairs if comparison.verdict_on(pair) == "worse"]
     sentences = []
     if same:
-        sentences.append(f"No difference from {found.best} in any fold: {listed(same)}.")
+        sentences.append(f"No difference from {found.best} in any of the {found.folds_name}: {listed(same)}.")
     if ties:
         shown = [
             f"{pair.candidate} {found.metric_text.difference(pair.found.mean, pair.interval(found.level))}"
@@ -225,12 +225,12 @@ def _agghoo(found: StudyEvidence) -> list[str]:
 
 
 def _assumptions(found: StudyEvidence) -> list[str]:
-    splits, name = found.assessment.splits, found.metric_text.name
-    kind = "fold" if found.data.time is None else "period"
-    text = f"All candidates use the same {counted(len(splits), kind)}"
+    name, in_time = found.metric_text.name, found.data.time is not None
+    kind = "period" if in_time else "fold"
+    text = f"All candidates use the same {counted(len(found.assessment.splits), kind)}{' in time order' * in_time}"
     if not isinstance(found.metric.smooth, Ratios | Total):
         text += f", and each {name} is the mean over them"
-    if found.data.time is not None:
+    if in_time:
         return [
             f"{text}. Each period is predicted by models trained on the rows before it. Neighbouring periods may be "
             "dependent; if the future changes more than these periods did, results may be worse."

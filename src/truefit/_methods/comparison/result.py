@@ -38,7 +38,7 @@ _ROUNDING = 1e-8
 _TESTS: Final = {
     "pooled losses": "t-test of the difference in loss on all held-out rows",
     "averaged repeats": "t-test of the difference in loss on all held-out rows, averaged over the repeats",
-    "corrected t": "corrected resampled t-test on the scores of the folds",
+    "corrected t": "corrected resampled t-test on the scores of the test sets",
     "paired t on the held-out rows": "t-test of the difference in loss on the held-out rows",
 }
 #: With fewer degrees of freedom only large differences are significant.
@@ -414,9 +414,10 @@ def _difference(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> Floats:
 
 def _test_text(test: str) -> str:
     """Return the test of a pair in words."""
-    name, _, factor = test.partition(" × ")
+    name, _, rest = test.partition(" × ")
+    factor, _, clustered = rest.partition(", ")
     corrected = f", with its standard error × {factor} because the training sets overlap" if factor else ""
-    return f"{_TESTS.get(name, name)}{corrected}"
+    return f"{_TESTS.get(name, name)}{', ' if clustered else ''}{clustered}{corrected}"
 
 
 def _signed(*values: float) -> str:
