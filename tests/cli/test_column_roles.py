@@ -107,7 +107,7 @@ def test_time_reaches_the_method_as_in_python(folder, command):
         json.dumps(function(models, frame[FEATURES], frame["relapse"], **call, **arguments).to_dict())
     )
     assert numbers(part(found) if part else found) == numbers(expected)
-    assert "2 columns, target relapse, time visit" in truefit("runs", f"time_{command}.db", cwd=folder).stdout
+    assert "2 columns, target: relapse, time visit" in truefit("runs", f"time_{command}.db", cwd=folder).stdout
     if command == "study":
         assert truefit("show", f"time_{command}.db", "--out", "time.html", cwd=folder).returncode == 0
         assert "2 columns, ordered by time (visit)" in (folder / "time.html").read_text()
