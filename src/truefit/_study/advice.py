@@ -12,6 +12,8 @@ from truefit._study.fit_diagnosis import difference_to_best, fit_diagnosis
 
 #: A tie that trains this many times faster than the selected model is suggested.
 _FASTER = 5.0
+#: Only where a fit takes more seconds than this.
+_SLOW = 1.0
 
 
 def next_steps_of(found: StudyEvidence, findings: Iterable[Finding]) -> list[str]:
@@ -51,7 +53,7 @@ def _faster(found: StudyEvidence) -> list[str]:
     quick = [
         name for name in found.ties if name not in found.baselines and own > _FASTER * max(found.seconds[name], 1e-4)
     ]
-    if not quick or own < 0.1 or fit.kind == "baseline" or fit.alternative is not None:
+    if not quick or own < _SLOW or fit.kind == "baseline" or fit.alternative is not None:
         return []
     name = quick[0]
     return [
