@@ -54,6 +54,8 @@ def study(
 ) -> None:
     """Answer four questions: which model, how good is it, does it over- or underfit, and would more data help?
 
+    Several rows of one patient: --groups patient_id. Rows in time order: --time date.
+
     Example: truefit study breast_cancer --model linear --model tree --budget 2m --out report.html
     """
     from truefit._study.budget import seconds_of

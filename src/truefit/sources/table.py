@@ -114,7 +114,7 @@ class Table:
         >>> frame = pd.DataFrame({"id": [7, 7, 8, 8], "size": [1.0, 2.5, 3.0, 2.0], "kind": ["a", "b", "b", "a"]})
         >>> table = Table.of(frame, name="shells", target="kind").with_roles(groups="id")
         >>> table.X.columns.tolist(), table.roles["groups"].tolist(), table.contents()
-        (['size'], [7, 7, 8, 8], '4 rows, 1 columns, target kind, 2 groups (id)')
+        (['size'], [7, 7, 8, 8], '4 rows, 1 columns, target: kind, 2 groups (id)')
         """
         given = {"groups": groups, "time": time, "sample_weight": weights}
         named = {role: column for role, column in given.items() if column is not None}
@@ -128,6 +128,8 @@ class Table:
                 both = f"{use} twice" if uses[column] == use else f"{uses[column]} and {use}"
                 raise InvalidInput(f"A column of {self.name!r} can have one use. Got {column!r} {both}. Name it once.")
             uses[find_column(names, column, self.name)] = use
+        if len(uses) == 1:
+            return self
         X = self.X.iloc[:, [i for i, name in enumerate(names) if name not in uses]].copy()
         if X.shape[1] == 0 or X.isna().all(axis=None):
             left = "empty ones" if X.shape[1] else "none: every column is dropped, or is the groups, time or weights"
