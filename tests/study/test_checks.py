@@ -58,6 +58,8 @@ TABLES = {
     "TF107": table(NOISE, np.where(np.arange(N) < 20, 7, Y)),
     "TF108": table(NOISE.iloc[:400], Y[:400]),
     "TF109": table(rng.normal(size=(N, 61))),
+    "TF110": table(NOISE.iloc[:200].assign(patient_id=np.arange(200)).loc[np.arange(N) // 3], Y[np.arange(N) // 3]),
+    "TF111": table(NOISE.assign(day=pd.date_range("2020", periods=N).astype(str)), np.arange(N) * 3 // N),
 }
 
 
@@ -149,7 +151,8 @@ def test_a_check_keeps_the_contract(check, clean):
     findings = list(check().run(case))
     assert findings
     for finding in findings:
-        assert (finding.code, finding.title, finding.severity) == (check.code, check.title, check.severity)
+        assert (finding.code, finding.title) == (check.code, check.title)
+        assert finding.severity == check.severity or check.code in ("TF110", "TF111")  # by the size of a difference
         assert finding.text.endswith(".")
         assert finding.advice.endswith(".")
         assert finding.docs == f"docs/findings.md#{check.code.lower()}"

@@ -46,9 +46,9 @@ class Check(ABC, Generic[Subject]):
     def run(self, subject: Subject) -> Iterable[Finding]:
         """Yield what was found; nothing where all is well."""
 
-    def finding(self, text: str, advice: str, **evidence: Any) -> Finding:
-        """Return a finding of this check; ``evidence`` holds plain JSON types."""
-        return Finding(self.code, self.title, self.severity, text, evidence, advice)
+    def finding(self, text: str, advice: str, severity: Severity | None = None, **evidence: Any) -> Finding:
+        """Return a finding of this check, or a less severe one; ``evidence`` holds plain JSON types."""
+        return Finding(self.code, self.title, severity or self.severity, text, evidence, advice)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +86,31 @@ class CheckedTable:
             for i, name in enumerate(self.frame.columns):  # by position: two columns may have the same name
                 values = self.frame.iloc[:, i]
                 yield str(name), values, values.iloc[self.sample]
+
+    def numbers(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
+        """Return cells as numbers: codes of text and categories in sorted order, a gap below the smallest number."""
+        found = np.zeros((len(rows), 0 if self.frame is None else self.frame.shape[1]))
+        for j, (_, values, _) in enumerate(self.columns()):
+            column = _as_numbers(values.iloc[rows])
+            finite = column[np.isfinite(column)]
+            low = finite.min() - max(finite.std(), 1.0) if len(finite) else 0.0
+            found[:, j] = np.clip(np.where(np.isnan(column), low, column), -1e30, 1e30)
+        return found
+
+
+def _as_numbers(values: pd.Series[Any]) -> npt.NDArray[np.float64]:
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(values):
+        return values.to_numpy(dtype=np.float64, na_value=np.nan)
+    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "mM":
+        return np.where(values.isna(), np.nan, values.astype("int64").to_numpy(dtype=np.float64))
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        codes = values.cat.codes.to_numpy(dtype=np.float64)
+    else:
+        texts = np.array([str(cell).encode("utf-8", "backslashreplace") for cell in values], dtype=object)
+        codes = np.unique(texts, return_inverse=True)[1].astype(np.float64)
+    return np.where(values.isna(), np.nan, codes)
 
 
 class TableCheck(Check[CheckedTable]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +26,9 @@ _FEWEST_ROWS, _FEWEST_ERRORS = 10, 5
 ID_ROWS: Final = 50
 _ID_NAME: Final = re.compile(r"(^|[\W_])(id|ids|key|uuid|guid|index|idx|nr|no|number|row)($|[\W_])|[a-z]I[dD]$", re.I)
 _LONGEST_ID: Final = 40
+#: Text that may be a date: a day, a month and a year, in any order. So many values are read.
+_DATE: Final = re.compile(r"^\s*\d{1,4}[-/. ]\w{1,9}[-/. ,]+\d{1,4}|^\s*\w{3,9} \d{1,2},? \d{4}")
+_DATES_READ: Final = 50
 
 
 class TargetLeakage(TableCheck, code="TF101", title="Possible target leakage", severity="error"):
@@ -145,13 +149,38 @@ def _looks_like_id(name: str, values: pd.Series[Any]) -> bool:
             return False
         steps = np.diff(numbers)
         return bool((steps > 0).all() or (steps < 0).all() or _ID_NAME.search(name))
-    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "mM":
+    if looks_like_date(values):
         return False
     texts = values.astype(str)
     # A sentence that occurs once is no id; a word is.
     return (
         bool(texts.is_unique) and bool((texts.str.len() <= _LONGEST_ID).all()) and not texts.str.count(" ").mean() > 1
     )
+
+
+def looks_like_date(values: pd.Series[Any]) -> bool:
+    """Whether a column holds dates or times, or text that reads as such."""
+    import pandas as pd
+
+    if pd.api.types.is_datetime64_any_dtype(values):
+        return True
+    if pd.api.types.is_numeric_dtype(values):
+        return False
+    some = values.dropna().iloc[:: max(len(values) // _DATES_READ, 1)].iloc[:_DATES_READ]
+    texts = some.map(as_text)
+    if not len(texts) or not bool(texts.str.contains(_DATE).all()):
+        return False
+    return bool(as_dates(texts).notna().mean() > 0.95)
+
+
+def as_dates(values: pd.Series[Any]) -> pd.Series[Any]:
+    """Return dates, or text that reads as such, as dates: month first or day first, what suits more of the values."""
+    import pandas as pd
+
+    with warnings.catch_warnings():  # of formats that differ
+        warnings.simplefilter("ignore", UserWarning)
+        read = [pd.to_datetime(values, errors="coerce", utc=True, dayfirst=each) for each in (False, True)]
+    return max(read, key=lambda each: int(each.notna().sum()))
 
 
 def _leakage_text(name: str, share: float, baseline: float, task: str) -> str:
