@@ -199,6 +199,11 @@ def test_leave_one_out_leaves_out_groups() -> None:
     assert len(result.splits) == 28
     assert result.splits.description == "leave-one-group-out cross-validation"
     assert result.estimate == pytest.approx(assess(BAYES, X, Y, groups=GROUPS, cv=LeaveOneGroupOut()).estimate)
+    # All rows count alike, as in the interval; the test sets do not, unlike in nested cross_val_score.
+    assert result.estimate == pytest.approx(np.mean(np.concatenate(result.row_losses("GaussianNB") or [])))
+    nested = search(Engine(), cv=LeaveOneGroupOut()).assessment_
+    assert nested.estimate == pytest.approx(nested.fold_scores.mean())
+    assert "corrected t" in nested.summary()
     assert len(assess(BAYES, X, Y, groups=np.arange(N), design="loo").splits) == N
 
 

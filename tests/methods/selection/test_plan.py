@@ -221,7 +221,8 @@ def test_a_metric_without_rows_is_raced_by_scores_of_three_folds():
 )
 def test_rows_that_do_not_count_alike_are_not_compared_one_by_one(options):
     data = table(**options)
-    found = searched([DummyClassifier(), GaussianNB(), TREES[-1]], data, folds_of(data), nested=False)
+    splits = make_splits(data, "kfold", k=5)
+    found = searched([DummyClassifier(), GaussianNB(), TREES[-1]], data, splits, nested=False)
     assert found.dropped
     assert {each.after for each in found.dropped} <= {3, 4}
 

@@ -236,7 +236,9 @@ def _clustered(evidence: Evidence, level: float, factor: float) -> Estimate:
     else:
         factor, method = REPEATED, f"averaged repeats, clustered by group × {REPEATED:g}"
     interval = clustered_wilson(evidence.runs(), evidence.groups_of_runs(), factor=factor, level=level)
-    return _finished(evidence, float(evidence.scores.mean()), interval, method, note=note)
+    # Of groups left out one by one, the small ones would count as much as the large ones.
+    mean = np.mean([run.mean() for run in evidence.runs()]) if evidence.one_group_tests else evidence.scores.mean()
+    return _finished(evidence, float(mean), interval, method, note=note)
 
 
 def _triangle(evidence: Evidence, level: float) -> Estimate:

@@ -64,7 +64,13 @@ class Evidence:
     @property
     def clustered(self) -> bool:
         """Whether whole groups show the spread: of a 0-1 loss, each row tested once per run, and enough groups."""
-        return self.metric.zero_one and has_clusters(self.data, self.splits)
+        of_rows = self.pooled_rates or not self.one_group_tests
+        return self.metric.zero_one and of_rows and has_clusters(self.data, self.splits)
+
+    @property
+    def one_group_tests(self) -> bool:
+        """Whether each test set is a group, so that their mean weights groups alike, and not rows."""
+        return self.splits.partition and len(self.splits) == self.data.n_groups * self.splits.repeats
 
     def groups_of_runs(self) -> Iterator[Array]:
         """Return the group of each row of ``runs``."""
