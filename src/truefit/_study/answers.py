@@ -238,8 +238,8 @@ def _assumptions(found: StudyEvidence) -> list[str]:
     if found.data.groups is not None:
         groups = counted(found.data.n_groups, "group")
         return [
-            f"{text}. They are for rows of new groups: none of the {groups} is in two folds. In later periods results "
-            "may be worse."
+            f"{text}. All numbers are for rows of new groups: none of the {groups} is in two folds. In later "
+            "periods results may be worse."
         ]
     return [f"{text}. Rows are treated as independent: on new groups or in later periods results may be worse."]
 
