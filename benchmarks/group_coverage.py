@@ -11,23 +11,14 @@ of the file: the same command goes on from there, and ``--minutes`` ends it earl
 
 from __future__ import annotations
 
-import argparse
-import json
-import math
-import multiprocessing
-import os
-import platform
 import sys
 import time
 import warnings
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache
-from itertools import islice, product
-from pathlib import Path
+from itertools import product
 
 import numpy as np
-import sklearn
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
@@ -35,7 +26,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-import truefit
+from benchmarks.coverage_runs import command, covers, how_made, versions
 from truefit import Engine, assess
 from truefit._stats.intervals import corrected_t, pooled
 
@@ -50,7 +41,7 @@ LEARNERS = {
     "knn": KNeighborsClassifier(algorithm="brute"),
     "forest": RandomForestClassifier(10, max_depth=6, random_state=0),
 }
-REPETITIONS, FRESH_GROUPS, FEATURES = 500, 4_000, 5
+FRESH_GROUPS, FEATURES = 4_000, 5
 _SLOPES = np.array([1.0, -0.8, 0.6, 0.0, 0.0])
 #: What the mean coverage and the lowest must be.
 MEAN, LOWEST = (0.93, 0.97), 0.88
@@ -122,54 +113,6 @@ def measured(place, repetition):
     return line | {"cpu_seconds": round(time.process_time() - began, 3), "versions": versions()}
 
 
-def versions():
-    """Return what a number may depend on."""
-    return f"python {platform.python_version()}, scikit-learn {sklearn.__version__}, truefit {truefit.__version__}"
-
-
-def finished(store):
-    """Return the lines of a file, by setting and repetition; one that was cut off by a crash is left out."""
-    found = {}
-    for text in store.read_text().splitlines() if store.is_file() else ():
-        try:
-            line = json.loads(text)
-        except json.JSONDecodeError:
-            continue
-        found[line["setting"], line["repetition"]] = line
-    return found
-
-
-def run(store, repetitions, workers, minutes):
-    """Measure the samples that the file lacks, repetition by repetition, so that a run cut short is even."""
-    known = finished(store)
-    lacking = [
-        (place, repetition)
-        for repetition in range(repetitions)
-        for place, setting in enumerate(SETTINGS)
-        if (setting.name, repetition) not in known
-    ]
-    ends = math.inf if minutes is None else time.monotonic() + 60 * minutes
-    print(f"{len(lacking):,} samples to measure on {workers} workers", flush=True)
-    cut_off = store.is_file() and not store.read_text().endswith("\n")
-    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
-    waiting, done = iter(lacking), 0
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool, store.open("a") as file:
-        file.write("\n" if cut_off else "")
-        # Few are handed out ahead, so that little is lost when the time is up.
-        running = {pool.submit(measured, *each) for each in islice(waiting, 2 * workers)}
-        while running:
-            ready, running = wait(running, return_when=FIRST_COMPLETED)
-            if time.monotonic() < ends:
-                running |= {pool.submit(measured, *each) for each in islice(waiting, len(ready))}
-            for future in ready:
-                print(json.dumps(future.result()), file=file, flush=True)
-            done += len(ready)
-            if done // 500 > (done - len(ready)) // 500:
-                print(f"{done:,} of {len(lacking):,} samples", flush=True)
-    print(f"{done:,} measured, {len(lacking) - done:,} left")
-
-
 @dataclass(frozen=True)
 class Cell:
     """One interval of one learner in one setting: coverage and mean width, over the samples that have it."""
@@ -177,7 +120,6 @@ class Cell:
     setting: Setting
     learner: str
     method: str
-    given: int
     missing: int
     coverage: float
     width: float
@@ -189,14 +131,10 @@ def cells(lines):
     found = []
     for setting, learner, method in product(SETTINGS, LEARNERS, METHODS):
         own = [line["learners"][learner] for line in lines if line["setting"] == setting.name]
-        given = [each for each in own if each[method] is not None]
-        if not given:
-            continue
-        low, high = np.array([each[method] for each in given]).T
-        truth, estimate = (np.array([each[key] for each in given]) for key in ("truth", "estimate"))
-        covered = float(np.mean((low <= truth) & (truth <= high)))
-        numbers = covered, float(np.mean(high - low)), float(np.mean(estimate - truth))
-        found.append(Cell(setting, learner, method, len(given), len(own) - len(given), *numbers))
+        covered, width, missing = covers(own, method)
+        if missing < len(own):
+            bias = float(np.mean([each["estimate"] - each["truth"] for each in own]))
+            found.append(Cell(setting, learner, method, missing, covered, width, bias))
     return found
 
 
@@ -226,17 +164,10 @@ def page(lines, repetitions):
     found = cells(lines)
     own = [cell for cell in found if cell.method == "truefit"]
     mean, lowest = np.mean([cell.coverage for cell in own]), min(cell.coverage for cell in own)
-    seconds = sum(line["cpu_seconds"] for line in lines)
-    unfinished = repetitions * len(SETTINGS) - len(lines)
     parts = [
         _INTRODUCTION.format(features=FEATURES, fresh=FRESH_GROUPS, **EFFECTS, **METHODS),
         "## How it was made",
-        f"    python -m benchmarks.group_coverage --repetitions {repetitions} --workers 16 --out group_coverage.jsonl "
-        "--page docs/coverage-groups.md",
-        f"{repetitions} repetitions of {len(own)} settings: the Monte-Carlo standard error of a coverage is "
-        f"{100 * math.sqrt(0.95 * 0.05 / repetitions):.1f} points at 95%. {seconds / 60:.0f} minutes of CPU. Made with "
-        f"{'; '.join(sorted({line['versions'] for line in lines}))}."
-        + (f" {unfinished} of {repetitions * len(SETTINGS)} samples have not been measured." if unfinished > 0 else ""),
+        how_made("group", lines, repetitions, len(SETTINGS), len(own)),
         "## Targets",
         "\n".join(_targets(mean, lowest)),
         "## By number of groups",
@@ -295,24 +226,7 @@ def _every_setting(found):
 
 
 def main(arguments=()):
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.group_coverage")
-    parser.add_argument("--out", type=Path, default=Path("group_coverage.jsonl"), help="one line per measured sample")
-    parser.add_argument("--repetitions", type=int, default=REPETITIONS)
-    parser.add_argument("--workers", type=int, default=1, help="samples at a time")
-    parser.add_argument("--minutes", type=float, help="begin no sample after so many")
-    parser.add_argument("--page", type=Path, help="write the page there")
-    options = parser.parse_args(arguments)
-    run(options.out, options.repetitions, options.workers, options.minutes)
-    known = finished(options.out)
-    lines = [line for (_, repetition), line in known.items() if repetition < options.repetitions]
-    if not lines:
-        print("No sample is measured yet.")
-        return
-    text = page(lines, options.repetitions)
-    print(text.partition("## Every setting")[0])
-    print(f"{np.mean([line['cpu_seconds'] for line in lines]):.2f} s of CPU per sample")
-    if options.page is not None:
-        options.page.write_text(text)
+    command("group", SETTINGS, measured, page, arguments)
 
 
 if __name__ == "__main__":

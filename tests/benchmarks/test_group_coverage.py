@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+from benchmarks.coverage_runs import finished
 
 from benchmarks import group_coverage as benchmark
 
@@ -36,7 +37,7 @@ def test_uneven_groups_have_about_the_mean_size():
 def test_a_line_cut_off_by_a_crash_is_measured_again(tmp_path):
     store = tmp_path / "lines.jsonl"
     store.write_text(json.dumps(line(benchmark.SETTINGS[0], 0, 0.2)) + '\n{"setting": "15/e')
-    assert list(benchmark.finished(store)) == [(benchmark.SETTINGS[0].name, 0)]
+    assert list(finished(store)) == [(benchmark.SETTINGS[0].name, 0)]
 
 
 def test_the_page_says_what_was_covered():

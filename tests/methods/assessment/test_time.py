@@ -45,7 +45,7 @@ def test_the_estimate_is_the_mean_over_periods_and_the_interval_for_the_next_one
     assert result.estimate == pytest.approx(scores.mean())
     assert result.interval == pytest.approx((max(scores.mean() - half, 0), scores.mean() + half))
     assert result.interval_method == "Student's t for the next of 5 periods"
-    assert "mse on the next period" in result.estimand
+    assert "mean squared error on the next period" in result.estimand
     assert "forward-chaining over 5 periods" in result.summary()
     assert "neighbouring periods may be dependent" in result.summary()
     assert result.to_dict()["periods"][-1] == {"from": "2023-03-02", "to": "2023-03-13"}
