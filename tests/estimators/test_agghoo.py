@@ -143,7 +143,8 @@ def test_a_class_that_a_member_has_not_seen_has_probability_0():
 
 def test_a_class_of_fewer_rows_than_folds_is_no_obstacle():
     rows = np.r_[0:50, 50:100, 100:102]
-    agghoo = AgghooClassifier(GaussianNB(), cv=5).fit(XI[rows], NAMES[rows])
+    with pytest.warns(UserWarning, match="Class 'virginica' has 2 rows, fewer than the 5 folds"):
+        agghoo = AgghooClassifier(GaussianNB(), cv=5).fit(XI[rows], NAMES[rows])
     assert agghoo.classes_.tolist() == ["setosa", "versicolor", "virginica"]
     assert agghoo.predict_proba(XI).shape == (150, 3)
 
