@@ -401,12 +401,23 @@ class Assessment(EstimatorResult):
         percent = is_share(self.metric)
         if self.single:
             scores = list(self.split_scores().values())
-            return fold_scores(self.names, scores, xlabel=self.metric, percent=percent, ax=ax)
+            return fold_scores(
+                self.names, scores, xlabel=MetricText.from_name(self.metric).name, percent=percent, ax=ax
+            )
         names = self.from_best_to_worst
         intervals = [self.estimates[name].interval or (np.nan, np.nan) for name in names]
         lows, highs = zip(*intervals, strict=True)
         values = [self.estimates[name].value for name in names]
-        return forest(names, values, lows, highs, xlabel=self.metric, best=self.best, percent=percent, ax=ax)
+        return forest(
+            names,
+            values,
+            lows,
+            highs,
+            xlabel=MetricText.from_name(self.metric).name,
+            best=self.best,
+            percent=percent,
+            ax=ax,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""

@@ -17,7 +17,7 @@ from truefit._core.typing import Floats
 from truefit._methods.assessment.estimate import ONE_PARTITION, REPEATED
 from truefit._methods.assessment.result import Assessment
 from truefit._methods.result import Result, frame, plain, plot_method
-from truefit._methods.text import listed
+from truefit._methods.text import MetricText, listed
 from truefit._metrics.metric import Metric
 from truefit._metrics.row_loss import is_share
 from truefit._plots.forest import differences
@@ -374,7 +374,8 @@ class Comparison(Result):
         side = "above" if self.greater_is_better else "below"
         percent = is_share(self.metric)
         unit = " in percentage points" if percent else ""
-        label = f"difference of {self.metric}{unit} ({side} 0 is better than the reference; {self.level:.0%} interval)"
+        name = MetricText.from_name(self.metric).name
+        label = f"difference of {name}{unit} ({side} 0 is better than the reference; {self.level:.0%} interval)"
         values = [pair.found.mean for pair in drawn if pair.found is not None]
         names = [pair.name for pair in drawn]
         return differences(

@@ -12,7 +12,7 @@ import numpy as np
 from truefit._methods.learning_curve.extrapolation import Extrapolation, RowsNeeded
 from truefit._methods.learning_curve.forecast import Forecast, MeasuredCurve
 from truefit._methods.result import Result, frame, plot_method
-from truefit._methods.text import new_rows
+from truefit._methods.text import MetricText, new_rows
 from truefit._metrics.row_loss import is_share
 from truefit._plots.curve import bands
 
@@ -210,7 +210,7 @@ class LearningCurves(Result):
             columns[:, place] = curve.errors, curve.errors - reach, curve.errors + reach
             series[name] = tuple(_between(sizes, column) for column in columns)
         metric = next(iter(self.curves.values())).metric
-        label = f"{metric} (± 2 standard errors)"
+        label = f"{MetricText.from_name(metric).name} (± 2 standard errors)"
         percent = is_share(metric)
         return bands(sizes.tolist(), series, xlabel="rows", ylabel=label, log_x=True, percent=percent, ax=ax)
 

@@ -20,7 +20,7 @@ from truefit._methods.result import Result, plot_method
 from truefit._methods.selection.plan import Nested
 from truefit._methods.splitting.designs import Design
 from truefit._methods.splitting.splits import Splits
-from truefit._methods.text import new_rows
+from truefit._methods.text import MetricText, new_rows
 from truefit._metrics.metric import Metric
 from truefit._metrics.row_loss import is_share
 from truefit._plots.forest import fold_scores
@@ -111,13 +111,13 @@ class NestedAssessment(Result):
         ax : matplotlib Axes, optional
             Where to draw. A new figure by default, which a notebook displays.
         """
-        percent = is_share(self.metric)
+        percent, name = is_share(self.metric), MetricText.from_name(self.metric).name
         if kind is not None:
             if not self.periods:
                 raise InvalidInput("This plot is of rows in time order. There is none; pass time= to fit.")
             scores = {"selection": self.fold_scores}
-            return periods(self.periods, scores, xlabel=self._time_name, ylabel=self.metric, percent=percent, ax=ax)
-        return fold_scores(["selection"], [self.fold_scores], xlabel=self.metric, percent=percent, ax=ax)
+            return periods(self.periods, scores, xlabel=self._time_name, ylabel=name, percent=percent, ax=ax)
+        return fold_scores(["selection"], [self.fold_scores], xlabel=name, percent=percent, ax=ax)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
