@@ -46,3 +46,11 @@ def test_any_two_colours_are_far_apart(eyes: str) -> None:
 def test_series_are_told_apart_without_colours_too() -> None:
     assert len({series_style(i)[1] for i in range(5)}) == 5
     assert len({series_style(i) for i in range(25)}) == 25
+
+
+def test_shares_below_0_get_no_number():
+    from truefit._plots.canvas import canvas, format_ticks
+
+    axis = canvas().yaxis
+    format_ticks(axis, "%")
+    assert [axis.get_major_formatter()(value, 0) for value in (-0.02, -0.0, 0.02)] == ["", "0%", "2%"]

@@ -312,7 +312,10 @@ def format_ticks(axis: Axis, unit: Unit) -> None:
         from matplotlib.ticker import FuncFormatter
 
         sign = "%" if unit == "%" else ""
-        # Adding 0 makes a 0 of -0.
-        axis.set_major_formatter(
-            FuncFormatter(lambda value, _: f"{round(100 * value, 6) + 0.0:g}".replace("-", "−") + sign)
-        )
+
+        def text(value: float, _: object) -> str:
+            shown = round(100 * value, 6) + 0.0  # adding 0 makes a 0 of -0
+            # A share is never negative, but an axis around shares of 0 is.
+            return "" if sign and shown < 0 else f"{shown:g}".replace("-", "−") + sign
+
+        axis.set_major_formatter(FuncFormatter(text))
