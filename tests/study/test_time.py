@@ -103,6 +103,16 @@ def test_one_candidate_has_all_periods_and_few_periods_no_interval():
     assert "2 periods show too little of the spread between periods" in several.summary()
 
 
+@pytest.mark.parametrize(("seed", "advice"), [(0, "Look for other features"), (1, "Use more periods (cv) or look")])
+def test_few_periods_are_no_proof_that_features_are_useless(seed, advice):
+    X, y = table(seed)
+    noise = pd.DataFrame({"noise": np.random.default_rng(9).normal(size=N), "day": X["day"]})
+    result = study(noise, y, {"dummy": DummyRegressor(), "linear": LinearRegression()}, time="day")
+    (finding,) = (each for each in result.findings if each.code == "TF201")
+    assert finding.evidence["reason"] == ("tie" if seed else "best")
+    assert finding.advice.startswith(advice)
+
+
 def test_bad_times_are_refused_before_any_fit():
     X, y = table()
     with pytest.raises(InvalidInput, match="X has no column 'date'"):

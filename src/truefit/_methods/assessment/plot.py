@@ -10,6 +10,7 @@ from sklearn.metrics import precision_recall_curve, roc_curve
 
 from truefit._core.errors import InvalidInput
 from truefit._core.typing import Array
+from truefit._methods.text import MetricText
 from truefit._metrics.row_loss import is_share
 from truefit._plots.calibration import calibration
 from truefit._plots.confusion import confusion
@@ -79,7 +80,7 @@ def _time(assessment: Assessment, pos_label: Any, ax: Axes | None) -> Axes:
         assessment.periods,
         best_first,
         xlabel=assessment.time_name,
-        ylabel=assessment.metric,
+        ylabel=MetricText.from_name(assessment.metric).name,
         percent=is_share(assessment.metric),
         ax=ax,
     )

@@ -34,9 +34,13 @@ class NotBetterThanBaseline(ResultCheck, code="TF201", title="Not better than th
             "interval": f"The confidence interval of the best candidate, {best}, includes the baseline: "
             f"{fmt.named(evidence.estimate)}{against}.",
         }[reason]
+        advice = "Look for other features: these columns hold little information about the target."
+        if reason == "tie" and evidence.data.time is not None:
+            periods = len(evidence.assessment.splits)
+            advice = f"Use more periods (cv) or look for other features: {periods} periods show large differences only."
         yield self.finding(
             text,
-            "Look for other features: these columns hold little information about the target.",
+            advice,
             best=evidence.best,
             estimate=evidence.estimate,
             baseline=evidence.baseline,
