@@ -59,6 +59,7 @@ TABLES = {
     "TF108": table(NOISE.iloc[:400], Y[:400]),
     "TF109": table(rng.normal(size=(N, 61))),
     "TF110": table(NOISE.iloc[:200].assign(patient_id=np.arange(200)).loc[np.arange(N) // 3], Y[np.arange(N) // 3]),
+    "TF112": replace(CLEAN, test=Data(NOISE.iloc[:50], Y[:50], task="classification")),
     "TF111": table(NOISE.assign(day=pd.date_range("2020", periods=N).astype(str)), np.arange(N) * 3 // N),
 }
 

@@ -126,9 +126,30 @@ def how_good(found: StudyEvidence) -> Answer:
     fmt, interval = found.metric_text, found.interval
     ends = "" if interval is None else f" ({fmt.between(interval)})"
     headline = f"Expect {fmt.of_value(found.estimate)}{ends} on {new_rows(found.data)}."
-    sentences = [_source(found), *_shuffled(found), *_extension(found), *_against_baseline(found), *_recall(found)]
-    sentences += _agghoo(found)
+    sentences = [_source(found), *_on_test_set(found), *_shuffled(found), *_extension(found)]
+    sentences += [*_against_baseline(found), *_recall(found), *_agghoo(found)]
     return Answer("How good is it, really?", headline, (*sentences, *_assumptions(found)), "how_good")
+
+
+def _on_test_set(found: StudyEvidence) -> list[str]:
+    """Say how good the selected model is on a separate test set, and whether that agrees with the estimate."""
+    test, fmt = found.test, found.metric_text
+    if test is None:
+        return []
+    if np.isnan(test.estimate):
+        return [f"No value on the separate test set of {counted(test.rows, 'row')}: {test.reason}"]
+    ends = f" (no confidence interval: {test.reason})" if test.interval is None else f" ({fmt.between(test.interval)})"
+    text = f"On the separate test set of {counted(test.rows, 'row')}, evaluated once: {fmt.named(test.estimate)}{ends}."
+    if test.agrees is not None:
+        verdict = "agrees with" if test.agrees else "differs significantly from"
+        text += (
+            f" This {verdict} the estimate (difference with {found.level:.0%} interval: "
+            f"{fmt.difference(test.difference, test.difference_interval)})."
+        )
+    if test.unseen_classes:
+        rows, names = sum(test.unseen_classes.values()), listed([repr(name) for name in test.unseen_classes])
+        text += f" {counted(rows, 'test row')} of classes without training rows ({names}) count as errors."
+    return [text]
 
 
 def _source(found: StudyEvidence) -> str:

@@ -20,6 +20,7 @@ from truefit._methods.selection.result import NestedAssessment
 from truefit._methods.text import MetricText
 from truefit._metrics.metric import Metric
 from truefit._study.budget import TimeBudget
+from truefit._study.external_test import ExternalTest
 
 Cause = Literal["failed", "racing", "budget"]
 
@@ -98,6 +99,8 @@ class StudyEvidence:
     sampled: dict[str, int] = field(default_factory=dict)
     #: How many fits the cross-test requested, and how many of these were new.
     shared: tuple[int, int] | None = None
+    #: The selected model on a separate test set.
+    test: ExternalTest | None = None
     time_budget: TimeBudget = field(default_factory=TimeBudget)
 
     @property

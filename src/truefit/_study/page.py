@@ -195,6 +195,10 @@ def _key_numbers(study: Mapping[str, Any]) -> list[tuple[str, str, str]]:
         (best, study["best"], f"of {candidates:,} candidates" if candidates > 1 else "the only candidate"),
         (_capitalized(f"{fmt.name} on {new_rows_of(study)}"), fmt.value(study["estimate"]), ends),
     ]
+    test = study.get("test")
+    if test is not None and test["estimate"] is not None:
+        ends = "no confidence interval" if test["interval"] is None else fmt.between(tuple(test["interval"]))
+        rows.append(("Separate test set", fmt.value(test["estimate"]), f"{ends}, {test['rows']:,} rows"))
     if study["baseline"] is not None:
         rows.append(("Baseline", fmt.value(study["baseline"]), baseline_text(study)))
     return rows

@@ -175,6 +175,11 @@ def _estimates(study: Part) -> Table:
     else:
         what = "selection repeated on bootstrap samples" if count > 1 else "cross-validation"
         rows.append([what, study["estimate"], study["interval"], "report this one"])
+    test = study.get("test")
+    if test is not None and test["estimate"] is not None:
+        agrees = {True: "agrees with the estimate", False: "differs from the estimate", None: "evaluated once"}
+        what = f"{best} on the separate test set ({test['rows']:,} rows)"
+        rows.append([what, test["estimate"], test["interval"], agrees[test["agrees"]]])
     if best in own and count > 1:
         biased = f"optimistically biased: the best of {count}"
         rows.append([f"{best}: its own CV score", own[best]["estimate"], own[best]["interval"], biased])

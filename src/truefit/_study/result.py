@@ -7,6 +7,7 @@ from dataclasses import asdict
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
 from truefit._core.finding import Finding, at_least
 from truefit._methods.assessment.plot import KINDS
@@ -19,6 +20,7 @@ from truefit._study.answers import Answer, forecasts, how_good, more_data, which
 from truefit._study.checks import check_results, most_severe_first
 from truefit._study.config import StudyConfig
 from truefit._study.evidence import SkippedCandidate, StudyEvidence
+from truefit._study.external_test import ExternalTest, evaluated
 from truefit._study.fit_diagnosis import does_it_fit
 from truefit._study.page import Pictures, draw_pictures, render_study, study_report
 from truefit._study.page_tables import tables_of
@@ -93,6 +95,8 @@ class Study(Result):
         Learning curves of the best few candidates.
     training : dict
         Value of the metric on the training rows, of candidates that were fitted on all rows.
+    test : ExternalTest or None
+        The selected model on a separate test set, where one was given.
     fits : dict
         Number of fits, by kind.
     made : dict
@@ -124,6 +128,7 @@ class Study(Result):
         self.cross_test = found.cross_test
         self.curves = found.curves
         self.training = dict(found.training)
+        self.test: ExternalTest | None = None
         self.dropped = list(found.dropped)
         self.findings: tuple[Finding, ...] = most_severe_first([*config.findings, *check_results(found, config.ignore)])
         self.not_run = [(each.what, each.why) for each in found.not_run]
@@ -142,6 +147,13 @@ class Study(Result):
                 "The model must be fitted by the engine that ran the study, which is gone. Run study again."
             )
         return self.refit()
+
+    def evaluate(self, test: Data, training: Data) -> None:
+        """Evaluate the selected model, trained on all rows, on a separate test set."""
+        found = self._found
+        self.test = found.test = evaluated(
+            self.model, test, training, found.metric, found.level, found.estimate, found.interval
+        )
 
     @cached_property
     def answers(self) -> list[Answer]:
@@ -272,6 +284,7 @@ class Study(Result):
             "estimate": self.estimate,
             "interval": interval,
             "shuffled": self.shuffled,
+            "test": None if self.test is None else self.test.to_dict(),
             "baseline": self._found.baseline,
             "baselines": list(self._found.baselines),
             "answers": [answer.to_dict() for answer in self.answers],

@@ -24,6 +24,7 @@ from truefit._study.checks import check_table, resolve_ignored
 from truefit._study.checks.base import CheckedTable
 from truefit._study.config import StudyConfig
 from truefit._study.cost import nominal_seconds
+from truefit._study.external_test import read_test
 from truefit._study.page import store_study
 from truefit._study.plan import model_plan, study_plan
 from truefit._study.result import Study
@@ -43,6 +44,7 @@ def study(
     pos_label: Any = None,
     groups: Any = None,
     time: Any = None,
+    test: tuple[Any, Any] | None = None,
     sample_weight: Any = None,
     task: Literal["classification", "regression"] | None = None,
     random_state: Any = None,
@@ -88,6 +90,10 @@ def study(
         shuffled: every number is from ``cv`` periods, each tested by models trained on the rows before it, and the
         estimate is for the next period. The result also has the number that shuffled cross-validation gives. Parts that
         need shuffled rows are not run.
+    test : tuple of (X_test, y_test), optional
+        A separate test set. Everything is done on X and y; the selected model, trained on all of their rows, is then
+        evaluated once on the test set, with its own interval, beside the estimate from nested cross-validation
+        (``result.test``). Classes that the training rows lack count as errors.
     sample_weight : array-like, optional
         The weight of each row, passed to ``fit`` and used in the scores.
     task : {"classification", "regression"}, optional
@@ -134,6 +140,7 @@ def study(
         models = defaults if models is None else _named([models] if isinstance(models, str) else models, defaults)
     roles = {"groups": groups, "sample_weight": sample_weight, "time": time}
     candidates, data = read_input(models, X, y, **roles)
+    external = None if test is None else read_test(test, data)
     if metric is None and data.task == "regression":
         metric = "rmse"
     chosen = resolve_metric(data, metric, pos_label)
@@ -153,13 +160,16 @@ def study(
         time_budget,
         seed,
         target=_name_of(y),
-        findings=tuple(check_table(CheckedTable(data, chosen, folds), ignored)),
+        findings=tuple(check_table(CheckedTable(data, chosen, folds, external), ignored)),
         ignore=ignored,
         roles={role: _name_of(given) or "" for role, given in roles.items() if given is not None},
     )
     left = None if seconds is None else seconds - (monotonic() - started)
     try:
         result = engine.run(study_plan(config), data, seconds=left, description="study")
+        result.refit = partial(_refitted, engine, candidates.estimators[result.best], data)
+        if external is not None:
+            result.evaluate(external, data)
     finally:
         if own:
             engine.stop_workers()
@@ -167,7 +177,6 @@ def study(
     options = {"budget": budget, "cv": folds, "metric": metric, "level": level, "pos_label": pos_label, "task": task}
     result.made = _provenance(result, options | {"random_state": seed})
     store_study(engine.store, result)
-    result.refit = partial(_refitted, engine, candidates.estimators[result.best], data)
     return result
 
 
@@ -216,6 +225,7 @@ def _provenance(result: Study, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return what it takes to compute a study again."""
     given = ", ".join(f"{name}={value!r}" for name, value in options.items() if value is not None)
     given += "".join(f", {role}={column or role}" for role, column in result.roles.items())
+    given += "" if result.test is None else ", test=(X_test, y_test)"
     target = "" if result.target is None else f", target: {result.target}"
     return {
         "date": now(),

@@ -58,20 +58,13 @@ class CheckedTable:
     data: Data
     metric: Metric
     folds: int = 5
+    #: A separate test set.
+    test: Data | None = None
 
     @cached_property
     def frame(self) -> pd.DataFrame | None:
         """X as a pandas frame with text as column names; None for a sparse matrix or an array of other dimensions."""
-        import pandas as pd
-
-        X = self.data.X
-        if sparse.issparse(X) or len(X.shape) != 2:
-            return None
-        if hasattr(X, "iloc"):
-            return X.set_axis([str(name) for name in X.columns], axis=1)  # type: ignore[no-any-return]
-        if hasattr(X, "to_pandas"):
-            return X.to_pandas()  # type: ignore[no-any-return]
-        return pd.DataFrame(X, columns=[f"column {i}" for i in range(X.shape[1])], copy=False)
+        return as_frame(self.data.X)
 
     @cached_property
     def sample(self) -> npt.NDArray[np.intp]:
@@ -96,6 +89,19 @@ class CheckedTable:
             low = finite.min() - max(finite.std(), 1.0) if len(finite) else 0.0
             found[:, j] = np.clip(np.where(np.isnan(column), low, column), -1e30, 1e30)
         return found
+
+
+def as_frame(X: Any) -> pd.DataFrame | None:
+    """Return a table as a pandas frame with text as column names; None for a sparse one, or for other dimensions."""
+    import pandas as pd
+
+    if sparse.issparse(X) or len(X.shape) != 2:
+        return None
+    if hasattr(X, "iloc"):
+        return X.set_axis([str(name) for name in X.columns], axis=1)  # type: ignore[no-any-return]
+    if hasattr(X, "to_pandas"):
+        return X.to_pandas()  # type: ignore[no-any-return]
+    return pd.DataFrame(X, columns=[f"column {i}" for i in range(X.shape[1])], copy=False)
 
 
 def _as_numbers(values: pd.Series[Any]) -> npt.NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""TF103, TF108, TF109: duplicate rows, or too few. TF106, TF107: classes of very different sizes, or of few rows."""
+"""TF103, TF108, TF109, TF112: copies of rows, or too few. TF106, TF107: classes of different sizes, or of few rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from truefit._core.finding import Finding
 from truefit._methods.text import counted, percent
-from truefit._study.checks.base import CheckedTable, TableCheck, quoted
+from truefit._study.checks.base import CheckedTable, TableCheck, as_frame, quoted
 from truefit._study.checks.columns import as_text
 
 if TYPE_CHECKING:
@@ -42,6 +42,31 @@ class DuplicateRows(TableCheck, code="TF103", title="Duplicate rows", severity="
                 "Remove copies that are not separate observations, or keep them in one fold with groups.",
                 copies=copies,
                 rows=data.n,
+            )
+
+
+class TestRowsInTraining(TableCheck, code="TF112", title="Test rows are training rows", severity="warning"):
+    """Counts rows of a separate test set that equal a training row, target included."""
+
+    def run(self, table: CheckedTable) -> Iterator[Finding]:
+        """Yield a finding where there are such rows."""
+        frame, test = table.frame, table.test
+        other = None if test is None else as_frame(test.X)
+        if frame is None or test is None or other is None or table.data.y.ndim != 1:
+            return
+        both = _stacked(frame, other)
+        targets = np.unique(np.concatenate([table.data.y, test.y]), return_inverse=True)[1]
+        cells = np.column_stack([_row_hashes(both), targets.astype(np.uint64)])
+        codes = np.unique(cells, axis=0, return_inverse=True)[1].reshape(-1)
+        copies = int(np.isin(codes[table.data.n :], codes[: table.data.n]).sum())
+        if copies:
+            yield self.finding(
+                f"{copies:,} of the {counted(test.n, 'test row')} {'is' if copies == 1 else 'are'} also among the "
+                "training rows, target included: the model has seen the answers, and the result on the test set is too "
+                "optimistic.",
+                "Remove them from the training rows or from the test set, unless they are separate observations.",
+                copies=copies,
+                test_rows=test.n,
             )
 
 
@@ -133,6 +158,13 @@ class FewRowsPerColumn(TableCheck, code="TF109", title="Few rows for the columns
                 columns=columns,
                 threshold=FEW_ROWS_PER_COLUMN,
             )
+
+
+def _stacked(frame: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of both, columns by position, each of the type that holds both."""
+    import pandas as pd
+
+    return pd.concat([frame, other.set_axis(frame.columns, axis=1)], ignore_index=True)
 
 
 def _row_hashes(frame: pd.DataFrame) -> npt.NDArray[Any]:
