@@ -270,3 +270,45 @@ def test_help_has_the_columns_after_the_target(command):
     helped = re.findall(r"│ (--\w+)", truefit(command, "--help").stdout)
     assert helped[:5] == ["--target", "--groups", "--time", "--weights", "--drop"]
     assert {"--level", "--quiet"} < set(helped)
+
+
+CREDIT = ("study", "visits.csv", "--target", "relapse", *OPTIONS, "--model", "tree", "--model", "linear", "--cv", 3)
+
+
+def test_the_test_rows_of_a_study(folder):
+    new = visits(30, seed=2)
+    new[["relapse", "note", *FEATURES[::-1]]].assign(height=1).to_csv(folder / "test.csv", index=False)
+    call = (*CREDIT, "--workers", 1, "--test", "test.csv", "--store", "test.db")
+    done = truefit(*call, "--out", "test.html", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "Note: 'test' has columns that 'visits' lacks: 'height'. They are not used." in done.stderr
+    assert "; test rows of test.csv: 60" in (folder / "test.html").read_text()
+    found = json.loads(truefit(*call, "--json", cwd=folder).stdout)
+    frame = visits()
+    tree = default_candidates(frame[FEATURES], "classification")[found["best"]]
+    tree.fit(frame[FEATURES], frame["relapse"], **{f"{tree.steps[-1][0]}__sample_weight": frame["weight"]})
+    assert found["test"]["estimate"] == pytest.approx((tree.predict(new[FEATURES]) != new["relapse"]).mean())
+    new.assign(age=0).to_csv(folder / "test.csv", index=False)
+    assert "From the store" not in truefit(*call, cwd=folder).stderr
+
+
+BAD_TESTS = {
+    "no target": (lambda new: new.drop(columns="relapse"), "'test' has no column 'relapse'."),
+    "a column less": (
+        lambda new: new.drop(columns="age"),
+        "'test' must have every column that 'visits' has. Missing: 'age'.",
+    ),
+    "text for numbers": (lambda new: new.assign(age="old"), "The column 'age' of 'test' must contain numbers"),
+    "gaps in the target": (lambda new: new.assign(relapse=[None, "no"] * 30), "missing"),
+    "no rows": (lambda new: new.iloc[:0], "rows"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_TESTS)
+def test_bad_test_rows_are_a_sentence_and_exit_code_2(folder, case):
+    change, message = BAD_TESTS[case]
+    change(visits(30, seed=2)).to_csv(folder / "test.csv", index=False)
+    done = truefit(*CREDIT, "--workers", 1, "--test", "test.csv", "--quiet", cwd=folder)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -7,7 +7,7 @@ import importlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
@@ -19,6 +19,8 @@ from truefit._core.errors import InvalidInput, TruefitError
 from truefit._core.validation import Task
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from truefit.sources.table import Table
 
 
@@ -123,6 +125,82 @@ def print_notes(notes: tuple[str, ...]) -> None:
     """Print how a table was read."""
     for text in notes:
         note(f"Note: {text}")
+
+
+def load_test(data: str, table: Table, unused: Collection[str]) -> tuple[pd.DataFrame, pd.Series[Any]]:
+    """Read test rows with the columns of a table, in their order; those that are not features may be there or not."""
+    from truefit.sources.load import load_rows
+    from truefit.sources.table import check_names, find_column
+
+    frame, name, notes = load_rows(data)
+    print_notes(notes)
+    names = [str(column) for column in frame.columns]
+    check_names(names, name)
+    find_column(names, table.target, name)
+    types = dtypes_of(table)
+    # Row numbers of the training table were left out, too.
+    others = [
+        each for each in names if each not in {*types, table.target, *unused} and not each.startswith("Unnamed: 0")
+    ]
+    if others:
+        note(f"Note: {name!r} has columns that {table.name!r} lacks: {_some(others)}. They are not used.")
+    X = columns_as_fitted(frame, types, name, trained_on=f"{table.name!r} has")
+    return X, _as_fitted(frame.iloc[:, names.index(table.target)], str(table.y.dtype), name)
+
+
+def dtypes_of(table: Table) -> dict[str, str]:
+    """Return the types of the columns, by name."""
+    return {str(name): str(dtype) for name, dtype in zip(table.X.columns, table.X.dtypes, strict=True)}
+
+
+def columns_as_fitted(
+    frame: pd.DataFrame, columns: Mapping[str, str], name: str, *, trained_on: str = "the model was fitted on"
+) -> pd.DataFrame:
+    """Return the columns that a model was fitted on, in their order and with their types."""
+    import pandas as pd
+
+    names = [str(column) for column in frame.columns]
+    missing = [wanted for wanted in columns if wanted not in names]
+    if missing:
+        from truefit.sources.table import nearest
+
+        near = nearest(missing[0], names)
+        raise InvalidInput(
+            f"{name!r} must have every column that {trained_on}. Missing: {_some(missing)}."
+            + (f" Is it {near}?" if near else "")
+        )
+    picked = {wanted: _as_fitted(frame.iloc[:, names.index(wanted)], kind, name) for wanted, kind in columns.items()}
+    return pd.DataFrame(picked)
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")
+
+
+def _as_fitted(values: pd.Series[Any], kind: str, name: str) -> pd.Series[Any]:
+    """Give a column the type that it had when the model was fitted: a short file may be read as another type."""
+    import pandas as pd
+
+    if not kind or str(values.dtype) == kind:
+        return values
+    numeric = kind.lower().startswith(("int", "uint", "float"))
+    dtype: Any = kind
+    try:
+        if numeric:
+            # Not to integers: the model may accept missing values.
+            return pd.to_numeric(values)
+        if kind.startswith("datetime"):
+            return pd.to_datetime(values).astype(dtype)
+        if kind in ("str", "object", "string"):
+            return values.astype(object).map(str, na_action="ignore").astype(dtype)
+        return values.astype(dtype)
+    except (TypeError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0]
+        held = "numbers" if numeric else kind
+        raise InvalidInput(
+            f"The column {str(values.name)!r} of {name!r} must contain {held}, as in the training data. The "
+            f"conversion failed: {reason.rstrip('.')}."
+        ) from error
 
 
 def task_of(task: str | None, table: Table) -> Task:

@@ -138,6 +138,11 @@ class CommandConfig:
         """Everything that the command reads, as given."""
         return (self.data, self.store, *(self.model or ()))
 
+    @property
+    def not_features(self) -> set[str]:
+        """Columns that are groups, time or weights, or are dropped."""
+        return {column for column in (self.groups, self.time, self.weights, *(self.drop or ())) if column is not None}
+
     def with_roles(self, table: Table) -> Table:
         """Return the table without the columns that are not features; see ``Table.with_roles``."""
         found = table.with_roles(groups=self.groups, time=self.time, weights=self.weights, drop=self.drop or ())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from truefit._cli.app import plain_command
-from truefit._cli.inputs import print_notes
+from truefit._cli.inputs import columns_as_fitted, print_notes
 from truefit._cli.messages import note, results
 from truefit._cli.options import QuietOption
 from truefit._cli.outputs import check_output, csv_text, write_text
@@ -84,45 +84,4 @@ def _inputs(model: LoadedModel, frame: pd.DataFrame, name: str) -> Any:
                 f"{len(columns)}."
             )
         return frame.to_numpy()
-    missing = [wanted for wanted in model.columns if wanted not in columns]
-    if missing:
-        from truefit.sources.table import nearest
-
-        near = nearest(missing[0], columns)
-        more = f" and {len(missing) - 5:,} more" if len(missing) > 5 else ""
-        raise InvalidInput(
-            f"{name!r} must have every column that the model was fitted on. Missing: "
-            f"{', '.join(map(repr, missing[:5]))}{more}.{f' Is it {near}?' if near else ''}"
-        )
-    import pandas as pd
-
-    picked = {
-        wanted: _as_fitted(frame.iloc[:, columns.index(wanted)], kind, name) for wanted, kind in model.columns.items()
-    }
-    return pd.DataFrame(picked)
-
-
-def _as_fitted(values: pd.Series[Any], kind: str, name: str) -> pd.Series[Any]:
-    """Give a column the type that it had when the model was fitted: a short file may be read as another type."""
-    import pandas as pd
-
-    if not kind or str(values.dtype) == kind:
-        return values
-    numeric = kind.lower().startswith(("int", "uint", "float"))
-    dtype: Any = kind
-    try:
-        if numeric:
-            # Not to integers: the model may accept missing values.
-            return pd.to_numeric(values)
-        if kind.startswith("datetime"):
-            return pd.to_datetime(values).astype(dtype)
-        if kind in ("str", "object", "string"):
-            return values.astype(object).map(str, na_action="ignore").astype(dtype)
-        return values.astype(dtype)
-    except (TypeError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0]
-        held = "numbers" if numeric else kind
-        raise InvalidInput(
-            f"The column {str(values.name)!r} of {name!r} must contain {held}, as in the training data. The "
-            f"conversion failed: {reason.rstrip('.')}."
-        ) from error
+    return columns_as_fitted(frame, model.columns, name)

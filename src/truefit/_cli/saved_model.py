@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from truefit._cli.inputs import dtypes_of
 from truefit._cli.messages import note
 from truefit._cli.outputs import check_output, replace_whole
 from truefit._core.errors import InvalidInput, MissingDependency
@@ -35,7 +36,7 @@ def write_model(fitted: Any, place: Path, *, table: Table) -> None:
     """Write an estimator that was fitted on the table."""
     notes = {
         "version": 1,
-        "columns": {str(name): str(table.X.dtypes.iloc[i]) for i, name in enumerate(table.X.columns)},
+        "columns": dtypes_of(table),
         "target": table.target,
     }
     with replace_whole(place) as new:

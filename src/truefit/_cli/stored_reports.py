@@ -96,16 +96,21 @@ def provenance(table: Table, stats: Stats, *, task: str | None = None) -> dict[s
     }
 
 
-def request_key(table: Table, options: Mapping[str, Any]) -> str:
-    """Return the key of a request: a hash of its table, its options, and all code that may change the answer."""
+def request_key(table: Table, options: Mapping[str, Any], *test: Any) -> str:
+    """Return the key of a request: a hash of its table, its options, and all code that may change the answer.
+
+    ``test`` are X and y of test rows, if there are any.
+    """
     import pandas as pd
 
     from truefit._core.rows import row_tokens, rowset_id, table_blocks
 
-    columns, schema = table_blocks(table.X)
-    others, kind = table_blocks(pd.concat([table.y, *table.roles.values()], axis=1))
-    rows = rowset_id(row_tokens([*columns, *others])).hex()
-    request = [rows, schema, kind, list(table.roles), table.name, table.target, dict(options), versions(), _code()]
+    rows = []
+    for columns in ((table.X, table.y, *table.roles.values()), test):
+        if columns:
+            blocks, schema = table_blocks(pd.concat(columns, axis=1))
+            rows += [rowset_id(row_tokens(blocks)).hex(), schema]
+    request = [rows, list(table.roles), table.name, table.target, dict(options), versions(), _code()]
     return blake2b(json.dumps(request, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 

@@ -13,13 +13,14 @@ import typer
 
 from truefit._cli.agghoo import aggregate_of
 from truefit._cli.app import command
-from truefit._cli.inputs import candidates_of, check_choice, label_of, load_table, task_of
+from truefit._cli.inputs import candidates_of, check_choice, label_of, load_table, load_test, task_of
 from truefit._cli.messages import echo, note, printable, results
 from truefit._cli.options import CommandConfig, FoldsOption, MetricOption, PositiveOption
 from truefit._cli.outputs import check_distinct, check_report, write_report
 from truefit._cli.runs import stored_page
 from truefit._cli.saved_model import check_model_file, write_model
 from truefit._cli.stored_reports import local_time, provenance, report_for, request_key
+from truefit._core.credentials import redacted
 from truefit._core.errors import InvalidInput
 from truefit._core.finding import at_least
 from truefit._core.protocols import StoredReport
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
 @command
 def study(
     config: CommandConfig,
+    test: Annotated[
+        str | None,
+        typer.Option(metavar="DATA", help="Held-out rows: the selected model is evaluated on them once, at the end."),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Write the report to this .html file.")] = None,
     save: Annotated[
         Path | None,
@@ -60,8 +65,8 @@ def study(
     """
     from truefit._study.budget import seconds_of
 
-    check_report(out, config.files)
-    check_model_file(save, config.files)
+    check_report(out, (*config.files, test))
+    check_model_file(save, (*config.files, test))
     check_distinct(out, save)
     check_choice("--fail-on", fail_on, ("warning", "error"))
     if agghoo and save is None:
@@ -69,13 +74,14 @@ def study(
     seconds, seed, ignored = seconds_of(budget), config.seed, _codes(ignore)
     table = config.with_roles(load_table(config.data, config.target))
     task = task_of(config.task, table)
+    held_out = {} if test is None else {"test": load_test(test, table, config.not_features)}
     names = [name for given in config.model or () for name in given.split(",")]
     request = None
     if config.store is not None and seconds is None and not any(":" in name for name in names):
         # A study that ran out of time resumes when it is rerun, and the user's own models may have changed.
         options = {"models": names, "cv": cv, "metric": metric, "pos_label": pos_label, "task": task, "seed": seed,
                    "ignore": ignored, "level": config.level}  # fmt: skip
-        request = request_key(table, options)
+        request = request_key(table, options, *held_out.get("test", ()))
         known = None if save is not None else report_for(config.store, request)
         if known is not None:
             _show_stored(known, out, as_json=config.as_json)
@@ -91,9 +97,11 @@ def study(
         label = label_of(pos_label, table)
         result = run(
             table.X, table.y, candidates, budget=seconds, cv=cv, metric=metric, pos_label=label, task=task,
-            level=config.level, ignore=ignored, random_state=seed, engine=engine, **table.roles,
+            level=config.level, ignore=ignored, random_state=seed, engine=engine, **table.roles, **held_out,
         )  # fmt: skip
         result.title, result.made = f"Study of {table.name}", provenance(table, engine.stats, task=config.task)
+        if test is not None:
+            result.made["data"] += f"; test rows of {redacted(test)}: {len(held_out['test'][1]):,}"
         found, text = result.to_dict(), _study_text(result)
         config.show(engine, found, lambda: _print_study(text))
         # Failed fits are not stored, and are run again next time.
