@@ -12,6 +12,7 @@ from truefit._core.data import Data
 from truefit._metrics.metric import get_metric
 from truefit._study.checks import check_table
 from truefit._study.checks.base import CheckedTable
+from truefit._study.checks.dependence import OrderedRows, RelatedRows
 
 
 def found(X, y, task="classification", groups=None):
@@ -119,3 +120,23 @@ def test_a_random_id_or_many_equal_cells_are_no_finding():
         y = (cells["x0"] + cells["x1"] * cells["x2"] + rng.normal(size=500) > 3).to_numpy().astype(int)
         reported += bool(found(cells.assign(site_id=rng.integers(0, 120, 500)), y))
     assert reported <= 1
+
+
+def test_odd_columns_are_no_obstacle():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "a": rng.normal(size=200),
+            "infinite": np.r_[np.inf, -np.inf, 1e300, np.nan, rng.normal(size=196)],
+            "nullable": pd.array([None, 1] * 100, dtype="Int64"),
+            "lists": [[1, 2]] * 200,
+            "mixed": [1, "a"] * 100,
+            "empty": np.nan,
+            "zoned": pd.date_range("2020", periods=200, tz="Europe/Berlin"),
+            "period": pd.period_range("2000", periods=200, freq="D"),
+            "span": pd.to_timedelta(np.arange(200), unit="h"),
+        }
+    )
+    for task, y in (("classification", rng.integers(0, 2, 200)), ("regression", rng.normal(size=200))):
+        checked = CheckedTable(Data(table, y, task=task), get_metric(None, task))
+        assert list(RelatedRows().run(checked)) == list(OrderedRows().run(checked)) == []

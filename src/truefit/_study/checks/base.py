@@ -84,10 +84,10 @@ class CheckedTable:
         """Return cells as numbers: codes of text and categories in sorted order, a gap below the smallest number."""
         found = np.zeros((len(rows), 0 if self.frame is None else self.frame.shape[1]))
         for j, (_, values, _) in enumerate(self.columns()):
-            column = _as_numbers(values.iloc[rows])
-            finite = column[np.isfinite(column)]
-            low = finite.min() - max(finite.std(), 1.0) if len(finite) else 0.0
-            found[:, j] = np.clip(np.where(np.isnan(column), low, column), -1e30, 1e30)
+            column = np.clip(_as_numbers(values.iloc[rows]), -1e30, 1e30)
+            known = column[~np.isnan(column)]
+            low = known.min() - max(known.std(), 1.0) if len(known) else 0.0
+            found[:, j] = np.where(np.isnan(column), low, column)
         return found
 
 

@@ -33,6 +33,8 @@ _MEASURED_ROWS, _SEARCHED_ROWS, _NEIGHBOURS_OF = 2_000, 20_000, 1_000
 #: Fewer rows show no difference.
 _FEWEST_ROWS: Final = 100
 _FOLDS, _TREES = 5, 10
+#: Columns that a tree of a regression tries at a node: all of an ordinary table, few of a wide one.
+_COLUMNS_TRIED: Final = 30
 #: A difference is reported from this many standard errors on, and from this share of the loss on shuffled rows.
 STANDARD_ERRORS: Final = 2.5
 RELATIVE: Final = 0.1
@@ -283,11 +285,12 @@ def _losses(
 ) -> dict[str, Floats]:
     from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 
+    tried = min(X.shape[1], _COLUMNS_TRIED)
     names = ("error", "Brier score") if task == "classification" else ("squared error",)
     found = {name: np.full(len(y), np.nan) for name in names}
     for train, test in pairs:
         if task == "regression":
-            regressor = ExtraTreesRegressor(_TREES, random_state=0).fit(X[train], y[train])
+            regressor = ExtraTreesRegressor(_TREES, max_features=tried, random_state=0).fit(X[train], y[train])
             found["squared error"][test] = (regressor.predict(X[test]) - y[test]) ** 2
             continue
         with warnings.catch_warnings():  # of many classes
@@ -341,7 +344,7 @@ def _whole_or_text(values: pd.Series[Any]) -> bool:
     if pd.api.types.is_numeric_dtype(values):
         numbers = values.to_numpy(dtype=float, na_value=np.nan)
         numbers = numbers[~np.isnan(numbers)]
-        return bool(len(numbers)) and bool((np.isfinite(numbers) & (numbers % 1 == 0)).all())
+        return bool(len(numbers)) and bool(np.isfinite(numbers).all()) and not (numbers % 1).any()
     return not (isinstance(values.dtype, np.dtype) and values.dtype.kind in "mM")
 
 
