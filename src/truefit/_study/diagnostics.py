@@ -221,7 +221,7 @@ class DiagnosticRun:
         if config.data.time is not None:
             why = (
                 "its samples are drawn at random, and in time order more rows are older rows. To see whether these "
-                "help, call assess with time= and cv=TimeSeriesSplit(max_train_size=n) for several n"
+                "help, compare training windows of several lengths"
             )
             self._skip("learning_curve", why, found.best)
             return

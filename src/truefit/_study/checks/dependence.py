@@ -20,6 +20,7 @@ import numpy.typing as npt
 from truefit._core.finding import Finding, Severity
 from truefit._core.typing import Floats, Positions
 from truefit._methods.text import counted, percent
+from truefit._stats.clustered import clustered_se
 from truefit._study.checks.base import CheckedTable, TableCheck
 from truefit._study.checks.columns import as_dates, looks_like_date
 
@@ -266,14 +267,14 @@ def _compared(
     """Compare the losses of the same rows by two designs; None where nothing can be compared."""
     X = table.numbers(rows)
     y = (table.data.codes if table.data.codes is not None else table.data.y)[rows]
-    if len(rows) < _FEWEST_ROWS or not np.ptp(y):
+    if len(rows) < _FEWEST_ROWS or not np.ptp(y) or not np.ptp(clusters):
         return None
     first, second = (_losses(X, y, pairs, table.data.task) for pairs in (shuffled, structured))
     measured = None
     for loss in first:
         tested = ~np.isnan(first[loss])
         plain, other = first[loss][tested], second[loss][tested]
-        se = _FACTOR * _clustered(other - plain, clusters[tested])
+        se = _FACTOR * clustered_se(other - plain, clusters[tested])
         measured = Measured(float(plain.mean()), float(other.mean()), se, loss, int(tested.sum()))
         if measured.differs:
             return measured
@@ -302,14 +303,6 @@ def _losses(
         # An unseen class has probability 0.
         found["Brier score"][test] = ((share - right) ** 2).sum(axis=1) + ~right.any(axis=1)
     return found
-
-
-def _clustered(differences: Floats, clusters: Codes) -> float:
-    """Cluster-robust standard error of a mean."""
-    _, codes = np.unique(clusters, return_inverse=True)
-    sums = np.bincount(codes, differences - differences.mean())
-    number = len(sums)
-    return float(np.sqrt(number / max(number - 1, 1) * (sums**2).sum()) / len(differences))
 
 
 # Suspicion
