@@ -265,6 +265,22 @@ def test_bad_columns_are_a_sentence_and_exit_code_2(tmp_path, command, case):
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("command", ["study", "assess", "compare"])
+def test_windows_and_gaps(folder, command):
+    call = (command, "visits.csv", "--target", "relapse", "--time", "visit", "--drop", "note", *MODELS, "--cv", 4)
+    done = truefit(*call, "--window", 50, "--gap", 2, "--json", "--quiet", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "forward-chaining over 4 periods (TimeSeriesSplit)" in done.stdout
+    for options, message in (
+        (("--window", 0), "--window must be a number of rows of at least 1. Got 0."),
+        (("--gap", -1), "--gap must be a number of rows of at least 0. Got -1."),
+        (("--gap", 5000), "TimeSeriesSplit cannot split these 120 rows"),
+    ):
+        assert message in truefit(*call, *options, cwd=folder).stderr
+    without = truefit(command, "visits.csv", "--target", "relapse", *MODELS, "--gap", 2, cwd=folder)
+    assert (without.returncode, "Name their column with --time" in without.stderr) == (2, True)
+
+
 @pytest.mark.parametrize("command", [*COMMANDS, "curve"])
 def test_help_has_the_columns_after_the_target(command):
     helped = re.findall(r"│ (--\w+)", truefit(command, "--help").stdout)

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import TimeSeriesSplit
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeRegressor
 
@@ -50,6 +51,23 @@ def test_every_number_is_from_the_periods(found):
     assert result.shuffled == pytest.approx(shuffled.estimate)
     assert result.shuffled < result.estimate
     assert result.perturbation.errors.description == "forward-chaining over 5 periods"
+
+
+def test_windows_of_limited_length_and_gaps():
+    X, y = table()
+    series = TimeSeriesSplit(4, max_train_size=40, gap=5)
+    with Engine(on_error="record", progress=False) as engine:
+        result = study(X, y, MODELS, time="day", cv=series, engine=engine)
+        run = engine.stats.run
+        assert (
+            result.assessment.estimate
+            == assess(MODELS, X, y, time="day", cv=series, metric="rmse", engine=engine).estimate
+        )
+        assert engine.stats.run == run
+    assert {len(split.train) for split in result.assessment.splits} == {25, 40}
+    assert "TimeSeriesSplit(gap=5, max_train_size=40, n_splits=4" in result.made["command"]
+    with pytest.raises(InvalidInput, match="must be a whole number of at least 2 folds"):
+        study(X[["x"]], y, MODELS, cv=series)
 
 
 def test_what_needs_shuffled_rows_is_not_run_with_the_reason(found):

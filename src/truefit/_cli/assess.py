@@ -11,7 +11,15 @@ import typer
 from truefit._cli.app import command
 from truefit._cli.inputs import check_choice, label_of
 from truefit._cli.messages import echo
-from truefit._cli.options import CommandConfig, FoldsOption, MetricOption, PlotOption, PositiveOption
+from truefit._cli.options import (
+    CommandConfig,
+    FoldsOption,
+    GapOption,
+    MetricOption,
+    PlotOption,
+    PositiveOption,
+    WindowOption,
+)
 from truefit._cli.outputs import check_distinct, check_output, check_picture, csv_text, write_picture, write_text
 
 if TYPE_CHECKING:
@@ -26,6 +34,8 @@ def assess(
     config: CommandConfig,
     design: Annotated[str, typer.Option(help=f"{', '.join(_DESIGNS[:-1])} or {_DESIGNS[-1]}.")] = "kfold",
     cv: FoldsOption = 5,
+    window: WindowOption = None,
+    gap: GapOption = None,
     repeats: Annotated[
         int | None, typer.Option(help="Repeats of the partition (default 1), or bootstrap samples (default 100).")
     ] = None,
@@ -61,9 +71,9 @@ def assess(
     label = label_of(pos_label, table)
     with config.engine() as engine:
         result = run(
-            candidates, table.X, table.y, cv=cv, design=design, repeats=repeats, metric=metric, level=config.level,
-            interval=cast("IntervalChoice", interval), conservative=conservative, pos_label=label,
-            random_state=config.seed, engine=engine, **table.roles,
+            candidates, table.X, table.y, cv=config.splits(cv, window, gap), design=design, repeats=repeats,
+            metric=metric, level=config.level, interval=cast("IntervalChoice", interval), conservative=conservative,
+            pos_label=label, random_state=config.seed, engine=engine, **table.roles,
         )  # fmt: skip
         config.store_result(engine, result, table)
         text, found = result.summary(), result.to_dict() | {"task": result.task, "fits": engine.stats.to_dict()}

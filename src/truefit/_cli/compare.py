@@ -10,7 +10,15 @@ import typer
 from truefit._cli.app import command
 from truefit._cli.inputs import check_choice, label_of
 from truefit._cli.messages import echo
-from truefit._cli.options import CommandConfig, FoldsOption, MetricOption, PlotOption, PositiveOption
+from truefit._cli.options import (
+    CommandConfig,
+    FoldsOption,
+    GapOption,
+    MetricOption,
+    PlotOption,
+    PositiveOption,
+    WindowOption,
+)
 from truefit._cli.outputs import check_picture, write_picture
 
 if TYPE_CHECKING:
@@ -24,6 +32,8 @@ def compare(
     config: CommandConfig,
     design: Annotated[str, typer.Option(help=f"{', '.join(_DESIGNS[:-1])} or {_DESIGNS[-1]}.")] = "kfold",
     cv: FoldsOption = 5,
+    window: WindowOption = None,
+    gap: GapOption = None,
     repeats: Annotated[
         int, typer.Option(help="Repeats of the partition. More repeats detect smaller differences.")
     ] = 1,
@@ -49,9 +59,9 @@ def compare(
     table, _, candidates = config.load(config.model)
     with config.engine() as engine:
         result = run(
-            candidates, table.X, table.y, cv=cv, design=design, repeats=repeats, metric=metric, reference=reference,
-            rope=rope, test=cast("TestChoice", test), level=config.level, pos_label=label_of(pos_label, table),
-            random_state=config.seed, engine=engine, **table.roles,
+            candidates, table.X, table.y, cv=config.splits(cv, window, gap), design=design, repeats=repeats,
+            metric=metric, reference=reference, rope=rope, test=cast("TestChoice", test), level=config.level,
+            pos_label=label_of(pos_label, table), random_state=config.seed, engine=engine, **table.roles,
         )  # fmt: skip
         config.store_result(engine, result, table)
         config.show(engine, result.to_dict(), partial(echo, result.summary()))

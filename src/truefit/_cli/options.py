@@ -47,6 +47,12 @@ TimeOption = Annotated[
         help="Time of the rows, numbers or dates: models are tested on later rows. Not for curve and agghoo.",
     ),
 ]
+WindowOption = Annotated[
+    int | None, typer.Option("--window", metavar="ROWS", help="With --time: train on so many rows, the latest.")
+]
+GapOption = Annotated[
+    int | None, typer.Option("--gap", metavar="ROWS", help="With --time: rows between training and test rows.")
+]
 WeightsOption = Annotated[
     str | None, typer.Option("--weights", metavar="COLUMN", help="Weights of the rows, in fits and in scores.")
 ]
@@ -154,6 +160,21 @@ class CommandConfig:
         """Refuse ``--time`` on a command that cannot use it."""
         if self.time is not None:
             raise InvalidInput(f"This command takes no --time: {why} Leave it out.")
+
+    def splits(self, cv: int, window: int | None, gap: int | None) -> Any:
+        """Return ``--cv``; with ``--window`` or ``--gap`` the splitter of so many periods."""
+        if window is None and gap is None:
+            return cv
+        if self.time is None:
+            raise InvalidInput("--window and --gap are for rows in time order. Name their column with --time.")
+        for name, given, least in (("--window", window, 1), ("--gap", gap, 0)):
+            if given is not None and given < least:
+                raise InvalidInput(f"{name} must be a number of rows of at least {least}. Got {given}.")
+        if cv < 2:
+            raise InvalidInput(f"--cv must be at least 2 periods. Got {cv}.")
+        from sklearn.model_selection import TimeSeriesSplit
+
+        return TimeSeriesSplit(cv, max_train_size=window, gap=gap or 0)
 
     def load(self, models: list[str] | None) -> tuple[Table, Task, dict[str, Any]]:
         """Return the table, its task and the models of these names; without names the default candidates."""

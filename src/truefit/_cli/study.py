@@ -15,7 +15,7 @@ from truefit._cli.agghoo import aggregate_of
 from truefit._cli.app import command
 from truefit._cli.inputs import candidates_of, check_choice, label_of, load_table, load_test, task_of
 from truefit._cli.messages import echo, note, printable, results
-from truefit._cli.options import CommandConfig, FoldsOption, MetricOption, PositiveOption
+from truefit._cli.options import CommandConfig, FoldsOption, GapOption, MetricOption, PositiveOption, WindowOption
 from truefit._cli.outputs import check_distinct, check_report, write_report
 from truefit._cli.runs import stored_page
 from truefit._cli.saved_model import check_model_file, write_model
@@ -48,6 +48,8 @@ def study(
         str | None, typer.Option(help="Time budget, such as 90s, 10m or 1h. Steps that did not fit in it are listed.")
     ] = None,
     cv: FoldsOption = 5,
+    window: WindowOption = None,
+    gap: GapOption = None,
     metric: MetricOption = None,
     pos_label: PositiveOption = None,
     fail_on: Annotated[
@@ -72,6 +74,7 @@ def study(
     if agghoo and save is None:
         raise InvalidInput("--agghoo selects the model to save. Name a file for it with --save model.skops.")
     seconds, seed, ignored = seconds_of(budget), config.seed, _codes(ignore)
+    splits = config.splits(cv, window, gap)
     table = config.with_roles(load_table(config.data, config.target))
     task = task_of(config.task, table)
     held_out = {} if test is None else {"test": load_test(test, table, config.not_features)}
@@ -80,7 +83,7 @@ def study(
     if config.store is not None and seconds is None and not any(":" in name for name in names):
         # A study that ran out of time resumes when it is rerun, and the user's own models may have changed.
         options = {"models": names, "cv": cv, "metric": metric, "pos_label": pos_label, "task": task, "seed": seed,
-                   "ignore": ignored, "level": config.level}  # fmt: skip
+                   "window": window, "gap": gap, "ignore": ignored, "level": config.level}  # fmt: skip
         request = request_key(table, options, *held_out.get("test", ()))
         known = None if save is not None else report_for(config.store, request)
         if known is not None:
@@ -96,7 +99,7 @@ def study(
     with config.engine(default_workers=-1, on_error="record") as engine:
         label = label_of(pos_label, table)
         result = run(
-            table.X, table.y, candidates, budget=seconds, cv=cv, metric=metric, pos_label=label, task=task,
+            table.X, table.y, candidates, budget=seconds, cv=splits, metric=metric, pos_label=label, task=task,
             level=config.level, ignore=ignored, random_state=seed, engine=engine, **table.roles, **held_out,
         )  # fmt: skip
         result.title, result.made = f"Study of {table.name}", provenance(table, engine.stats, task=config.task)

@@ -9,6 +9,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Literal
 
+from sklearn.model_selection import TimeSeriesSplit
+
 from truefit._api.engine import Engine, engine_for_one_call, engine_or_new
 from truefit._api.validation import K_TO_CV, read_input, renamed_keywords, resolve_folds, resolve_metric, resolve_seed
 from truefit._core.data import Data
@@ -18,7 +20,7 @@ from truefit._core.provenance import now, versions
 from truefit._core.time_column import take_time
 from truefit._core.validation import check_level, checked_table
 from truefit._methods.selection.default_candidates import default_candidates
-from truefit._methods.splitting.splits import make_splits
+from truefit._methods.splitting.splits import cv_splits
 from truefit._study.budget import TimeBudget, seconds_of
 from truefit._study.checks import check_table, resolve_ignored
 from truefit._study.checks.base import CheckedTable
@@ -38,7 +40,7 @@ def study(
     models: Any = None,
     *,
     budget: Any = None,
-    cv: int = 5,
+    cv: Any = 5,
     metric: str | None = None,
     level: float = 0.95,
     pos_label: Any = None,
@@ -75,8 +77,10 @@ def study(
         stopped, so fits run in a worker process, even with one worker. The result names candidates that were too slow,
         parts that were not run, and parts that used a sample of the rows. By default all candidates are searched, and
         the other parts take about as long as the search.
-    cv : int, default=5
-        Number of folds. Candidates are also fitted without every two folds, for nested cross-validation.
+    cv : int or TimeSeriesSplit, default=5
+        Number of folds; with ``time`` of periods. Candidates are also fitted without every two folds, for nested
+        cross-validation. With ``time`` it may be a scikit-learn ``TimeSeriesSplit``: training windows of limited length
+        (``max_train_size``), a gap between training and test rows.
     metric : str, optional
         By default the error of a classification and the root mean squared error of a regression.
     level : float, default=0.95
@@ -145,8 +149,9 @@ def study(
         metric = "rmse"
     chosen = resolve_metric(data, metric, pos_label)
     seed = resolve_seed(random_state)
-    folds = resolve_folds(cv, why="nested cross-validation also leaves out pairs of them")
-    splits = make_splits(data, "kfold", k=folds, random_state=seed)
+    if data.time is None or not isinstance(cv, TimeSeriesSplit):
+        cv = resolve_folds(cv, why="nested cross-validation also leaves out pairs of them")
+    splits = cv_splits(data, cv, random_state=seed)
     own = engine is None
     engine = engine_for_one_call(on_error="record") if engine is None else engine_or_new(engine)
     known = all(nominal_seconds(each, data.n, 1) is not None for _, each in candidates)
@@ -160,7 +165,7 @@ def study(
         time_budget,
         seed,
         target=_name_of(y),
-        findings=tuple(check_table(CheckedTable(data, chosen, folds, external), ignored)),
+        findings=tuple(check_table(CheckedTable(data, chosen, len(splits), external), ignored)),
         ignore=ignored,
         roles={role: _name_of(given) or "" for role, given in roles.items() if given is not None},
     )
@@ -174,7 +179,7 @@ def study(
         if own:
             engine.stop_workers()
     result.fits = engine.stats.to_dict()
-    options = {"budget": budget, "cv": folds, "metric": metric, "level": level, "pos_label": pos_label, "task": task}
+    options = {"budget": budget, "cv": cv, "metric": metric, "level": level, "pos_label": pos_label, "task": task}
     result.made = _provenance(result, options | {"random_state": seed})
     store_study(engine.store, result)
     return result
