@@ -64,7 +64,7 @@ def test_a_learner_that_is_always_wrong_has_an_error_of_at_most_1() -> None:
     assert curve.errors.max() == 1.0
     assert curve.errors.min() == pytest.approx(1.0)
     assert "the error stays near 100%." in curve.refused
-    assert curve.summary().count("the error stays near 1.") == 1
+    assert curve.summary().count("the error stays near 100%.") == 1
 
 
 def test_an_error_of_zero_is_a_plain_sentence() -> None:
