@@ -73,6 +73,7 @@ def test_a_dask_cluster_gives_the_same_results():
     pd.testing.assert_frame_equal(found, expected, check_exact=True)
 
 
+@pytest.mark.slow
 def test_an_engine_inside_a_worker_runs_serially():
     search = HonestSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=3, n_jobs=2, random_state=0)
     serial = cross_val_score(search, X, y, cv=3)

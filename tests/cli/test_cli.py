@@ -41,6 +41,7 @@ def test_study_of_a_built_in_table_writes_a_report(folder):
     assert "<svg" in page
 
 
+@pytest.mark.slow
 def test_a_raw_table_works_as_it_is_and_stays_text_in_the_page(folder):
     models = ("--model", "linear", "--model", "dummy", "--cv", 3, "--workers", 1)
     done = truefit("study", "rows.csv", "--target", "outcome", *models, "--out", "r.html", cwd=folder)

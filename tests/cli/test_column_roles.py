@@ -265,12 +265,14 @@ def test_bad_columns_are_a_sentence_and_exit_code_2(tmp_path, command, case):
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("command", ["study", "assess", "compare"])
+@pytest.mark.parametrize("command", ["study", "assess"])
 def test_windows_and_gaps(folder, command):
     call = (command, "visits.csv", "--target", "relapse", "--time", "visit", "--drop", "note", *MODELS, "--cv", 4)
     done = truefit(*call, "--window", 50, "--gap", 2, "--json", "--quiet", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "forward-chaining over 4 periods (TimeSeriesSplit)" in done.stdout
+    if command == "study":
+        return  # which checks its options in the same place
     for options, message in (
         (("--window", 0), "--window must be a number of rows of at least 1. Got 0."),
         (("--gap", -1), "--gap must be a number of rows of at least 0. Got -1."),

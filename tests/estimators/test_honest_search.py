@@ -343,6 +343,7 @@ def test_a_race_tells_who_was_dropped_and_ranks_them_last():
     assert np.array_equal(pickle.loads(pickle.dumps(raced)).predict(XC), raced.predict(XC))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("race", ["folds", "sizes"])
 def test_a_race_of_workers_is_the_same_race(race):
     serial = HonestSearchCV(TREE, TREES, cv=4, race=race).fit(XC, yc)

@@ -56,6 +56,7 @@ KINDS = {
 }
 
 
+@pytest.mark.slow
 def test_bad_fits_of_all_kinds_are_recorded_while_the_others_go_on(tmp_path):
     models = {"nb": GaussianNB(), **{how: Bad(how) for how in KINDS}}
     with Engine(tmp_path / "runs.db", workers=2, timeout=3, memory="500MB", on_error="record") as engine:

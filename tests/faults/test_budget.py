@@ -38,6 +38,7 @@ def within(budget):
     return 1.1 * budget + 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_study_ends_in_time_with_what_it_has(workers):
     models = {"slow": Slow(), "dummy": DummyClassifier(), "bayes": GaussianNB()}
@@ -58,6 +59,7 @@ def test_a_study_of_which_nothing_was_done_in_time_says_so():
     assert len(str(caught.value).splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_a_learning_curve_ends_in_time_with_what_it_has():
     start, limit = time.monotonic(), {"seconds": 8}
     with Engine() as engine:

@@ -91,6 +91,7 @@ def shortened(candidate):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(("kind", "task", "name"), CANDIDATES)
 def test_a_default_candidate(folder, tmp_path, kind, task, name):

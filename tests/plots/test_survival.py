@@ -117,6 +117,7 @@ CASES: dict[str, Callable] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_drawing_survives(case: str, check_layout) -> None:
     check_layout(CASES[case]())

@@ -202,6 +202,7 @@ def test_axe_finds_no_serious_violation(opened, scheme, width):
     assert page.evaluate(VIOLATIONS) == []
 
 
+@pytest.mark.slow
 @needs_axe
 def test_axe_finds_no_serious_violation_in_other_results(browser, tmp_path):
     for part in made_study().parts.values():

@@ -169,6 +169,7 @@ def test_without_a_budget_what_takes_little_is_not_left_out_to_save_time(monkeyp
     assert any(what == "Learning curve of quick" and "skipped to save time" in why for what, why in saving.not_run)
 
 
+@pytest.mark.slow
 def test_who_takes_many_times_as_long_on_noise_is_left_out_after_one_look_and_named():
     models = {"linear": MODELS["linear"], "dummy": MODELS["dummy"], "quick": QUICK}
     even = Clock(config_for(models), dict.fromkeys(models, 0.02)).run()
@@ -242,6 +243,7 @@ def test_the_same_seconds_lead_to_the_same_study():
     assert one == two
 
 
+@pytest.mark.slow
 def test_a_large_table_is_sampled_where_that_saves_time_and_this_is_said():
     X, y = make_classification(4000, 6, n_informative=4, random_state=0)
     models = {"bayes": GaussianNB(), "tree": DecisionTreeClassifier(max_depth=4), "dummy": DummyClassifier()}

@@ -139,6 +139,7 @@ def test_categories_that_only_test_rows_have_are_no_reason_to_warn():
         model.predict(X.assign(colour="green"))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.skipif("TRUEFIT_DATA" not in os.environ, reason="the public tables are not there")
 @pytest.mark.parametrize(

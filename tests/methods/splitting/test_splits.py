@@ -150,6 +150,7 @@ def held_by_splits(rows, design, **options):
     return held, len(splits)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("design", "options"),
     [

@@ -81,6 +81,7 @@ def test_curves_that_are_followed_end_where_little_is_left() -> None:
     assert found.share[found.stopped].max() <= 0.75
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(DATA is None, reason="needs lcdb_curves.parquet in the folder that TRUEFIT_DATA names")
 @pytest.mark.parametrize(("share", "median", "tail", "width"), [(0.164, 0.6, 0.6, 11), (0.05, 0.8, 0.85, 22)])
 def test_targets_on_the_reference_curves(share, median, tail, width) -> None:
