@@ -97,7 +97,7 @@ def study(
     test : tuple of (X_test, y_test), optional
         A separate test set. Everything is done on X and y; the selected model, trained on all of their rows, is then
         evaluated once on the test set, with its own interval, beside the estimate from nested cross-validation
-        (``result.test``). Classes that the training rows lack count as errors.
+        (``result.test``). Its rows count alike and as independent. Classes that the training rows lack count as errors.
     sample_weight : array-like, optional
         The weight of each row, passed to ``fit`` and used in the scores.
     task : {"classification", "regression"}, optional

@@ -238,7 +238,7 @@ class Perturbation(EstimatorResult):
         return f"rate {each.rate:.3f}  ({ends})  skill {each.skill:.3f}  memorisation {memory}"
 
     def _leader(self) -> list[str]:
-        if self.best is None or self.single:
+        if self.best is None or len(self.names) < 2:
             return []
         others = ", ".join(name for name in self.ties if name != self.best)
         if any(pair.found is None for pair in self._pairs):
