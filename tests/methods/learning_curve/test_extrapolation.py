@@ -325,3 +325,10 @@ def test_plain_types() -> None:
     kept = answer(0.15).to_dict()
     assert kept["rows"] == answer(0.15).rows
     assert all(not isinstance(value, np.generic) for value in kept.values())
+
+
+def test_a_surprise_at_an_error_of_0_is_given_in_its_unit():
+    found = extrapolate([20 * 2**i for i in range(8)], [0.5, 0.5, 0.48, 0.45, 0.3, 0, 0, 0])
+    assert found.warnings == [
+        "A forecast of the last sizes from the earlier ones is off by 23.0%; this forecast may be off by as much."
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -153,7 +154,7 @@ class CalibratedForecast:
         """Why there is no forecast; None where there is one."""
         if self._outlook is None:
             return self._too_little
-        now, text = self._outlook.level[0] * self.measured.unit, percent if self.measured.largest <= 1 else number
+        now, text = self._outlook.level[0] * self.measured.unit, self._text
         if self._outlook.nothing_learned[0]:
             return (
                 f"Nothing has been learned yet: with up to {self.measured.last:,.0f} rows the error stays near "
@@ -176,12 +177,17 @@ class CalibratedForecast:
         if self._outlook.accelerating[0]:
             found.append("The error fell faster at the last sizes than before; it may fall further than forecast.")
         if self._outlook.surprised[0]:
-            off = self._outlook.worst_backtest[0] / self._outlook.level[0]
+            off, now = self._outlook.worst_backtest[0], self._outlook.level[0]
+            share = f"{off / now:.0%} of the error" if now > 0 else self._text(off * self.measured.unit)
             found.append(
-                f"A forecast of the last sizes from the earlier ones is off by {off:.0%} of the error; this forecast "
-                "may be off by as much."
+                f"A forecast of the last sizes from the earlier ones is off by {share}; this forecast may be off by as "
+                "much."
             )
         return found
+
+    @property
+    def _text(self) -> Callable[[float], str]:
+        return percent if self.measured.largest <= 1 else number
 
     @property
     def end(self) -> float:
