@@ -143,6 +143,6 @@ def test_troubled_tables_equal_plain_fitting(X, estimator, seed, offset):
 
 @pytest.mark.slow
 @given(troubled_tables(), estimators(), st.integers(0, 2**32), st.sampled_from([0.0, 1e4]))
-@settings(max_examples=1000)
+@settings(max_examples=400)
 def test_troubled_tables_equal_plain_fitting_at_depth(X, estimator, seed, offset):
     check(X, estimator, seed, offset)

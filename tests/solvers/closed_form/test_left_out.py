@@ -167,6 +167,6 @@ def test_troubled_tables_equal_plain_fitting(X, estimator, seed, signal):
 
 @pytest.mark.slow
 @given(troubled_tables(most_rows=60), estimators(), st.integers(0, 2**32), st.sampled_from([0.0, 1.0, 1e3]))
-@settings(max_examples=1500)
+@settings(max_examples=800)
 def test_troubled_tables_equal_plain_fitting_at_depth(X, estimator, seed, signal):
     check(X, estimator, seed, signal)

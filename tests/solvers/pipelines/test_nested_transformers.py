@@ -260,7 +260,7 @@ def test_containers_equal_plain_fitting(drawn):
 
 @pytest.mark.slow
 @given(DRAWN)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=300, deadline=None)
 @pytest.mark.filterwarnings("ignore")
 def test_containers_equal_plain_fitting_at_depth(drawn):
     check(*drawn)

@@ -450,7 +450,7 @@ def test_pipelines_equal_plain_fitting(drawn):
 
 @pytest.mark.slow
 @given(candidates())
-@settings(max_examples=1000)
+@settings(max_examples=600)
 @pytest.mark.filterwarnings("ignore")
 def test_pipelines_equal_plain_fitting_at_depth(drawn):
     check(*drawn)
