@@ -1,5 +1,8 @@
 """A study of rows in time order: every number is from later rows than those trained on, and the page says so."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -137,3 +140,14 @@ def test_bad_times_are_refused_before_any_fit():
         study(X, y, time="date")
     with pytest.raises(InvalidInput, match=r"needs? at least 201 different times.* Use cv=149"):
         study(X, y, time="day", cv=200)
+
+
+@pytest.mark.skipif("TRUEFIT_DATA" not in os.environ, reason="the public tables are not there")
+def test_rented_bikes_are_harder_to_foresee_than_shuffled_folds_say():
+    bikes = pd.read_parquet(Path(os.environ["TRUEFIT_DATA"]) / "bike_sharing.parquet")[::12]
+    X, y = bikes.drop(columns="cnt").select_dtypes("number"), bikes["cnt"]
+    tree = DecisionTreeRegressor(min_samples_leaf=5, random_state=0)
+    forward = assess(tree, X, y, time="day_index", cv=9, metric="rmse")
+    shuffled = assess(tree, X, y, metric="rmse")
+    assert forward.estimate > 1.2 * shuffled.estimate
+    assert "on the next period" in forward.estimand
