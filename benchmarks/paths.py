@@ -60,11 +60,13 @@ def compare(name, estimator, grid, table, target, rounds=3, solvers="auto", **me
     labels = y.dtype.kind in "iu"
     scoring, metric, sign = ("accuracy", "accuracy", 1) if labels else ("neg_mean_squared_error", "mse", -1)
     seconds = []
-    for _ in range(rounds):
+    for _ in range(rounds + (rounds > 1)):
         (theirs, params), slow = spent(lambda: grid_search(estimator, grid, X, y, scoring, metadata))
         candidates = {str(i): _with(estimator, values) for i, values in enumerate(params)}
         (scores, stats), fast = spent(lambda c=candidates: by_engine(c, X, y, metric, metadata, solvers))
         seconds.append((slow, fast))
+    # The first of several rounds has what a process does once: imports, and the search for replaced functions.
+    seconds = seconds[-rounds:]
     ours = sign * np.array(list(scores.values()))
     difference = np.abs(ours - theirs).max() / np.abs(theirs).max()
     slow, fast = sorted(seconds, key=lambda pair: pair[0] / pair[1])[len(seconds) // 2]

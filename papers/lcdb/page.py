@@ -18,7 +18,7 @@ from papers.lcdb.stopping import follow
 from truefit import extrapolate
 from truefit._core.errors import InvalidInput
 from truefit._stats.curve_fit import FAMILIES, Family, fit, power_law
-from truefit._stats.curve_forecast import Calibration, GainBound
+from truefit._stats.curve_forecast import CurveCalibration, GainBound
 
 Floats = npt.NDArray[np.float64]
 Marks = npt.NDArray[np.bool_]
@@ -33,13 +33,13 @@ class Trial:
     Attributes
     ----------
     observed : Observed
-    for_judged, for_others : Calibration
+    for_judged, for_others : CurveCalibration
         The constants for the half that is judged, learnt on the other, and the other way round.
     """
 
     observed: Observed
-    for_judged: Calibration
-    for_others: Calibration
+    for_judged: CurveCalibration
+    for_others: CurveCalibration
 
     @cached_property
     def guesses(self) -> dict[str, Floats]:
@@ -127,8 +127,8 @@ def _run(setting: Setting) -> Page:
 
 def trials_of(observed: Sequence[Observed]) -> list[Trial]:
     """Return trials of which each half is judged with constants from the other."""
-    for_judged = Calibration.from_dict(learn(observed, lambda curve: not curve.judged))
-    for_others = Calibration.from_dict(learn(observed, lambda curve: curve.judged))
+    for_judged = CurveCalibration.from_dict(learn(observed, lambda curve: not curve.judged))
+    for_others = CurveCalibration.from_dict(learn(observed, lambda curve: curve.judged))
     return [Trial(each, for_judged, for_others) for each in observed]
 
 

@@ -16,14 +16,18 @@ if TYPE_CHECKING:
     from truefit._api.complexity_curve import complexity_curve
     from truefit._api.cross_test import cross_test
     from truefit._api.engine import Engine
+    from truefit._api.evaluate import evaluate
     from truefit._api.extrapolate import extrapolate
+    from truefit._api.importance import importance
     from truefit._api.learning_curve import learning_curve
     from truefit._api.perturb import perturb
+    from truefit._api.validate import validate
     from truefit._executors.ray_executor import RayExecutor
     from truefit._methods.selection.racing import Race
     from truefit._study.study import study
     from truefit.estimators.agghoo import AgghooClassifier, AgghooRegressor
     from truefit.estimators.honest_search import HonestSearchCV
+    from truefit.estimators.intervals import IntervalClassifier, IntervalRegressor
     from truefit.estimators.perturbed_search import PerturbedSearch
 
 __version__ = "0.3.0.dev0"
@@ -35,13 +39,18 @@ _HOMES = {
     "compare": "truefit._api.compare",
     "complexity_curve": "truefit._api.complexity_curve",
     "cross_test": "truefit._api.cross_test",
+    "evaluate": "truefit._api.evaluate",
     "extrapolate": "truefit._api.extrapolate",
+    "importance": "truefit._api.importance",
     "learning_curve": "truefit._api.learning_curve",
     "perturb": "truefit._api.perturb",
     "study": "truefit._study.study",
+    "validate": "truefit._api.validate",
     "AgghooClassifier": "truefit.estimators.agghoo",
     "AgghooRegressor": "truefit.estimators.agghoo",
     "HonestSearchCV": "truefit.estimators.honest_search",
+    "IntervalClassifier": "truefit.estimators.intervals",
+    "IntervalRegressor": "truefit.estimators.intervals",
     "PerturbedSearch": "truefit.estimators.perturbed_search",
     "Race": "truefit._methods.selection.racing",
     "RayExecutor": "truefit._executors.ray_executor",
@@ -52,6 +61,8 @@ __all__ = [
     "AgghooRegressor",
     "Engine",
     "HonestSearchCV",
+    "IntervalClassifier",
+    "IntervalRegressor",
     "PerturbedSearch",
     "Race",
     "RayExecutor",
@@ -62,10 +73,13 @@ __all__ = [
     "compare",
     "complexity_curve",
     "cross_test",
+    "evaluate",
     "extrapolate",
+    "importance",
     "learning_curve",
     "perturb",
     "study",
+    "validate",
 ]
 
 

@@ -1,7 +1,8 @@
 """The private attributes of scikit-learn that truefit uses, in one place.
 
-Tested with scikit-learn 1.9. Solvers that promise the results of plain fitting rely on how scikit-learn computes them:
-on a minor version that was not tested they are not used, and fits are computed one by one (``is_tested``).
+truefit runs with scikit-learn 1.6 or later. Solvers that promise the results of plain fitting rely on how scikit-learn
+computes them, which changes: on a minor version on which they were not compared with plain fitting they are not used,
+and fits are computed one by one (``is_tested``).
 """
 
 from __future__ import annotations
@@ -43,7 +44,14 @@ _PREDICT_LARGEST = frozenset(
 )
 
 
+#: Public functions that older versions do not have; there the name stands for ``ABSENT``, which equals no function.
+_NEWER = {"d2_brier_score": "sklearn.metrics"}
+ABSENT = object()
+
+
 def __getattr__(name: str) -> Any:
+    if name in _NEWER:
+        return getattr(import_module(_NEWER[name]), name, ABSENT)
     if name not in _PRIVATE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, private = _PRIVATE[name]
@@ -63,7 +71,7 @@ def is_tested(version: str = sklearn.__version__) -> bool:
     if found is not None and found.group() in TESTED:
         return True
     logger.warning(
-        "scikit-learn %s was not tested with this version of truefit (tested: %s): fits are computed one by one.",
+        "Fits are computed one by one with scikit-learn %s: the shortcuts were compared with plain fitting on %s only.",
         version,
         ", ".join(sorted(TESTED)),
     )

@@ -17,6 +17,9 @@ from truefit._core.data import Data
 from truefit._core.identity import Keys
 from truefit._core.protocols import Ask, FitTask
 from truefit._core.rows import Rows
+from truefit._sklearn import is_tested
+
+pytestmark = pytest.mark.skipif(not is_tested(), reason="with this version of scikit-learn all fits are run one by one")
 
 X, y = (part[:80] for part in load_diabetes(return_X_y=True))
 XC, yc = make_classification(60, 4, n_informative=3, n_redundant=0, random_state=0)

@@ -2,6 +2,7 @@
 
 import io
 import json
+import logging
 import os
 import re
 import subprocess
@@ -170,3 +171,28 @@ def test_each_warning_is_shown_once_and_counted(capsys):
         "ConvergenceWarning: lbfgs failed to converge.",
         "3 times: ConvergenceWarning: lbfgs failed to converge.",
     ]
+
+
+def test_the_log_is_shown_with_verbose_and_as_json_goes_elsewhere(tmp_path):
+    said = truefit("assess", "iris", "--model", "naive_bayes", "--json", "--verbose", cwd=tmp_path)
+    assert json.loads(said.stdout)["kind"] == "assessment"
+    assert re.search(r"truefit\._engine\.engine: \d+ of \d+ fits are to be run", said.stderr)
+    assert not logging.getLogger("truefit").handlers
+    for more in ([], ["--verbose", "--quiet"]):
+        assert (
+            "fits are to be run" not in truefit("assess", "iris", "--model", "naive_bayes", *more, cwd=tmp_path).stderr
+        )
+
+
+def test_all_loggers_are_in_one_tree():
+    for path in Path(truefit_cli.__file__).parents[1].rglob("*.py"):
+        for name in re.findall(r"getLogger\((.*?)\)", path.read_text()):
+            assert name in ("__name__", '"truefit"') or path.name == "cluster.py", path  # which quiets Dask's own
+
+
+def test_characters_that_the_encoding_lacks_are_written_as_plain_ones():
+    code = "from truefit._cli.messages import *\nwith standard_output_claimed(): echo('\u22120.91 \u2026 \u2603')"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONIOENCODING": "ascii:strict"}, capture_output=True
+    )
+    assert done.stdout.split() == [b"-0.91", b"...", b"?"], done.stderr

@@ -143,7 +143,7 @@ def test_devices_are_written_to(tmp_path):
     with pytest.raises(WriteFailed, match="/dev/full could not be written: No space left on device"):
         write_text(type(tmp_path)("/dev/full"), "text")
     write_text(type(tmp_path)("/dev/null"), "text")
-    done = truefit("assess", "iris", "--predictions", "/dev/stdout", "--json")
+    done = truefit("assess", "iris", "--predictions", "/dev/stdout")
     assert done.returncode == 0, done.stderr
     assert "\nmodel,row," in done.stdout
 

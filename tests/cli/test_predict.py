@@ -1,12 +1,13 @@
 """Models are saved, and predict new rows by the names of their columns."""
 
+import io
 import json
 import zipfile
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import FunctionTransformer
 from tests.cli.command import truefit
@@ -137,3 +138,50 @@ def test_a_place_is_refused_before_the_work(tmp_path):
     check_model_file(tmp_path / "m.skops", ())
     with pytest.raises(InvalidInput, match=r"must end in \.skops"):
         check_model_file(tmp_path / "m.pkl", ())
+
+
+def test_intervals_are_saved_with_a_model(tmp_path):
+    call = ("study", "diabetes", "--model", "linear", "--workers", 1, "--quiet", "--seed", 0)
+    truefit(*call, "--save", "plain.skops", cwd=tmp_path)
+    saved = truefit(*call, "--save", "model.skops", "--intervals", cwd=tmp_path)
+    assert saved.returncode == 0, saved.stderr
+    sizes = [(tmp_path / name).stat().st_size for name in ("model.skops", "plain.skops")]
+    assert sizes[0] <= 6 * sizes[1]
+    found = truefit("predict", "model.skops", "diabetes", "--interval", "--out", "out.csv", cwd=tmp_path)
+    assert found.returncode == 0, found.stderr
+    frame = pd.read_csv(tmp_path / "out.csv")
+    assert list(frame) == ["prediction", "low", "high"]
+    assert (frame["low"] < frame["prediction"]).all()
+    narrow = truefit("predict", "model.skops", "diabetes", "--interval", "--level", 0.5, cwd=tmp_path)
+    narrow_frame = pd.read_csv(io.StringIO(narrow.stdout))
+    assert ((narrow_frame["high"] - narrow_frame["low"]) < (frame["high"] - frame["low"])).all()
+    np.testing.assert_allclose(narrow_frame["prediction"], frame["prediction"])
+    for arguments, message in [
+        (
+            ("plain.skops", "--interval"),
+            "--interval needs a model that was saved with prediction intervals. 'plain.skops'",
+        ),
+        (("model.skops", "--level", 0.9), "--level is for --interval."),
+        (("model.skops", "--interval", "--level", 0.999), "Intervals of level 0.999 need at least 999 rows"),
+    ]:
+        refused = truefit("predict", arguments[0], "diabetes", *arguments[1:], cwd=tmp_path)
+        assert refused.returncode == 2
+        assert message in refused.stderr
+    frame = load_diabetes(as_frame=True).data.drop(columns="bmi")
+    frame.to_csv(tmp_path / "short.csv", index=False)
+    short = truefit("predict", "model.skops", "short.csv", "--interval", cwd=tmp_path)
+    assert short.returncode == 2
+    assert "bmi" in short.stderr
+    alone = truefit("study", "diabetes", "--intervals", cwd=tmp_path)
+    assert "--intervals is for the selected model that is saved" in alone.stderr
+
+
+def test_sets_of_a_classifier_have_a_column_for_each_class(tmp_path):
+    truefit("study", "iris", "--model", "naive_bayes", "--workers", 1, "--quiet", "--save", "m.skops", "--intervals",
+            cwd=tmp_path)  # fmt: skip
+    found = truefit("predict", "m.skops", "iris", "--interval", "--level", 0.99, "--proba", cwd=tmp_path)
+    frame = pd.read_csv(io.StringIO(found.stdout))
+    sets = frame.filter(like="possible: ")
+    assert sets.shape == (150, 3)
+    assert sets.sum(axis=1).min() == 1
+    assert sets.to_numpy().sum() > 150

@@ -194,7 +194,8 @@ def test_a_changed_value_has_another_token_and_leaves_the_others(kind, draw):
 @pytest.mark.parametrize("kind", HELD)
 def test_ways_to_hold_values_have_schemas_of_their_own(kind):
     held = [hold([None, None]) for hold in HELD[kind][1]]
-    assert len({schema(column) for column in held}) == len(held)
+    kinds = {(type(column), repr(column.dtype)) for column in held}  # before pandas 3 "str" is object
+    assert len({schema(column) for column in held}) == len(kinds)
 
 
 @pytest.mark.parametrize(
@@ -256,7 +257,7 @@ CELLS = [
     np.array([1]), np.array([1.0]), np.array([[1]]), np.array([1, "a"], dtype=object), np.array(["a", "b"]),
     dt.date(2020, 1, 1), dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 1, fold=1), dt.time(1), dt.timedelta(1),
     dt.datetime(2020, 1, 1, tzinfo=dt.UTC), dt.time(1, tzinfo=dt.UTC), pd.Timestamp("2020-01-01"),
-    pd.Timestamp("2020-01-01", tz="UTC"), pd.Timestamp("2020-01-01").as_unit("s"), pd.Timedelta(1, "D"),
+    pd.Timestamp("2020-01-01", tz="UTC"), pd.Timestamp("2020-01-01").as_unit("ms"), pd.Timedelta(1, "D"),
     pd.Period("2020", "Y"), pd.Period("2020-01", "M"), pd.Interval(0, 1), pd.Interval(0, 1, closed="left"), 10**30,
     "a", "a\0",
 ]  # fmt: skip

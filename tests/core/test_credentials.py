@@ -101,6 +101,8 @@ def test_messages_lose_an_address_in_whatever_form_it_comes_back():
 def test_errors_of_python_calls_have_no_password_in_them_or_in_what_they_come_from(address, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PGCONNECT_TIMEOUT", "1")
+    if address.lower().startswith("postgres"):
+        pytest.importorskip("adbc_driver_postgresql")
     address = nobody_there(address)
     calls = [lambda: load(address, "y"), lambda: open_rows(address, "y")]
     if "/" in address:  # anything else is a good name for a store

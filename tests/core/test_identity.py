@@ -12,6 +12,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+from truefit._core import identity, namespace_versions
 from truefit._core.data import Data
 from truefit._core.errors import InvalidEstimator
 from truefit._core.identity import Keys, class_state, environment_digest, replaced
@@ -148,6 +149,15 @@ CHANGES = {
 }
 
 
+@pytest.fixture(params=["versions of namespaces", "their values"])
+def search(request, monkeypatch):
+    """Search as on Python 3.11 to 3.13, and as where the versions of dictionaries cannot be read."""
+    if request.param == "their values":
+        monkeypatch.setattr(namespace_versions, "readable", lambda: False)
+        monkeypatch.setattr(identity, "_searched", {})
+
+
+@pytest.mark.usefixtures("search")
 @pytest.mark.parametrize("case", CHANGES)
 def test_what_is_replaced_is_seen_and_forgotten_when_it_is_undone(case, monkeypatch):
     before = digest()

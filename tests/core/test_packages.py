@@ -8,7 +8,7 @@ from importlib import metadata
 import pytest
 
 from truefit._core import packages
-from truefit._core.packages import closure, installed, package_digest, package_version
+from truefit._core.packages import closure, installed, installed_function, package_digest, package_version
 
 
 def test_packages_behind_a_package_belong_to_it():
@@ -23,6 +23,17 @@ def test_what_is_installed():
     assert not installed("__main__")
     assert not installed(__name__)
     assert package_version("sklearn") == metadata.version("scikit-learn")
+
+
+def test_a_generated_function_is_of_a_package_if_it_was_generated_among_functions_of_packages():
+    def generated(**namespace):
+        exec("def made(): return called()", namespace)
+        return namespace["made"]
+
+    assert installed_function(generated(called=metadata.version))
+    assert not installed_function(generated())
+    assert not installed_function(generated(called=write_distribution))
+    assert not installed_function(generated(called=generated()))
 
 
 def write_distribution(root, text, *, version="1.0", recorded=None):

@@ -15,6 +15,17 @@ def test_blobs_of_every_length_are_read_back():
     assert list(BlobList(blobs, limit_bytes=0)) == blobs
 
 
+def test_blobs_are_read_back_where_files_are_read_at_their_position_only(monkeypatch):  # Windows
+    monkeypatch.delattr(os, "pread")
+    monkeypatch.delattr(os, "pwrite")
+    blobs = [os.urandom(size) for size in (5000, 0, 1, 3000)]
+    held = BlobList(limit_bytes=0)
+    for blob in blobs:
+        held.append(blob)
+        assert held[0] == blobs[0]
+    assert list(held) == blobs
+
+
 def test_a_list_that_is_dropped_closes_its_file():
     listed = BlobList([b"one"], limit_bytes=0)
     fd = listed._file

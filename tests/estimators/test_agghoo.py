@@ -171,9 +171,12 @@ def test_only_the_best_model_of_each_split_is_held():
     "model",
     [
         GradientBoostingRegressor(n_estimators=25, max_depth=2),
-        GradientBoostingRegressor(n_estimators=25, max_depth=2, subsample=0.7),
+        pytest.param(GradientBoostingRegressor(n_estimators=25, max_depth=2, subsample=0.7), marks=pytest.mark.slow),
         HistGradientBoostingRegressor(max_iter=25, max_depth=2),
-        make_pipeline(StandardScaler(), GradientBoostingRegressor(n_estimators=25, max_depth=2)),
+        pytest.param(
+            make_pipeline(StandardScaler(), GradientBoostingRegressor(n_estimators=25, max_depth=2)),
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_the_stages_of_boosting_are_candidates_from_one_fit_per_split(model):

@@ -19,8 +19,10 @@ def test_the_peak_is_within_three_models_and_the_predictions():
     X = y[:, None] + rng.normal(size=(ROWS, 200))
     network = MLPRegressor(hidden_layer_sizes=(1500,), max_iter=EPOCHS, learning_rate_init=1e-5, random_state=0)
     splits = [(range(VALIDATION, ROWS), range(VALIDATION))]
-    # What is imported and looked up once is not what is measured.
-    AgghooRegressor(MLPRegressor(hidden_layer_sizes=(2,), max_iter=2), cv=splits, engine=Engine()).fit(X, y)
+    # What is imported, and remembered of each imported module, is not what is measured: the first fit imports modules,
+    # the second reads these.
+    for _ in range(2):
+        AgghooRegressor(MLPRegressor(hidden_layer_sizes=(2,), max_iter=2), cv=splits, engine=Engine()).fit(X, y)
     engine = Engine()
     tracemalloc.start()
     try:

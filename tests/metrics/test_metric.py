@@ -29,6 +29,8 @@ CLASSIFIER_SCORERS = [
     "balanced_accuracy",
     "d2_brier_score",
 ]
+#: Scorers that older versions of scikit-learn do not have.
+NEWER = {"d2_brier_score", "d2_log_loss_score"} - set(sk.get_scorer_names())
 REGRESSOR_SCORERS = [
     "r2",
     "neg_mean_squared_error",
@@ -38,7 +40,7 @@ REGRESSOR_SCORERS = [
 ]
 
 
-@pytest.mark.parametrize("name", CLASSIFIER_SCORERS)
+@pytest.mark.parametrize("name", [name for name in CLASSIFIER_SCORERS if name not in NEWER])
 def test_a_scorer_on_stored_predictions_equals_scikit_learn(name):
     ours = assess(LogisticRegression(), X, y, cv=CV).split_scores(name)["LogisticRegression"]
     assert np.allclose(ours, cross_val_score(LogisticRegression(), X, y, cv=CV, scoring=name), rtol=1e-12)
@@ -320,7 +322,7 @@ def test_precision_and_recall_over_thresholds_need_a_positive_row():
         metric.value(outcome, data, Rows.of(np.flatnonzero(y == 0)))
 
 
-@pytest.mark.parametrize("name", ["top_k_accuracy", "d2_log_loss_score", "d2_brier_score", "f1_macro", "accuracy"])
+@pytest.mark.parametrize("name", sorted({"top_k_accuracy", "d2_log_loss_score", "d2_brier_score", "f1_macro"} - NEWER))
 def test_other_metrics_do_without_a_class(name):
     X, y = hard(3, names=["a", "b", "c"])
     data, outcome = fitted(LogisticRegression(), X, y)

@@ -114,7 +114,7 @@ def test_a_model_that_never_says_yes_has_no_interval_for_its_precision():
         parts = smooth.rows(never, data, Rows.all(data.n))
         return delta(parts, smooth.value, smooth.slopes, smooth.scale, shares=smooth.shares)
 
-    assert found("precision") == (0.0, None, "none of the 120 rows counts towards it")
+    assert found("precision") == (0.0, None, "none of the rows counts towards it")
     low, high = found("recall").interval
     assert (low, found("recall").estimate) == (0, 0)
     assert 0 < high < 0.1
@@ -181,7 +181,7 @@ def test_intervals_of_numbers_cover(name):
         parts = smooth.parts(signal + random.normal(size=100), signal, table)
         low, high = delta(parts, smooth.value, smooth.slopes, smooth.scale, factor=1).interval
         hits += low <= truth <= high
-    assert 0.92 <= hits / 500 <= 0.975
+    assert 0.93 <= hits / 500 <= 0.99
 
 
 def test_rates_of_a_positive_class_are_for_two_classes():

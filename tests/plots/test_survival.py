@@ -9,9 +9,10 @@ import pytest
 from sklearn.metrics import precision_recall_curve, roc_curve
 
 from truefit._plots.bias_variance import bias_variance
-from truefit._plots.calibration import calibration
+from truefit._plots.calibration import Reliability, calibration
 from truefit._plots.confusion import confusion
 from truefit._plots.curve import bands
+from truefit._plots.decision_curve import decision_curves
 from truefit._plots.forest import differences, fold_scores, forest
 from truefit._plots.regression import predicted_vs_true, residuals
 from truefit._plots.roc import precision_recall, roc
@@ -26,6 +27,17 @@ def rows(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     y = np.arange(n) % 2
     return y, 1 / (1 + np.exp(-(1.5 * (y - 0.5) + rng.normal(size=n))))
+
+
+def reliability(n: int, seed: int = 0) -> Reliability:
+    y, p = rows(n, seed)
+    means = np.array([p.mean()]), np.array([y.mean()]), np.array([NAN]), np.array([NAN])
+    return Reliability(p, means, None, float(np.mean((y - p) ** 2)))
+
+
+def decisions(count: int) -> tuple:
+    at = np.array([0.1, 0.5])
+    return at, [(at, np.full(2, NAN), np.full(2, NAN))] * count, -at
 
 
 def roc_folds(count: int, n: int = 40) -> list:
@@ -48,6 +60,7 @@ def about(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 NOTHING = [NAN] * 3
+ALIKE = np.full(40, 0.2), (np.array([0.2]),) * 4, None, 0.0
 UNDEFINED = ([0.0, 1.0], [NAN, NAN])
 
 CASES: dict[str, Callable] = {
@@ -76,10 +89,11 @@ CASES: dict[str, Callable] = {
     "precision-recall, undefined": lambda: precision_recall(
         SOME, [[UNDEFINED, *pr_folds(4)], [UNDEFINED], []], base_rate=0.0
     ),
-    "calibration, one": lambda: calibration(["ridge"], [rows(300)]),
-    "calibration, three rows": lambda: calibration(["ridge"], [rows(3)]),
-    "calibration, thirty": lambda: calibration(LONG, [rows(100, i) for i in range(30)]),
-    "calibration, nothing": lambda: calibration(SOME, [([], []), ([NAN], [0.5]), ([0] * 40, [0.2] * 40)]),
+    "calibration, one": lambda: calibration(["ridge"], [reliability(300)]),
+    "calibration, three rows": lambda: calibration(["ridge"], [reliability(3)]),
+    "calibration, thirty": lambda: calibration(LONG, [reliability(100, i) for i in range(30)]),
+    "calibration, equal numbers": lambda: calibration(["a"], [Reliability(*ALIKE)], probabilities=False),
+    "decision, thirty": lambda: decision_curves(LONG, *decisions(30)),
     "residuals, three": lambda: residuals([1, 2, 3], [3, 2, 1]),
     "residuals, one": lambda: residuals([1.0], [1.0]),
     "residuals, NaN": lambda: residuals([1, NAN, 3, np.inf], [3, 2, NAN, 1]),

@@ -3,7 +3,8 @@ import pytest
 
 from truefit._core.errors import InvalidInput
 from truefit._stats.delta import delta_interval
-from truefit._stats.intervals import wilson
+from truefit._stats.intervals import around_skewed, pooled, wilson
+from truefit._stats.skewness import Tail
 
 Z = 1.959963984540054
 
@@ -36,8 +37,7 @@ def one(means):
 def test_the_mean_on_the_plain_scale_is_the_interval_of_a_mean():
     x = np.random.default_rng(0).normal(size=50)
     estimate, (low, high), reason = delta_interval([x[:, None]], mean, one, "plain", factor=1.2)
-    half = Z * 1.2 * x.std(ddof=1) / np.sqrt(50)
-    assert np.allclose([estimate, low, high], [x.mean(), x.mean() - half, x.mean() + half], rtol=1e-12)
+    assert np.allclose([estimate, low, high], [x.mean(), *pooled(x, factor=1.2, zero_one=False)], rtol=1e-12)
     assert reason is None
 
 
@@ -51,22 +51,15 @@ def test_a_share_on_the_logit_scale_by_hand():
     assert np.allclose(interval, 1 / (1 + np.exp([reach - at, -reach - at])), rtol=1e-12)
 
 
-def test_the_log_scale_is_symmetric_in_ratios_whatever_the_sign():
+def test_a_root_has_the_roots_of_the_ends_whatever_the_sign():
     squares = np.random.default_rng(1).chisquare(1, size=(80, 1))
-    root = delta_interval([squares], lambda m: float(np.sqrt(m[0])), lambda m: 0.5 / np.sqrt(m), "log", factor=1.2)
+    root = delta_interval([squares], lambda m: float(np.sqrt(m[0])), lambda m: 0.5 / np.sqrt(m), "square", factor=1.2)
     low, high = root.interval
-    assert np.isclose(root.estimate / low, high / root.estimate)
+    assert np.allclose([low**2, high**2], pooled(squares[:, 0], factor=1.2, zero_one=False))
     negative = delta_interval(
-        [squares], lambda m: -float(np.sqrt(m[0])), lambda m: -0.5 / np.sqrt(m), "log", factor=1.2
+        [squares], lambda m: -float(np.sqrt(m[0])), lambda m: -0.5 / np.sqrt(m), "square", factor=1.2
     )
     assert np.allclose(negative.interval, (-high, -low))
-
-
-def test_the_distance_from_one_is_symmetric_in_ratios():
-    x = np.random.default_rng(2).uniform(0.1, 0.9, size=(60, 1))
-    estimate, (low, high), _ = delta_interval([x], lambda m: 1 - m[0], lambda m: -np.ones(1), "log_gap", factor=1.2)
-    assert high < 1
-    assert np.isclose((1 - low) / (1 - estimate), (1 - estimate) / (1 - high))
 
 
 def test_repeats_settle_the_centre_and_not_the_spread():
@@ -75,17 +68,18 @@ def test_repeats_settle_the_centre_and_not_the_spread():
     repeats = [rows + 0.1 * random.normal(size=(200, 1)) for _ in range(20)]
     found = delta_interval(repeats, mean, one, "plain", factor=1.1)
     assert np.isclose(found.estimate, np.mean(repeats))
-    half = Z * 1.1 * np.sqrt(np.mean([r.var(ddof=1) for r in repeats])) / np.sqrt(200)
-    assert np.allclose(found.interval, (found.estimate - half, found.estimate + half), rtol=1e-12)
+    sd = np.sqrt(np.mean([r.var(ddof=1) for r in repeats])) / np.sqrt(200)
+    tail = Tail.mean_of(Tail.of(r[:, 0]) for r in repeats)
+    assert np.allclose(found.interval, around_skewed(found.estimate, sd, tail, factor=1.1), rtol=1e-12)
     averaged_first = delta_interval([np.mean(repeats, axis=0)], mean, one, "plain", factor=1.1)
     assert np.ptp(averaged_first.interval) < np.ptp(found.interval)
 
 
-def test_another_centre_keeps_the_spread():
+def test_another_estimate_is_within_the_interval_of_all_rows():
     rows = np.random.default_rng(3).normal(size=(50, 1))
-    own, moved = (delta_interval([rows], mean, one, "plain", factor=1.1, centre=centre) for centre in (None, 2.5))
-    assert moved.estimate == 2.5
-    assert np.allclose(np.subtract(moved.interval, 2.5), np.subtract(own.interval, own.estimate))
+    own, near, far = (delta_interval([rows], mean, one, "plain", factor=1.1, centre=at) for at in (None, 0.01, 2.5))
+    assert (near.estimate, near.interval) == (0.01, own.interval)
+    assert (far.estimate, far.interval) == (2.5, (own.interval[0], 2.5))
 
 
 def test_repeats_are_gone_through_once():
@@ -125,13 +119,13 @@ def test_without_any_row_or_any_spread_there_is_a_reason():
         shares=lambda m: (np.zeros(1), m[1:]),
         factor=1.2,
     )
-    assert (nothing.interval, nothing.reason) == (None, "none of the 40 rows counts towards it")
+    assert (nothing.interval, nothing.reason) == (None, "none of the rows counts towards it")
     perfect = delta_interval([share_parts(30, 30, 100)], share, share_slopes, "logit", factor=1.2)
     assert perfect.estimate == 1
     assert perfect.interval is None
     assert "does not vary" in perfect.reason
     exact = delta_interval(
-        [np.zeros((40, 1))], lambda m: float(np.sqrt(m[0])), lambda m: 0.5 / np.sqrt(m), "log", factor=1.2
+        [np.zeros((40, 1))], lambda m: float(np.sqrt(m[0])), lambda m: 0.5 / np.sqrt(m), "square", factor=1.2
     )
     assert exact.interval is None
     assert exact.reason == "all rows have the same value"

@@ -46,8 +46,8 @@ def test_t_interval_is_scipys() -> None:
 
 
 def test_pooled_by_hand() -> None:
-    # sd of 1..4 is sqrt(5/3), n = 4.
-    half = Z * 1.2 * math.sqrt(5 / 3) / 2
+    # sd of 1..4 is sqrt(5/3), n = 4, no skewness; t with 3 degrees at 97.5% is 3.1824.
+    half = 3.182446305284263 * 1.2 * math.sqrt(5 / 3) / 2
     assert pooled([1, 2, 3, 4], zero_one=False) == pytest.approx((2.5 - half, 2.5 + half))
 
 
@@ -59,8 +59,10 @@ def test_pooled_zero_one_is_wilson_at_the_effective_size() -> None:
 
 def test_averaged_repeats_by_hand() -> None:
     losses = np.array([[0.0, 2.0, 4.0], [1.0, 1.0, 4.0]])
-    half = Z * 1.1 * (2.0 + math.sqrt(3.0)) / 2 / math.sqrt(3)
-    assert averaged_repeats(losses, zero_one=False) == pytest.approx((2.0 - half, 2.0 + half))
+    # t with 2 degrees at 97.5% is 4.3027. The skewness of the repeats is 0 and sqrt(3), so u² = 0.75 / 3 on average.
+    reach = 4.302652729696142 * (2.0 + math.sqrt(3.0)) / 2 / math.sqrt(3)
+    above = 1.1 + 1.5 * 0.25 / (0.25 + 0.09)
+    assert averaged_repeats(losses, zero_one=False) == pytest.approx((2.0 - 1.1 * reach, 2.0 + above * reach))
 
 
 def test_averaged_repeats_do_not_shrink_with_repeats() -> None:
@@ -93,8 +95,8 @@ def test_coverage_of_independent_losses() -> None:
     errors = rng.random((2000, 80)) < 0.1
     assert _coverage([pooled(x, zero_one=True, factor=1.0) for x in errors], 0.1) == pytest.approx(0.95, abs=0.025)
     # With nothing to make up for, the factor turns 95% into P(|Z| < 1.2 * 1.96) = 98.1%.
-    squared = rng.normal(size=(2000, 400)) ** 2
-    assert _coverage([pooled(x, zero_one=False) for x in squared], 1.0) == pytest.approx(0.981, abs=0.012)
+    normal = rng.normal(size=(2000, 400))
+    assert _coverage([pooled(x, zero_one=False) for x in normal], 0.0) == pytest.approx(0.981, abs=0.012)
 
 
 def test_corrected_t_covers_where_its_assumption_holds() -> None:
@@ -114,6 +116,7 @@ def test_corrected_t_covers_where_its_assumption_holds() -> None:
         (lambda: pooled([0.0, 0.5], zero_one=True), "0 or 1.*0.5"),
         (lambda: pooled([0.3], zero_one=False), "at least 2"),
         (lambda: pooled([0.3, float("nan")], zero_one=False), "finite.*1 NaN.*of 2"),
+        (lambda: pooled([0.3, float("inf")], zero_one=False), "finite.*1 NaN or infinite of 2"),
         (lambda: t_interval([[1.0, 2.0]]), r"shape \(1, 2\)"),
         (lambda: averaged_repeats([[0.0, 1.0], [1.0, 0.0, 1.0]], zero_one=True), "as many losses"),
         (lambda: averaged_repeats(np.empty((0, 4)), zero_one=True), "at least 1 repeat"),

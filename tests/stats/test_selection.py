@@ -10,8 +10,9 @@ import pytest
 from truefit._core.errors import InvalidInput
 from truefit._stats import selection
 from truefit._stats.clustered import design_effect
-from truefit._stats.intervals import t_quantile, wilson
+from truefit._stats.intervals import around_skewed, wilson
 from truefit._stats.selection import bbc
+from truefit._stats.skewness import Tail
 
 Z = 1.959963984540054
 
@@ -38,8 +39,9 @@ def test_is_the_loop(zero_one: bool) -> None:
     if zero_one:
         assert (found.low, found.high) == pytest.approx(wilson(estimate, 40 / 1.21))
     else:
-        half = Z * 1.1 * losses[:, losses.mean(axis=0).argmin()].std(ddof=1) / math.sqrt(40)
-        assert (found.low, found.high) == pytest.approx((estimate - half, estimate + half))
+        winner = losses[:, losses.mean(axis=0).argmin()]
+        ends = around_skewed(estimate, winner.std(ddof=1) / math.sqrt(40), Tail.of(winner), factor=1.1)
+        assert (found.low, found.high) == pytest.approx(ends)
 
 
 @pytest.mark.parametrize("zero_one", [True, False])
@@ -59,8 +61,9 @@ def test_groups_are_drawn_whole_and_widen_the_interval(zero_one: bool) -> None:
     estimate, winner = float(np.mean(estimates)), losses[:, losses.mean(axis=0).argmin()]
     assert found.estimate == pytest.approx(estimate)
     effective = len(names) / design_effect(winner, names)
-    half = t_quantile(0.95, 24) * 1.1 * winner.std(ddof=1) / math.sqrt(effective)
-    ends = wilson(estimate, effective / 1.21, df=24) if zero_one else (estimate - half, estimate + half)
+    sd = winner.std(ddof=1) / math.sqrt(effective)
+    skewed = around_skewed(estimate, sd, Tail.of(winner), factor=1.1, n=effective, df=24)
+    ends = wilson(estimate, effective / 1.21, df=24) if zero_one else skewed
     assert (found.low, found.high) == pytest.approx(ends)
 
 
@@ -114,7 +117,8 @@ def test_repeats_select_by_their_mean_and_spread_as_one_run() -> None:
     mean = runs.mean(axis=0)
     assert found.estimate == pytest.approx(bbc(mean, seed=0, zero_one=False).estimate)
     sd = runs[:, :, mean.mean(axis=0).argmin()].std(axis=1, ddof=1).mean()
-    assert found.high - found.estimate == pytest.approx(Z * 1.1 * sd / math.sqrt(50))
+    tail = Tail.mean_of(Tail.of(run) for run in runs[:, :, mean.mean(axis=0).argmin()])
+    assert found.high == pytest.approx(around_skewed(found.estimate, sd / math.sqrt(50), tail, factor=1.1)[1])
     assert bbc(runs[:1], seed=0, zero_one=False) == bbc(runs[0], seed=0, zero_one=False)
 
 

@@ -1,4 +1,5 @@
 import gc
+import os
 import threading
 import tracemalloc
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from truefit._core.errors import InvalidInput, StoreUnusable
 from truefit._core.outcome import Outcome, Predictions
 from truefit._stores.memory import MemoryStore
+from truefit._stores.sqlite_file import TemporaryFile
 from truefit.testing.store_contract import (
     SAMPLES,
     ReportContract,
@@ -276,3 +278,19 @@ def test_any_sequence_of_puts(sequence, limit):
     for key, answers in expected.items():
         assert_same_outcome(got[key], Outcome(key, tuple(answers.values())))
     store.close()
+
+
+def test_a_temporary_file_that_cannot_be_removed_while_it_is_open_goes_at_the_end(tmp_path, monkeypatch):  # Windows
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    file, unlink = TemporaryFile(), os.unlink
+    with monkeypatch.context() as patched:
+        patched.setattr("os.unlink", refuse)
+        connection = file.connect()
+    assert os.unlink is unlink
+    assert len(list(tmp_path.iterdir())) == 1
+    file.disconnect(connection)
+    assert not list(tmp_path.iterdir())
+
+
+def refuse(path):
+    raise PermissionError(13, "The file is in use", path)

@@ -23,6 +23,7 @@ from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
 from truefit._core.finding import SEVERITIES
 from truefit._metrics.metric import get_metric
+from truefit._stats.skewness import Tail
 from truefit._study.budget import TimeBudget
 from truefit._study.checks import CHECKS, check_results, check_table, most_severe_first, resolve_ignored
 from truefit._study.checks.base import CheckedTable, TableCheck
@@ -127,6 +128,10 @@ def result_cases(clean):
         "TF207": replace(clean, perturbation=Noise("memorises", linear=0.9)),
         "TF208": replace(clean, comparison=SimpleNamespace(pairs=(), ties=["linear", "bayes"])),
         "TF209": replace(clean, curves=SimpleNamespace(curves={"linear": Curve()})),
+        "TF210": replace(clean, best="bayes"),
+        "TF211": replace(clean, winner=replace(clean.winner, tail=Tail(200, 9.0, 1.1, 0.4))),
+        "TF213": replace(clean, edges={"C": 0.01}),
+        "TF215": replace(clean, importance=SimpleNamespace(dominant=("mean radius", 0.97))),
         "TF301": replace(clean, not_run=[NotRun("learning_curve", "time budget exhausted", "linear")]),
         "TF302": replace(clean, sampled=small),
         "TF303": replace(clean, time_budget=TimeBudget(60.0)),

@@ -10,8 +10,11 @@ from tests.report.study_example import ATTACK, MADE, QUOTE, made_study
 from tests.report.test_page import Reader
 
 from truefit import Engine, study
+from truefit._core.errors import InvalidInput
+from truefit._study.held_out import held_out_tables
 from truefit._study.page import render_study, study_report
 from truefit._study.page_tables import notes_of, tables_of
+from truefit._study.tripod import tripod_table
 
 QUESTIONS = ["Which model?", "How good is it, really?", "Does it fit?", "Would more data help?"]
 
@@ -24,7 +27,7 @@ def page(request):
 def test_findings_come_before_the_answers_and_these_before_the_evidence(page):
     reader = Reader(page)
     heads = ["Result", "Check this before you use the numbers", "The answers"]
-    lists = ["Next steps", "Other findings", "Not run", "How to reproduce this"]
+    lists = ["Held-out predictions", "Next steps", "Other findings", "Not run", "How to reproduce this"]
     assert reader.words["h2"] == [*heads, *QUESTIONS, *lists]
     assert [word for word in reader.words["h3"] if word in QUESTIONS] == QUESTIONS
     links = [link["href"] for link in reader.all("a")]
@@ -56,9 +59,11 @@ def test_findings_have_their_code_text_and_advice():
 def test_every_picture_is_there_wide_and_for_a_phone(page):
     reader = Reader(page)
     pictures = [attrs for attrs in reader.all("svg") if attrs.get("role") == "img"]
-    # Estimates, differences, outer folds, noise, bias and variance, and the learning curve twice; mistakes once.
-    assert len(pictures) == 13
-    assert len(reader.all("figcaption")) == 7
+    # Estimates, differences, outer folds, noise, bias and variance, and the learning curve twice; mistakes once, and
+    # calibration; of several classes the recall of each twice.
+    classes = "Recall and precision of each class" in reader.words["h3"]
+    assert len(pictures) == 14 + 2 * classes
+    assert len(reader.all("figcaption")) == 8 + classes
     ids = [attrs["id"] for _, attrs in reader.tags if "id" in attrs]
     assert len(ids) == len(set(ids))
 
@@ -231,3 +236,35 @@ def test_prose_has_no_code():
         text = Reader(made_study(task).to_html()).text
         prose = [each for each in text[: text.index("How to reproduce this", text.index("Not run"))] if " " in each]
         assert not [each for each in prose if re.search(r"\b[a-z_]+=['\w]", each.replace(QUOTE, ""))]
+
+
+def test_tripod_has_every_item_filled_in_or_named(page):
+    study_of = made_study("regression" if "RMSE" in page else "classification")
+    report = study_of.to_html(report="tripod")
+    assert "TRIPOD+AI" in Reader(report).words["h2"]
+    assert "TRIPOD+AI" not in page
+    rows = {row[0]: row[2] for row in tripod_table(study_of.to_dict(), study_of.made)["rows"]}
+    assert all(rows.values())
+    assert {str(number) for number in range(1, 28)} <= {re.match(r"\d+", item)[0] for item in rows}
+    assert rows["2"] == rows["17"] == "To be written by the authors."
+    fmt = study_of.metric_text
+    assert fmt.value(study_of.estimate) in rows["23"]
+    assert fmt.between(study_of.interval) in rows["23"]
+    assert f"{study_of.rows} rows" in rows["21"]
+    assert "truefit 0.1.0" in rows["18f"]
+    if study_of.task == "classification":
+        assert f"{QUOTE} 50" in rows["13"]
+    with pytest.raises(InvalidInput, match=r"must be .tripod. or None\. Got .strobe."):
+        study_of.to_html(report="strobe")
+
+
+def test_details_have_calibration_and_classes():
+    tables = held_out_tables(made_study().to_dict())
+    assert set(tables) == {"calibration", "classes"}
+    assert [row[0] for row in tables["calibration"][0]["rows"]] == [QUOTE, ATTACK, "virginica"]
+    assert [row[1] for row in tables["classes"][0]["rows"]] == [50, 50, 50]
+    (numbers,) = held_out_tables(made_study("regression").to_dict())["calibration"]
+    assert numbers["rows"][0][:2] == ["slope", made_study("regression").calibration().slope]
+    older = made_study().to_dict()
+    del older["predictions"]  # as a report that an earlier version stored
+    assert held_out_tables(older) == {}

@@ -117,5 +117,5 @@ def assess(
     splits = make_design(
         data, chosen, cv=cv, design=design, repeats=repeats, interval=method, random_state=resolve_seed(random_state)
     )
-    plan = assess_plan(candidates, data, splits, chosen, level=level)
+    plan = assess_plan(candidates, data, splits, chosen, level=level, pos_label=pos_label)
     return engine_or_new(engine).run(plan, data, description="assess")

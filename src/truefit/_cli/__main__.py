@@ -3,7 +3,20 @@
 from __future__ import annotations
 
 # Each adds its command.
-from truefit._cli import agghoo, assess, compare, curve, perturb, predict, reproduce, runs, study  # noqa: F401
+from truefit._cli import (  # noqa: F401
+    agghoo,
+    assess,
+    compare,
+    curve,
+    evaluate,
+    importance,
+    perturb,
+    predict,
+    reproduce,
+    runs,
+    study,
+    validate,
+)
 from truefit._cli.app import app
 from truefit._cli.messages import standard_output_claimed
 

@@ -77,7 +77,7 @@ def agghoo(
         found = described(fitted, result) | {"fits": engine.stats.to_dict()}
         config.show(engine, found, lambda: echo(f"{selection_text(fitted)}\n\n{result.summary()}"))
         if save is not None:
-            write_model(fitted, save, table=table)
+            write_model(fitted, save, table=table, promise=result.promise)
         if plot is not None:
             title = "Agghoo" if kind == "validation" else result.title
             draw = fitted.plot if kind == "validation" else partial(result.plot, kind=kind)  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from truefit import __version__
-from truefit._cli.messages import note, results_only, warnings_shown_once
+from truefit._cli.messages import log_shown, note, results_only, warnings_shown_once
 from truefit._cli.options import RENAMED_OPTIONS
 from truefit._core.credentials import without_credentials
 from truefit._core.errors import Interrupted, InvalidInput, MissingDependency, StoreError, TruefitError
@@ -108,12 +108,16 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def plain_command(function: Callable[..., None]) -> Callable[..., None]:
-    """Add a command: errors become one sentence and an exit code; ``--quiet``, if it has that, silences notes."""
+    """Add a command: errors become one sentence and an exit code.
+
+    ``--quiet``, if it has that, silences notes; ``--verbose`` shows the log.
+    """
 
     @functools.wraps(function)
     def guarded(**options: Any) -> None:
         try:
-            with results_only(quiet=options.get("quiet", False)), warnings_shown_once():
+            quiet, verbose = options.get("quiet", False), options.get("verbose", False)
+            with results_only(quiet=quiet), warnings_shown_once(), log_shown(verbose=verbose):
                 function(**options)
         except Interrupted as interrupt:
             _exit(str(interrupt), 130, interrupt)

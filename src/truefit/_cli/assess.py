@@ -50,7 +50,9 @@ def assess(
     plot: PlotOption = None,
     kind: Annotated[
         str | None,
-        typer.Option(help="Plot: roc, precision_recall, calibration, confusion, residuals, predicted or time."),
+        typer.Option(
+            help="Plot: roc, precision_recall, calibration, decision_curve, confusion, residuals, predicted or time."
+        ),
     ] = None,
     predictions: Annotated[
         Path | None, typer.Option(help="Write the predictions on held-out rows to this CSV file.")

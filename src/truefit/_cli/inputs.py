@@ -21,6 +21,7 @@ from truefit._core.validation import Task
 if TYPE_CHECKING:
     import pandas as pd
 
+    from truefit._methods.selection.families import ModelFamily
     from truefit.sources.table import Table
 
 
@@ -215,7 +216,8 @@ def task_of(task: str | None, table: Table) -> Task:
 def check_choice(option: str, given: str | None, choices: Sequence[str]) -> None:
     """Refuse the value of an option that is none of its choices."""
     if given is not None and given not in choices:
-        raise InvalidInput(f"{option} must be {', '.join(choices[:-1])} or {choices[-1]}. Got {given!r} instead.")
+        first = f"{', '.join(choices[:-1])} or " if len(choices) > 1 else ""
+        raise InvalidInput(f"{option} must be {first}{choices[-1]}. Got {given!r} instead.")
 
 
 def numbers_of(option: str, text: str, kind: Callable[[str], Any], words: Sequence[str]) -> Any:
@@ -238,15 +240,33 @@ def numbers_of(option: str, text: str, kind: Callable[[str], Any], words: Sequen
 
 def label_of(text: str | None, table: Table) -> Any:
     """Return the class with this text; the text itself if there is none, which is refused later with its name."""
-    return next((label for label in table.y.unique().tolist() if str(label) == text), text)
+    return None if text is None else label_in(text, table.y)
 
 
-def candidates_of(names: list[str] | None, table: Table, task: Task) -> dict[str, Any]:
-    """Return the models of these names; without names the default candidates for the table."""
+def label_in(text: str, column: pd.Series[Any], kind: type = str) -> Any:
+    """Return the label of a column with this text; if there is none, the text itself as another ``kind``."""
+    return next((label for label in column.unique().tolist() if str(label) == text), kind(text))
+
+
+def families_of(names: list[str] | None, table: Table, task: Task) -> dict[str, ModelFamily]:
+    """Return the models of these names as families with the search spaces of default candidates."""
+    from truefit._methods.selection.families import ModelFamily, default_families
+
+    known = default_families(table.X, task)
+    candidates = candidates_of(names, table, task, known={name: each.estimator for name, each in known.items()})
+    return {name: known[name] if name in known else ModelFamily(name, each) for name, each in candidates.items()}
+
+
+def candidates_of(
+    names: list[str] | None, table: Table, task: Task, *, known: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return the models of these names; without names all ``known`` ones, by default those for the table."""
     from truefit._core.parameters import weight_parameter
     from truefit._methods.selection.default_candidates import default_candidates
 
-    candidates = _named(names, table, task) if names else default_candidates(table.X, task)
+    if known is None and (not names or any(":" not in name for name in names)):
+        known = default_candidates(table.X, task)
+    candidates = _named(names, known or {}) if names else dict(known or {})
     if "sample_weight" not in table.roles:
         return candidates
     weighted = {name: each for name, each in candidates.items() if weight_parameter(each) is not None}
@@ -258,10 +278,7 @@ def candidates_of(names: list[str] | None, table: Table, task: Task) -> dict[str
     return weighted
 
 
-def _named(names: list[str], table: Table, task: Task) -> dict[str, Any]:
-    from truefit._methods.selection.default_candidates import default_candidates
-
-    known = default_candidates(table.X, task) if any(":" not in name for name in names) else {}
+def _named(names: list[str], known: dict[str, Any]) -> dict[str, Any]:
     candidates: dict[str, Any] = {}
     for name in names:
         if ":" in name:

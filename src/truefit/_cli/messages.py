@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import io
+import logging
 import os
 import sys
 import warnings
@@ -80,6 +82,18 @@ class ResultStream(io.TextIOBase):
                 os.dup2(nowhere.fileno(), stream.fileno())
 
 
+#: Where the encoding of standard output lacks a character, as in a file on Windows, a plain one stands for it.
+_PLAIN_TEXT: Final = "truefit-plain-text"
+_PLAIN: Final = {"\N{MINUS SIGN}": "-", "\N{EN DASH}": "-", "…": "...", "×": "x", "²": "2", "≤": "<=", "≥": ">="}
+
+
+def _as_plain_text(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    return "".join(_PLAIN.get(each, "?") for each in error.object[error.start : error.end]), error.end
+
+
+codecs.register_error(_PLAIN_TEXT, _as_plain_text)
+
 _results: ResultStream | None = None
 _quiet = False
 _CONTROL: Final = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)], "\N{REPLACEMENT CHARACTER}")
@@ -142,12 +156,37 @@ def standard_output_claimed() -> Iterator[None]:
             os.dup2(nowhere.fileno(), 1)
     else:
         os.dup2(2, 1)
-    with open(own, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors) as stream:
+    errors = _PLAIN_TEXT if sys.stdout.errors == "strict" else sys.stdout.errors
+    with open(own, "w", encoding=sys.stdout.encoding, errors=errors) as stream:
         sys.stdout = cast("TextIO", ResultStream(stream))
         try:
             yield
         finally:
             sys.stdout = sys.stderr
+
+
+class _NoteHandler(logging.Handler):
+    """Writes records of the log as notes, those below a warning with where they come from."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        note(text if record.levelno >= logging.WARNING else f"{record.name}: {text}")
+
+
+@contextlib.contextmanager
+def log_shown(*, verbose: bool = False) -> Iterator[None]:
+    """Show the log of truefit as notes: warnings, and all that is done with ``--verbose``."""
+    logger, handler = logging.getLogger("truefit"), _NoteHandler()
+    before = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO if verbose else logging.WARNING)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before[0])
+        logger.propagate = before[1]
 
 
 @contextlib.contextmanager

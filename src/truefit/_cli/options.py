@@ -96,6 +96,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JS
 QuietOption = Annotated[
     bool, typer.Option("--quiet", help="Print results and errors only: no progress, notes or warnings.")
 ]
+VerboseOption = Annotated[bool, typer.Option("--verbose", help="Print what is done about the fits, too.")]
 PlotOption = Annotated[Path | None, typer.Option("--plot", help="Save a plot to this .svg, .png or .pdf file.")]
 
 
@@ -138,6 +139,7 @@ class CommandConfig:
     seed: SeedOption = None
     as_json: JsonOption = False
     quiet: QuietOption = False
+    verbose: VerboseOption = False
 
     @property
     def files(self) -> tuple[str | Path | None, ...]:

@@ -28,6 +28,13 @@ def predict(
         Path | None, typer.Option(help="Write the predictions to this CSV file. Default: print them.")
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")] = False,
+    interval: Annotated[
+        bool,
+        typer.Option("--interval", help="Add the ends of a prediction interval, or the classes of a prediction set."),
+    ] = False,
+    level: Annotated[
+        float | None, typer.Option(help="With --interval: its level. Default: that of the study, 0.95.")
+    ] = None,
     trust: Annotated[
         list[str] | None, typer.Option(help="Full name of a further type that the model may contain. Repeatable.")
     ] = None,
@@ -45,7 +52,12 @@ def predict(
     print_notes(notes)
     if not len(frame):
         raise InvalidInput(f"{name!r} must have rows to predict. Got none.")
-    predictions = _predictions(saved, _inputs(saved, frame, name), proba=proba, name=name)
+    if level is not None and not interval:
+        raise InvalidInput("--level is for --interval. Give both, or neither.")
+    X = _inputs(saved, frame, name)
+    predictions = _predictions(saved, X, proba=proba, name=name)
+    if interval:
+        predictions = predictions.join(_intervals(saved, X, level, place=model, name=name))
     if out is None:
         results().write(csv_text(predictions))
     else:
@@ -69,8 +81,40 @@ def _predictions(saved: LoadedModel, X: Any, *, proba: bool, name: str) -> pd.Da
         return pd.DataFrame(found)
     # The file may come from anybody, and its content may fail in any way.
     except Exception as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise InvalidInput(f"The model cannot predict the rows of {name!r}: {reason.rstrip('.')}.") from error
+        raise _cannot_predict(name, error) from error
+
+
+def _intervals(saved: LoadedModel, X: Any, level: float | None, *, place: Path, name: str) -> pd.DataFrame:
+    """Return the ends of the interval of each row, or for each class whether it is in the set."""
+    import pandas as pd
+
+    from truefit._core.validation import check_level
+
+    estimator = saved.estimator
+    if level is not None:
+        check_level(level)
+    try:
+        if hasattr(estimator, "predict_interval"):
+            low, high = estimator.predict_interval(X, level).T
+            return pd.DataFrame({"low": low, "high": high})
+        if hasattr(estimator, "predict_set"):
+            members = estimator.predict_set(X, level)
+            return pd.DataFrame(
+                {f"possible: {label}": members[:, i] for i, label in enumerate(estimator.classes_)}
+            ).astype(int)
+    except InvalidInput:
+        raise
+    except Exception as error:  # as for predictions
+        raise _cannot_predict(name, error) from error
+    raise InvalidInput(
+        f"--interval needs a model that was saved with prediction intervals. {place.name!r} has none: save it with "
+        "`truefit study --save --intervals`."
+    )
+
+
+def _cannot_predict(name: str, error: Exception) -> InvalidInput:
+    reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return InvalidInput(f"The model cannot predict the rows of {name!r}: {reason.rstrip('.')}.")
 
 
 def _inputs(model: LoadedModel, frame: pd.DataFrame, name: str) -> Any:

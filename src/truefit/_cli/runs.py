@@ -70,14 +70,14 @@ def show(
         write_report(out, stored_page(report))
 
 
-def stored_page(report: StoredReport) -> str:
-    """Render the page of a stored report."""
+def stored_page(report: StoredReport, *, tripod: bool = False) -> str:
+    """Render the page of a stored report; that of a study on request with the items of TRIPOD+AI."""
     made = {"date": local_time(report), **report.made}
     try:
         if report.content["kind"] == "study":
             from truefit._study.page import render_study
 
-            return render_study(report.content, made)
+            return render_study(report.content, made, tripod=tripod)
         from truefit._report.page import render_result
 
         return render_result(report.content, made)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import tempfile
 import zipfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from truefit import __version__
 from truefit._cli.inputs import dtypes_of
 from truefit._cli.messages import note
 from truefit._cli.outputs import check_output, replace_whole
 from truefit._core.errors import InvalidInput, MissingDependency
-from truefit._models import LoadedModel, load_model, not_allowed_in
+from truefit._methods.evaluation.promise import Promise
+from truefit._models import NOTES_VERSION, LoadedModel, load_model, not_allowed_in
+from truefit._models.archive import SCHEMA
 
 if TYPE_CHECKING:
     from truefit.sources.table import Table
@@ -32,20 +36,40 @@ def check_model_file(place: Path | None, read: tuple[str | Path | None, ...]) ->
     _skops()
 
 
-def write_model(fitted: Any, place: Path, *, table: Table) -> None:
-    """Write an estimator that was fitted on the table."""
+def write_model(fitted: Any, place: Path, *, table: Table, promise: Promise | None = None) -> None:
+    """Write an estimator that was fitted on the table, with the estimate that new rows can be compared with."""
+    classes = getattr(fitted, "classes_", None)
     notes = {
-        "version": 1,
+        "version": NOTES_VERSION,
+        "truefit": __version__,
         "columns": dtypes_of(table),
         "target": table.target,
+        "classes": None if classes is None else [str(label) for label in classes],
+        "promise": None if promise is None else promise.to_dict(),
     }
     with replace_whole(place) as new:
         _skops().dump(fitted, new)
+        if hasattr(fitted, "members_"):
+            _deflate_description(new)
         with zipfile.ZipFile(new, "a") as file:
             file.writestr(_NOTES, json.dumps(notes))
     # Types of other packages, such as LightGBM, are loaded only with --trust.
     trust = "".join(f" --trust {name}" for name in not_allowed_in(place))
     note(f"Model written to {place}. Use it: truefit predict {place} NEW.csv{trust}")
+
+
+def _deflate_description(place: Path) -> None:
+    """Compress the description of a model of several models: it is indented, and deeper with each level.
+
+    Arrays stay as they are, since a reader allows for a multiple of the file's size only.
+    """
+    with tempfile.TemporaryDirectory(dir=place.parent) as folder:
+        smaller = Path(folder) / "model"
+        with zipfile.ZipFile(place) as old, zipfile.ZipFile(smaller, "w") as new:
+            for entry in old.infolist():
+                kind = zipfile.ZIP_DEFLATED if entry.filename == SCHEMA else zipfile.ZIP_STORED
+                new.writestr(entry.filename, old.read(entry), compress_type=kind)
+        smaller.replace(place)
 
 
 def read_model(place: Path, trust: Sequence[str] = ()) -> LoadedModel:

@@ -13,7 +13,7 @@ import typer
 
 from truefit._cli.agghoo import aggregate_of
 from truefit._cli.app import command
-from truefit._cli.inputs import candidates_of, check_choice, label_of, load_table, load_test, task_of
+from truefit._cli.inputs import candidates_of, check_choice, families_of, label_of, load_table, load_test, task_of
 from truefit._cli.messages import echo, note, printable, results
 from truefit._cli.options import CommandConfig, FoldsOption, GapOption, MetricOption, PositiveOption, WindowOption
 from truefit._cli.outputs import check_distinct, check_report, write_report
@@ -44,9 +44,21 @@ def study(
     agghoo: Annotated[
         bool, typer.Option("--agghoo", help="With --save: save Agghoo, the average of the best models of the folds.")
     ] = False,
+    intervals: Annotated[
+        bool, typer.Option("--intervals", help="With --save: save prediction intervals too, for truefit predict.")
+    ] = False,
     budget: Annotated[
         str | None, typer.Option(help="Time budget, such as 90s, 10m or 1h. Steps that did not fit in it are listed.")
     ] = None,
+    tune: Annotated[
+        bool,
+        typer.Option(
+            "--tune/--no-tune", help="Select among many settings of each model, and nest the whole selection."
+        ),
+    ] = False,
+    importance: Annotated[
+        bool, typer.Option("--importance", help="Also measure which columns the selected model needs.")
+    ] = False,
     cv: FoldsOption = 5,
     window: WindowOption = None,
     gap: GapOption = None,
@@ -54,6 +66,9 @@ def study(
     pos_label: PositiveOption = None,
     fail_on: Annotated[
         str | None, typer.Option(help="warning or error: exit with code 3 if a finding is at least that severe.")
+    ] = None,
+    report: Annotated[
+        str | None, typer.Option(help="tripod: add the items of the TRIPOD+AI statement to the page of --out.")
     ] = None,
     ignore: Annotated[
         list[str] | None, typer.Option(help="Code of a finding to leave out, such as TF101. Repeatable.")
@@ -71,37 +86,56 @@ def study(
     check_model_file(save, (*config.files, test))
     check_distinct(out, save)
     check_choice("--fail-on", fail_on, ("warning", "error"))
+    check_choice("--report", report, ("tripod",))
+    if report is not None and out is None:
+        raise InvalidInput("--report adds a section to the page. Name a file for the page with --out report.html.")
     if agghoo and save is None:
         raise InvalidInput("--agghoo selects the model to save. Name a file for it with --save model.skops.")
+    if intervals and (save is None or agghoo):
+        raise InvalidInput(
+            "--intervals is for the selected model that is saved. Name a file for it with --save model.skops, without "
+            "--agghoo."
+        )
     seconds, seed, ignored = seconds_of(budget), config.seed, _codes(ignore)
     splits = config.splits(cv, window, gap)
     table = config.with_roles(load_table(config.data, config.target))
     task = task_of(config.task, table)
-    held_out = {} if test is None else {"test": load_test(test, table, config.not_features)}
+    held_out: dict[str, Any] = {} if test is None else {"test": load_test(test, table, config.not_features)}
     names = [name for given in config.model or () for name in given.split(",")]
     request = None
     if config.store is not None and seconds is None and not any(":" in name for name in names):
         # A study that ran out of time resumes when it is rerun, and the user's own models may have changed.
-        options = {"models": names, "cv": cv, "metric": metric, "pos_label": pos_label, "task": task, "seed": seed,
-                   "window": window, "gap": gap, "ignore": ignored, "level": config.level}  # fmt: skip
+        options = {"models": names, "tune": tune, "cv": cv, "metric": metric, "pos_label": pos_label, "task": task,
+                   "seed": seed, "window": window, "gap": gap, "ignore": ignored, "level": config.level}  # fmt: skip
+        options |= {"importance": True} if importance else {}
         request = request_key(table, options, *held_out.get("test", ()))
         known = None if save is not None else report_for(config.store, request)
         if known is not None:
-            _show_stored(known, out, as_json=config.as_json)
+            _show_stored(known, out, as_json=config.as_json, tripod=report == "tripod")
             _check_severity(known.content["result"], fail_on)
             return
+    from truefit._methods.selection.families import settings_of
     from truefit._study.page import store_study
     from truefit._study.study import study as run
 
-    candidates = candidates_of(names, table, task)
+    models: dict[str, Any] = {}
+    if tune:
+        families = families_of(names, table, task)
+        models = {name: (family.estimator, family.grid) for name, family in families.items()}
+        candidates = {name: setting.estimator for name, setting in settings_of(families).items()}
+    else:
+        models = candidates = candidates_of(names, table, task)
     # Hundreds of fits would repeat the same warnings about categories and convergence.
     warnings.filterwarnings("ignore", module=r"(sklearn|skrub|lightgbm|xgboost)\b")
     with config.engine(default_workers=-1, on_error="record") as engine:
         label = label_of(pos_label, table)
         result = run(
-            table.X, table.y, candidates, budget=seconds, cv=splits, metric=metric, pos_label=label, task=task,
-            level=config.level, ignore=ignored, random_state=seed, engine=engine, **table.roles, **held_out,
+            table.X, table.y, models, budget=seconds, cv=splits, metric=metric, pos_label=label, task=task,
+            level=config.level, ignore=ignored, importance=importance, random_state=seed, engine=engine,
+            **table.roles, **held_out,
         )  # fmt: skip
+        if intervals:
+            result.interval_model()
         result.title, result.made = f"Study of {table.name}", provenance(table, engine.stats, task=config.task)
         if test is not None:
             result.made["data"] += f"; test rows of {redacted(test)}: {len(held_out['test'][1]):,}"
@@ -110,16 +144,17 @@ def study(
         # Failed fits are not stored, and are run again next time.
         store_study(engine.store, result, text=text, request=None if engine.stats.failed else request)
         if out is not None:
-            write_report(out, result.to_html())
+            write_report(out, result.to_html(report="tripod" if report else None))
         if save is not None:
-            fitted = result.model
+            fitted, promise = result.interval_model() if intervals else result.model, result.promise
             if agghoo:
                 fitted = aggregate_of(result, candidates, table, label, cv=cv, random_state=seed, engine=engine)
-            write_model(fitted, save, table=table)
+                promise = None if result.cross_test is None else result.cross_test.promise
+            write_model(fitted, save, table=table, promise=promise)
     _check_severity(found, fail_on)
 
 
-def _show_stored(report: StoredReport, out: Path | None, *, as_json: bool) -> None:
+def _show_stored(report: StoredReport, out: Path | None, *, as_json: bool, tripod: bool) -> None:
     """Show the report of a study that the store can answer."""
     if as_json:
         echo(json.dumps(report.content["result"], indent=2))
@@ -127,7 +162,7 @@ def _show_stored(report: StoredReport, out: Path | None, *, as_json: bool) -> No
         _print_study(report.content["text"])
         note(f"From the store, computed {local_time(report)}. No fits were run.")
     if out is not None:
-        write_report(out, stored_page(report))
+        write_report(out, stored_page(report, tripod=tripod))
 
 
 def _codes(ignore: list[str] | None) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from copy import copy
 from functools import cached_property
@@ -35,6 +36,8 @@ STRETCH_BYTES = 32 << 20
 class Data:
     """X and y with groups, weights and time, validated, every row with its content token.
 
+    ``classes`` are those of the training rows, where y is of test rows that may lack some of them.
+
     The tokens are the rows' own; ``schema`` says what the table is besides: its kind, column names and types. Groups
     and time decide on splits only, so they are no part of either.
 
@@ -46,12 +49,23 @@ class Data:
     True
     """
 
-    def __init__(self, X: Any, y: Any, *, task: Task, groups: Any = None, weight: Any = None, time: Any = None) -> None:
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        task: Task,
+        groups: Any = None,
+        weight: Any = None,
+        time: Any = None,
+        classes: Array | None = None,
+    ) -> None:
         self.time_name = ""
         if time is not None:
             X, time, self.time_name = take_time(X, time)
         self.X = checked_table(X)
         self.n = int(self.X.shape[0])
+        self.columns = math.prod(self.X.shape[1:])
         self.task: Task = task
         self.y = checked_target(y, self.n, task)
         self.groups = None if groups is None else checked_groups(groups, self.n)
@@ -65,7 +79,7 @@ class Data:
         self.classes: Array | None = None
         self.codes: Array | None = None
         if task == "classification":
-            self.classes, self.codes = _classes_of(self.y)
+            self.classes, self.codes = _classes_of(self.y) if classes is None else _all_classes(self.y, classes)
         self.schema, self.tokens = self._identity()
         self.total = add_tokens(self.tokens)
         #: Set where X is a mapped file: releases the pages that a gather has touched.
@@ -204,6 +218,12 @@ def _classes_of(y: Array) -> tuple[Array, Array]:
             "or use a regressor."
         )
     return classes, codes
+
+
+def _all_classes(y: Array, known: Array) -> tuple[Array, Array]:
+    """Return known classes and those of y together: test rows may lack some, and have others."""
+    classes = np.union1d(known, y)
+    return classes, np.searchsorted(classes, y)
 
 
 #: Tokens of the rows with each of the labels take at most this much; tables for which they would take more do without.

@@ -133,6 +133,8 @@ _CONNECTIONS = {
     "urllib.Request": "opens a URL",
     "os.system": "runs a program",
 }
+#: The bits that say how a file is opened; os.O_ACCMODE is not everywhere.
+_ACCESS = os.O_RDONLY | os.O_WRONLY | os.O_RDWR
 #: Folders of the system that hold no data: processes, devices, time zones.
 _SYSTEM = tuple(f"{folder}/" for folder in ("/proc", "/sys", "/dev", "/usr/share/zoneinfo"))
 #: Where joblib keeps arrays for workers of its own.
@@ -244,7 +246,7 @@ def _ignored(path: str) -> bool:
 def _reads(mode: Any, flags: int) -> bool:
     if isinstance(mode, str):
         return "w" not in mode and "x" not in mode and ("a" not in mode or "+" in mode)
-    return flags & os.O_ACCMODE != os.O_WRONLY and not flags & (os.O_TRUNC | os.O_EXCL)
+    return flags & _ACCESS != os.O_WRONLY and not flags & (os.O_TRUNC | os.O_EXCL)
 
 
 def _random_states(alone: bool) -> tuple[Any, ...]:

@@ -17,6 +17,7 @@ from sklearn import get_config
 
 from truefit._core.data import Data, LabelledRows
 from truefit._core.fingerprint import Fingerprint, NotComparable
+from truefit._core.namespace_versions import NamespaceVersions
 from truefit._core.packages import IDENTITY_VERSION, closure, installed, installed_function, package_digest
 from truefit._core.parameters import OpenSeed, WithFitParams, bare, open_seeds, seeds_for, wants_groups
 from truefit._core.protocols import Fit, FitTask, Origin, private_key
@@ -70,11 +71,33 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 def replaced(packages: Iterable[str]) -> list[tuple[str, Any]]:
     """Return what is not of an installed package, but found in one of these packages or in what they need."""
     wanted = closure(frozenset(packages))
-    found: list[tuple[str, Any]] = []
-    for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] in wanted and isinstance(module, types.ModuleType):
-            found.extend(_replaced_in(name, module))
+    place = wanted, id(sys.modules)
+    known = _searched.get(place)
+    if known is not None and known.unchanged():
+        return []
+    modules = {
+        name: module
+        for name, module in list(sys.modules.items())
+        if name.partition(".")[0] in wanted and isinstance(module, types.ModuleType)
+    }
+    classes = [cls for name, module in modules.items() for _, cls in _classes(name, module)]
+    # The versions are read before the search: what changes during it is found by the next.
+    versions = NamespaceVersions([*modules.values(), *classes], sys.modules)
+    found = [item for name, module in modules.items() for item in _replaced_in(name, module)]
+    if found:
+        _searched.pop(place, None)
+    else:
+        _searched[place] = versions
     return sorted(found, key=lambda item: item[0])
+
+
+#: Packages in which nothing was replaced when their namespaces had these versions.
+_searched: dict[tuple[frozenset[str], int], NamespaceVersions] = {}
+
+
+def _classes(name: str, module: types.ModuleType) -> list[tuple[str, type]]:
+    """Return the classes that a module defines."""
+    return [(key, value) for key, value in list(vars(module).items()) if _is_class(value) and value.__module__ == name]
 
 
 #: The values of modules and of their classes in which nothing is replaced: comparing with them is quick.
@@ -91,15 +114,12 @@ def _replaced_in(name: str, module: types.ModuleType) -> list[tuple[str, Any]]:
         and all(_identical(list(vars(cls).values()), members) for cls, members in known[2])
     ):
         return []
-    found = []
+    found = [(f"{name}.{attribute}", value) for attribute, value in list(vars(module).items()) if _foreign(value)]
     classes = []
-    for attribute, value in list(vars(module).items()):
-        if _foreign(value):
-            found.append((f"{name}.{attribute}", value))
-        elif _is_class(value) and value.__module__ == name:
-            members = list(vars(value).items())
-            classes.append((value, [member for _, member in members]))
-            found += [(f"{name}.{attribute}.{key}", member) for key, member in members if _foreign(member)]
+    for attribute, cls in _classes(name, module):
+        members = list(vars(cls).items())
+        classes.append((cls, [member for _, member in members]))
+        found += [(f"{name}.{attribute}.{key}", member) for key, member in members if _foreign(member)]
     if found:
         _unchanged.pop(name, None)
     else:

@@ -92,8 +92,17 @@ def installed_function(function: types.FunctionType) -> bool:
     filename = function.__code__.co_filename
     home = str(function.__globals__.get("__name__", ""))
     if filename.startswith("<"):  # generated, or typed in somewhere
-        return installed(home) or home.startswith("namedtuple_")
+        return installed(home) or home.startswith("namedtuple_") or _calls_installed_only(function)
     return under_installed_root(filename)
+
+
+def _calls_installed_only(function: types.FunctionType) -> bool:
+    """Whether a function was generated in a namespace with functions of installed packages only, as scipy 1.18 does."""
+    names = {name: value for name, value in function.__globals__.items() if name != "__builtins__"}
+    called = [value for value in names.values() if value is not function]
+    return bool(called) and all(
+        isinstance(each, types.FunctionType) and under_installed_root(each.__code__.co_filename) for each in called
+    )
 
 
 def _part_of_python(package: str) -> bool:

@@ -115,7 +115,7 @@ def seeded(estimator: Any, seeds: tuple[tuple[str, int], ...]) -> Any:
     return copy.set_params(**dict(seeds)) if seeds else copy
 
 
-logger = logging.getLogger("truefit")
+logger = logging.getLogger(__name__)
 
 
 class WithFitParams(BaseEstimator):  # type: ignore[misc]

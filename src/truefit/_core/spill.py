@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 import weakref
 from array import array
 from collections.abc import Iterable, Sequence
@@ -57,7 +58,7 @@ class BlobList(Sequence[bytes]):
         place = self._ends[-1] if self._ends else 0
         rest = memoryview(blob)
         while rest:
-            written = os.pwrite(self._file, rest, place)
+            written = _write_at(self._file, rest, place)
             rest, place = rest[written:], place + written
         self._ends.append(place)
 
@@ -74,7 +75,7 @@ class BlobList(Sequence[bytes]):
         start, end = self._ends[beyond - 1] if beyond else 0, self._ends[beyond]
         blob = b""
         while len(blob) < end - start:  # one call reads 2 GiB at most
-            more = os.pread(self._file, end - start - len(blob), start + len(blob))
+            more = _read_at(self._file, end - start - len(blob), start + len(blob))
             if not more:
                 raise StoreDamaged("A temporary file must read back as written. Got less of it; run again.")
             blob += more
@@ -83,3 +84,22 @@ class BlobList(Sequence[bytes]):
     def __reduce__(self) -> tuple[Any, ...]:
         # The file stays in its process, so a pickle takes the blobs along.
         return partial(BlobList, limit_bytes=self._limit), (list(self),)
+
+
+_position = threading.Lock()
+
+
+def _write_at(file: int, content: memoryview, place: int) -> int:
+    if hasattr(os, "pwrite"):
+        return os.pwrite(file, content, place)
+    with _position:  # Windows: the position is the open file's, so that threads take turns
+        os.lseek(file, place, os.SEEK_SET)
+        return os.write(file, content)
+
+
+def _read_at(file: int, size: int, place: int) -> bytes:
+    if hasattr(os, "pread"):
+        return os.pread(file, size, place)
+    with _position:
+        os.lseek(file, place, os.SEEK_SET)
+        return os.read(file, min(size, 1 << 30))

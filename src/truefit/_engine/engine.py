@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import time
 import warnings
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,6 +19,8 @@ from truefit._core.identity import Keys
 from truefit._core.outcome import Outcome, StoredPredictions
 from truefit._core.protocols import Executor, Fit, Job, Plan, Progress, Solver, Store, is_private
 from truefit._engine.batch import FitBatch, JobQueue, JobTimes, KeySet, PlanRun, Stats, WantedFit
+
+logger = logging.getLogger(__name__)
 
 R = TypeVar("R")
 Listener = Callable[[Progress], None]
@@ -250,6 +253,8 @@ class _Call:
 
     def _execute(self, fits: Sequence[Fit], batch: FitBatch) -> None:
         jobs = {job.fits[0].key: job for job in self.engine._claim(fits, batch.data)}
+        if fits and logger.isEnabledFor(logging.INFO):
+            logger.info("%d of %d fits are to be run, %s.", len(fits), batch.asked, _by_solver(jobs.values()))
         for fit in fits:
             if fit.each_left_out and fit.key not in jobs:
                 self._leave_open(batch.wants[fit.key])
@@ -400,6 +405,11 @@ class _Call:
         close = getattr(self.engine._listener, "close", None)
         if close is not None:
             close()
+
+
+def _by_solver(jobs: Iterable[Job]) -> str:
+    counts = Counter(job.solver.name for job in jobs for _ in job.fits)
+    return ", ".join(f"{count} by the solver {name!r}" for name, count in counts.most_common())
 
 
 def _storable(outcome: Outcome) -> bool:

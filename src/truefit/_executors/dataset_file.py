@@ -10,7 +10,6 @@ The index holds the pickled Data without its buffers, and where the buffers star
 from __future__ import annotations
 
 import copy
-import fcntl
 import io
 import mmap
 import os
@@ -35,6 +34,7 @@ import numpy.typing as npt
 
 from truefit._core.data import STRETCH_BYTES, Data
 from truefit._core.errors import ExecutorError
+from truefit._executors.file_lock import lock_file
 
 _HEAD = struct.Struct("<8s32sQ")
 _MAGIC = b"truefit\x01"
@@ -113,9 +113,9 @@ class DatasetWriter:
         if self._folder is None:
             remove_stale_folders(Path(tempfile.gettempdir()))
             self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
-            lock = open(self._folder / _LOCK_FILE, "w")  # noqa: SIM115 - held until the folder goes
+            lock = open(self._folder / _LOCK_FILE, "wb")  # noqa: SIM115 - held until the folder goes
             with suppress(OSError):  # where files cannot be locked, nothing is removed by other processes either
-                fcntl.flock(lock, fcntl.LOCK_EX)
+                lock_file(lock.fileno())
             self._removal = weakref.finalize(
                 self, _remove_folder, self._folder, lock, _remover(self._folder), os.getpid()
             )
@@ -140,7 +140,7 @@ class DatasetWriter:
                 "room there, or set the environment variable TMPDIR to a folder with room."
             ) from error
         if user_file is not None:
-            _map_under(data.X)._mmap.madvise(mmap.MADV_DONTNEED)
+            _let_go(_map_under(data.X)._mmap)
         written = DatasetFile(identity, str(path))
         self._written[data] = written
         _datasets_here[identity] = data
@@ -184,7 +184,7 @@ def user_file_of(X: Any) -> UserFile | None:
 
 def _mapped_inode(address: int) -> int | None:
     # Another file may stand under the same name by now; the kernel knows which one is mapped.
-    with open("/proc/self/maps") as maps:
+    with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
         for line in maps:
             bounds, _, _, _, inode, *_ = line.split(maxsplit=5)
             first, last = (int(bound, 16) for bound in bounds.split("-"))
@@ -204,10 +204,12 @@ def _map_under(X: Any) -> Any:
 def remove_stale_folders(parent: Path) -> None:
     """Remove what processes left behind that were killed: their locks are free."""
     for path in parent.glob(f"{_PREFIX}*/{_LOCK_FILE}"):
-        with suppress(OSError), open(path, "r+") as lock:
-            if time.time() - os.fstat(lock.fileno()).st_mtime > _SECONDS_TO_LOCK:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(path.parent, ignore_errors=True)
+        with suppress(OSError):
+            with open(path, "rb+") as lock:
+                if time.time() - os.fstat(lock.fileno()).st_mtime <= _SECONDS_TO_LOCK:
+                    continue
+                lock_file(lock.fileno())
+            shutil.rmtree(path.parent, ignore_errors=True)  # not before: Windows removes no open file
 
 
 def _remove_file(path: Path, owner: int) -> None:
@@ -234,12 +236,12 @@ def _remover(folder: Path) -> subprocess.Popen[bytes] | None:
         return None
 
 
-def _remove_folder(folder: Path, lock: io.TextIOWrapper, remover: subprocess.Popen[bytes] | None, owner: int) -> None:
+def _remove_folder(folder: Path, lock: BinaryIO, remover: subprocess.Popen[bytes] | None, owner: int) -> None:
+    lock.close()
     if os.getpid() == owner:
         shutil.rmtree(folder, ignore_errors=True)
         if remover is not None:
             remover.communicate(b"\n")  # a forked child may hold the pipe open, so that closing it is not enough
-    lock.close()
 
 
 class DatasetMissing(Exception):
@@ -328,7 +330,7 @@ def read_dataset(file: BinaryIO, identity: str) -> Data:
         data.X, big = _mapped(file, index.table, base)
     # Rows gathered stretch by stretch come out in C order, so another order has to do without.
     if len(big) > STRETCH_BYTES and (not isinstance(data.X, np.ndarray) or data.X.flags.c_contiguous):
-        data.release = lambda: big.madvise(mmap.MADV_DONTNEED)
+        data.release = lambda: _let_go(big)
     return data
 
 
@@ -343,6 +345,12 @@ def _mapped(file: BinaryIO, table: ArrayLayout | UserFile, base: int) -> tuple[n
             return _map_array(own.fileno(), table.layout, table.layout.start)
     except OSError as error:
         raise DatasetMissing(str(error)) from error
+
+
+def _let_go(mapping: mmap.mmap) -> None:
+    """Let go of the pages of a file; they are read again when they are needed."""
+    if hasattr(mmap, "MADV_DONTNEED"):  # elsewhere the system does it by itself when memory is short
+        mapping.madvise(mmap.MADV_DONTNEED)
 
 
 def _map_array(descriptor: int, layout: ArrayLayout, start: int) -> tuple[npt.NDArray[Any], mmap.mmap]:

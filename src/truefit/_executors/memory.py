@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import mmap
 import re
-import resource
 import warnings
 from contextlib import suppress
 from dataclasses import replace
@@ -13,20 +13,24 @@ from typing import Any
 from scipy.sparse import issparse
 
 from truefit._core.data import Data
-from truefit._core.errors import Failure, InvalidInput, MissingDependency
+from truefit._core.errors import Failure, InvalidInput
 from truefit._core.outcome import Outcome
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource: Any = None  # type: ignore[no-redef]
 
 #: A worker takes some 150 MB before its first fit.
 LEAST_BYTES = 256 * 10**6
 
 _PROC = Path("/proc")
-_PAGE = resource.getpagesize()
+_PAGE = mmap.PAGESIZE
 #: What a worker takes before it has a job, and how often it may have its training rows: as they come, and as an
 #: estimator likes to have them.
 _WORKER_BYTES = 150 << 20
 _COPIES = 2
 
-_MEMINFO = Path("/proc/meminfo")
 _GROUP = Path("/sys/fs/cgroup")
 _UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
@@ -73,17 +77,6 @@ def format_bytes(size: int) -> str:
     if size % (1 << 20) == 0:
         return f"{size / (1 << 30):.3g} GiB" if size >= 1 << 30 else f"{size >> 20} MiB"
     return f"{size / 10**9:.3g} GB" if size >= 10**9 else f"{size / 10**6:.3g} MB"
-
-
-def check_measurable() -> None:
-    """Raise where the memory of another process cannot be measured."""
-    if not (_PROC / "self" / "statm").exists():
-        try:
-            import psutil  # type: ignore[import-untyped] # noqa: F401
-        except ImportError as error:
-            raise MissingDependency(
-                "A memory limit needs the package psutil on this system. Install it with: pip install psutil"
-            ) from error
 
 
 def exceeds(pid: int, limit: int) -> bool:
@@ -150,7 +143,7 @@ def limit_allocations(limit: int) -> None:
     The parent measures the memory in use some times a second; this stops a single allocation that is far too large.
     """
     status = _PROC / "self" / "status"
-    if not status.exists():
+    if resource is None or not status.exists():
         return
     used = re.search(r"VmData:\s+(\d+) kB", status.read_text())
     if used is None:
@@ -219,8 +212,11 @@ def available_memory() -> int | None:
 
 
 def _machine_memory() -> int | None:
-    found = re.search(r"MemAvailable:\s+(\d+) kB", _MEMINFO.read_text()) if _MEMINFO.exists() else None
-    return None if found is None else int(found.group(1)) << 10
+    try:
+        import psutil
+    except ImportError:  # it needs modules that a Python built for a small system may lack
+        return None
+    return int(psutil.virtual_memory().available)
 
 
 def _container_memory() -> int | None:

@@ -22,7 +22,7 @@ from truefit._core.protocols import Job
 from truefit._executors.channel import DONE, LOADED, NOT_LOADED, READY, STARTED, ChannelMessage
 from truefit._executors.dataset_file import DatasetWriter
 from truefit._executors.environment import FitEnvironment, available_cores, check_threads
-from truefit._executors.memory import check_measurable, exceeds, parse_memory, workers_within_memory
+from truefit._executors.memory import exceeds, parse_memory, workers_within_memory
 from truefit._executors.scheduler import (
     Finished,
     Limits,
@@ -68,8 +68,6 @@ class ProcessExecutor:
         self.timeout = check_timeout(timeout, "ProcessExecutor")
         self.threads = check_threads(threads, "ProcessExecutor")
         self.memory = parse_memory(memory)
-        if self.memory is not None:
-            check_measurable()
         self._new_pool()
 
     def _new_pool(self) -> None:
@@ -291,7 +289,7 @@ class WorkerPool:
             if worker.channel.pending:
                 self._selector.modify(worker.channel.socket, selectors.EVENT_READ | selectors.EVENT_WRITE, worker)
         found = []
-        for key, events in self._selector.select(seconds):
+        for key, events in self._selector.select(seconds) if self.workers else ():  # Windows cannot wait for none
             worker = key.data
             if events & selectors.EVENT_WRITE:
                 worker.channel.flush()

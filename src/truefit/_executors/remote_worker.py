@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import pickle
 import socket
@@ -20,6 +19,7 @@ from truefit._core.errors import Failure
 from truefit._core.protocols import Job
 from truefit._executors.dataset_file import DatasetCache, DatasetFile, DatasetMissing
 from truefit._executors.environment import CodeCheck, FitEnvironment, as_worker, limited_threads, version_difference
+from truefit._executors.file_lock import is_locked, lock_file
 from truefit._executors.serial import run_checked, run_job
 from truefit._executors.serialization import JobDeserializer, serialize, serialize_outcomes
 
@@ -194,7 +194,7 @@ class ProgressFile:
             return True
         self._removal = weakref.finalize(self, _remove, self._file, self.path, os.getpid())
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock_file(self._file)
             self._write(_LOCKED)
         except OSError:  # not on this kind of disk
             self._write(_NOT_LOCKED)
@@ -215,13 +215,10 @@ class ProgressFile:
     def owner_died(self) -> bool | None:
         """Whether the worker that created it is dead; None if that cannot be known, or if there is no file."""
         try:
-            with open(self.path or "", "rb") as file:
+            with open(self.path or "", "rb", buffering=0) as file:
                 if file.read(1) != _LOCKED:
                     return None
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                return True
-        except BlockingIOError:
-            return False
+                return not is_locked(file.fileno())
         except OSError:
             return None
 
@@ -250,7 +247,10 @@ class ProgressFile:
 def _remove(file: int, path: str, owner: int) -> None:
     if os.getpid() != owner:  # a forked child must leave its parent's file alone
         return
+    ours = False
     with suppress(OSError):
-        if os.path.samestat(os.fstat(file), os.stat(path)):  # else somebody has taken over
+        ours = os.path.samestat(os.fstat(file), os.stat(path))  # else somebody has taken over
+    os.close(file)  # first: Windows removes no open file
+    if ours:
+        with suppress(OSError):
             os.unlink(path)
-    os.close(file)

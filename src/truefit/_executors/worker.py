@@ -6,20 +6,16 @@ It ends with its parent, whatever the parent ends by.
 from __future__ import annotations
 
 import faulthandler
-import fcntl
 import os
 import pickle
-import select
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import traceback
 from collections import deque
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -37,6 +33,14 @@ from truefit._executors.channel import (
     STARTED,
     Channel,
     ChannelMessage,
+)
+from truefit._executors.child_process import (
+    Inherited,
+    has_exited,
+    kill,
+    start_interpreter,
+    take_connection,
+    take_stderr,
 )
 from truefit._executors.dataset_file import DatasetCache, DatasetFile
 from truefit._executors.environment import CodeCheck, FitEnvironment, limited_threads, worker_variables
@@ -80,21 +84,18 @@ class WorkerProcess:
         ours.setblocking(False)
         self.channel = Channel(ours)
         with theirs:
-            self.process = self._start(theirs.fileno(), threads, memory)
+            self.process = self._start(theirs, threads, memory)
 
-    def _start(self, end: int, threads: int, memory: int | None) -> subprocess.Popen[bytes]:
+    def _start(self, end: socket.socket, threads: int, memory: int | None) -> subprocess.Popen[bytes]:
         environment = {**os.environ, **worker_variables(threads)}
         path = [entry for entry in sys.path if isinstance(entry, str)]
-        stderr = _duplicate_stderr()
-        code = _START.format(path=path, arguments=f"{end}, {stderr}, {os.getpid()}, {threads}, {memory}")
+        arguments = f"{os.getpid()}, {threads}, {memory}"
         try:
-            return subprocess.Popen(
-                [sys.executable, "-c", code],
-                stdin=subprocess.PIPE,  # when it closes, the worker ends
-                stderr=self._stderr,
-                env=environment,
-                pass_fds=(end, stderr),
-                process_group=0,  # out of reach of Ctrl-C, and stopped together with what its fits have started
+            return start_interpreter(
+                lambda inherited: _START.format(path=path, arguments=f"{inherited}, {arguments}"),
+                end,
+                environment,
+                self._stderr,
             )
         except OSError as error:
             self.channel.socket.close()
@@ -103,8 +104,6 @@ class WorkerProcess:
                 f"A worker process must be able to start. Starting {sys.executable!r} gave: {error}. Use fewer "
                 "workers, or run with workers=1."
             ) from error
-        finally:
-            os.close(stderr)
 
     def send(self, submission: Submission, settings: bytes) -> None:
         """Send a submission, to be run after those that it has."""
@@ -141,19 +140,11 @@ class WorkerProcess:
     @property
     def exited(self) -> bool:
         """Whether the process has ended; it is not reaped, so that its number stays its own."""
-        if self.process.returncode is not None:
-            return True
-        try:
-            return os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-        except ChildProcessError:  # reaped by other code
-            return True
+        return has_exited(self.process)
 
     def kill(self) -> None:
         """Stop the process and all that its fits have started."""
-        if self.process.returncode is None:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        kill(self.process)
         self.channel.socket.close()
         if self.process.stdin is not None:
             self.process.stdin.close()
@@ -173,13 +164,6 @@ class WorkerProcess:
         except ValueError:
             name = "unknown"
         return f"signal {-code}, {name}"
-
-
-def _duplicate_stderr() -> int:
-    try:
-        return os.dup(2)
-    except OSError:  # closed, as in a service
-        return os.open(os.devnull, os.O_WRONLY)
 
 
 class WorkerLoop:
@@ -240,46 +224,13 @@ class WorkerLoop:
             self.data.release()
 
 
-def main(end: int, stderr: int, parent: int, threads: int, memory: int | None = None) -> None:
+def main(inherited: Inherited, parent: int, threads: int, memory: int | None = None) -> None:
     """Serve the parent at the other end of a socket."""
-    _end_with_parent(parent)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
-    os.set_inheritable(end, False)
-    with socket.socket(fileno=end) as ours, limited_threads(threads):
+    with take_connection(inherited, parent) as ours, limited_threads(threads):
         channel = Channel(ours)
         channel.send(READY)
-        os.dup2(stderr, 2)  # until here what went wrong was kept for the parent to show
-        os.close(stderr)
+        take_stderr(inherited)  # until here what went wrong was kept for the parent to show
         faulthandler.enable()
         if memory is not None:
             limit_allocations(memory)
         WorkerLoop(channel, memory).run()
-
-
-def _end_with_parent(parent: int) -> None:
-    """Be killed, with every process that a fit has started, as soon as the parent is gone.
-
-    Standard input is a pipe that the parent holds open and never writes to. When it closes, the kernel itself sends
-    the signal: a fit that never lets another Python thread run is stopped as well.
-    """
-    pipe = os.dup(0)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    alone = os.getpgrp() == os.getpid()
-    if hasattr(fcntl, "F_SETSIG"):  # Linux
-        fcntl.fcntl(pipe, fcntl.F_SETOWN, -os.getpid() if alone else os.getpid())
-        fcntl.fcntl(pipe, fcntl.F_SETSIG, signal.SIGKILL)
-        fcntl.fcntl(pipe, fcntl.F_SETFL, fcntl.fcntl(pipe, fcntl.F_GETFL) | os.O_ASYNC)
-    if select.select([pipe], [], [], 0)[0] or os.getppid() != parent:
-        os._exit(1)  # the parent ended before
-    # A child that the parent has forked holds the pipe open too, so the parent's number is checked as well.
-    threading.Thread(target=_watch_parent, args=(parent, alone), daemon=True, name="truefit-parent").start()
-
-
-def _watch_parent(parent: int, alone: bool) -> None:
-    while os.getppid() == parent:
-        time.sleep(1.0)
-    if alone:
-        os.killpg(0, signal.SIGKILL)
-    os._exit(1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
@@ -14,6 +14,20 @@ from truefit._core.errors import InvalidEstimator, InvalidInput
 from truefit._core.parameters import settled
 from truefit._core.protocols import Response
 from truefit._core.validation import Task
+
+
+class Named(Protocol):
+    """Models by name."""
+
+    @property
+    def names(self) -> list[str]:
+        """Names in the order given."""
+
+    @property
+    def single(self) -> bool:
+        """Whether there is one, given without a name."""
+
+    def __len__(self) -> int: ...
 
 
 class Candidates:

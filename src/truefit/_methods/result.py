@@ -129,11 +129,15 @@ class Result:
         >>> page[:15]
         '<!doctype html>'
         """
+        return self._written(path, self._page)
+
+    def _written(self, path: str | os.PathLike[str] | None, page: Callable[[], str]) -> str | Path:
+        """Return a page, or write it to a file once it is known that it can be written there."""
         if path is None:
-            return self._page()
+            return page()
         place = Path(path).expanduser()
         check_page_path(place)
-        write_page(place, self._page())
+        write_page(place, page())
         return place
 
     def _page(self) -> str:

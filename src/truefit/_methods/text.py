@@ -152,9 +152,9 @@ def new_rows(data: Data) -> str:
     return "new rows" if data.groups is None else "rows of new groups"
 
 
-def all_candidates(count: int) -> str:
+def all_candidates(count: int, what: str = "candidates") -> str:
     """Return "both candidates" or, such as, "all 9 candidates"."""
-    return "both candidates" if count == 2 else f"all {count:,} candidates"
+    return f"both {what}" if count == 2 else f"all {count:,} {what}"
 
 
 def counted(count: int, noun: str) -> str:

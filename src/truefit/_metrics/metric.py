@@ -45,6 +45,16 @@ class Metric(properties.MetricProperties):
     def _judge(self) -> DecomposedScorer:
         return DecomposedScorer.of(self.name, self.scorer, needs_positive=self.needs_positive)
 
+    @property
+    def pos_label(self) -> Any:
+        """The positive class that was named, or None."""
+        return getattr(self.scorer, "_kwargs", {}).get("pos_label")
+
+    @property
+    def accepted(self) -> tuple[Response, ...]:
+        """The responses that it can work with."""
+        return self._judge.accepted
+
     def check(self, data: Data) -> None:
         """Refuse a target or weights that do not suit the metric, before anything is fitted."""
         several = 0 if data.classes is None else len(data.classes)
@@ -63,7 +73,7 @@ class Metric(properties.MetricProperties):
                 f"The metric {self.name!r} is for 2 classes. The target has {several}. {self._instead()}"
             )
         if self.needs_positive and several == 2:
-            positive_label(data, getattr(self.scorer, "_kwargs", {}).get("pos_label"))
+            positive_label(data, self.pos_label)
         pairwise = several > 2 and getattr(self.scorer, "_kwargs", {}).get("multi_class") == "ovo"
         if data.weight is not None and (not self._judge.takes_weight or pairwise):
             raise InvalidInput(
@@ -87,6 +97,16 @@ class Metric(properties.MetricProperties):
         named = {sk.recall_score: "recall", sk.precision_score: "precision", sk.f1_score: "f1"}
         return f"Use '{named.get(function, self.name)}_macro'."
 
+    def required_class(self, data: Data) -> tuple[Any, int] | None:
+        """Return the rarest of the classes that each test set must have, and in how many rows or groups it is."""
+        needed = self._judge.required(data)
+        if needed is None or data.codes is None or data.classes is None:
+            return None
+        units = np.arange(data.n) if data.groups is None else data.groups
+        counts = [len(np.unique(units[data.codes == code])) for code in np.flatnonzero(needed)]
+        rarest = int(np.argmin(counts))
+        return data.classes[needed][rarest].item(), counts[rarest]
+
     def clipped(self, interval: tuple[float, float]) -> tuple[float, float]:
         """Return the part of an interval that the metric can take."""
         low, high = self.bounds
@@ -94,7 +114,7 @@ class Metric(properties.MetricProperties):
 
     def responses(self, estimator: Any) -> tuple[Response, ...]:
         """Return the first response of an estimator that the metric can work with."""
-        accepted = self._judge.accepted
+        accepted = self.accepted
         for name in accepted:
             # Before it is fitted a stack does not have its responses; its class does.
             if hasattr(estimator, name) or (not hasattr(estimator, "predict") and hasattr(type(estimator), name)):
@@ -136,7 +156,7 @@ class Metric(properties.MetricProperties):
         """Return the metric of replayed predictions on the rows at ``index``."""
         try:
             if self.row_loss is not None:
-                return _mean(self._of_rows(data, index, replay.answer(self.row_loss.response)), data, index)
+                return _mean(self.rows_of(replay, data, index), data, index)
             self.check(data)
             if isinstance(self.smooth, Ratios | RootMeanSquare):
                 # The same numbers as scikit-learn's, from a few counts.
@@ -151,6 +171,11 @@ class Metric(properties.MetricProperties):
                     "pos_label."
                 ) from error
             raise
+
+    def rows_of(self, replay: StoredPredictor, data: Data, index: Array) -> Array:
+        """Value of each of the rows at ``index`` by replayed predictions, of a metric that is a mean over rows."""
+        assert self.row_loss is not None
+        return self._of_rows(data, index, replay.answer(self.row_loss.response))
 
     def _of_rows(self, data: Data, index: Array, predicted: Array) -> Array:
         assert self.row_loss is not None
@@ -223,6 +248,11 @@ def metric_of_scorer(name: str, scorer: Any, task: Task) -> Metric:
 def metric_names(task: Task) -> list[str]:
     """Names that ``get_metric`` knows for a task, besides scikit-learn's scorers."""
     return [name for name, (owner, _) in _BUILT_IN.items() if owner == task]
+
+
+def task_of_metric(name: str | None) -> Task | None:
+    """Return the task of one of truefit's metrics; None for any other name."""
+    return _BUILT_IN[name][0] if isinstance(name, str) and name in _BUILT_IN else None
 
 
 def get_metric(name: str | Metric | None, task: Task, *, pos_label: Any = None) -> Metric:

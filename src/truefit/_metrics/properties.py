@@ -13,6 +13,7 @@ from sklearn import metrics as sk
 from truefit._metrics import row_loss as by_row
 from truefit._metrics.row_loss import RowLoss
 from truefit._metrics.smooth import Explained, Ratio, Ratios, RootMeanSquare, Smooth
+from truefit._sklearn import d2_brier_score
 
 
 def specificity(
@@ -87,7 +88,7 @@ _LOSSES = (
     sk.root_mean_squared_log_error, sk.mean_absolute_percentage_error, relative_squared_error,
 )  # fmt: skip
 _GAINS = (
-    sk.r2_score, sk.explained_variance_score, sk.d2_absolute_error_score, sk.d2_brier_score, sk.d2_log_loss_score,
+    sk.r2_score, sk.explained_variance_score, sk.d2_absolute_error_score, d2_brier_score, sk.d2_log_loss_score,
 )  # fmt: skip
 
 

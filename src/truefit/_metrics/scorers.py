@@ -21,6 +21,7 @@ from truefit._core.outcome import Outcome
 from truefit._core.protocols import RESPONSES, Response
 from truefit._core.rows import Rows
 from truefit._core.typing import Array
+from truefit._sklearn import d2_brier_score
 
 if TYPE_CHECKING:
     from truefit._metrics.metric import Metric
@@ -83,6 +84,10 @@ class StoredPredictor:
         common = [response for response in RESPONSES if all(response in part._answers for part in parts)]
         return cls({r: np.concatenate([part._answers[r] for part in parts]) for r in common}, data)
 
+    def subset(self, kept: Array, data: Data) -> StoredPredictor:
+        """Return the predictions of some of the rows."""
+        return StoredPredictor({response: values[kept] for response, values in self._answers.items()}, data)
+
     def answer(self, response: Response) -> Array:
         """Return a response as it is stored; AttributeError if it is not."""
         if response not in self._answers:
@@ -143,7 +148,7 @@ def aligned_answer(outcome: Outcome, data: Data, rows: Rows, response: Response)
 
 _SCORER = type(sk.get_scorer("accuracy"))
 #: These take columns of probabilities, and need the classes even where the test rows lack one.
-_BY_COLUMNS = (sk.log_loss, sk.brier_score_loss, sk.d2_log_loss_score, sk.d2_brier_score, sk.top_k_accuracy_score)
+_BY_COLUMNS = (sk.log_loss, sk.brier_score_loss, sk.d2_log_loss_score, d2_brier_score, sk.top_k_accuracy_score)
 
 
 @dataclass(frozen=True)
@@ -185,7 +190,8 @@ class DecomposedScorer:
         if data.classes is not None:
             positive = self._positive(data, options)
             self._check_classes(data, index, positive)
-            if self.function in _BY_COLUMNS or (self.function is sk.roc_auc_score and len(data.classes) > 2):
+            by_columns = self.function in _BY_COLUMNS and _takes(self.function, "labels")
+            if by_columns or (self.function is sk.roc_auc_score and len(data.classes) > 2):
                 options.setdefault("labels", data.classes)
         predicted = replay.response_values(self.accepted, positive)
         if data.codes is not None and self._lacks_class(data.codes[index], predicted):
@@ -210,7 +216,7 @@ class DecomposedScorer:
             return None
         if self.needs_positive:
             options["pos_label"] = positive_label(data, options.get("pos_label"))
-        elif self.function in (sk.brier_score_loss, sk.d2_brier_score):
+        elif self.function in (sk.brier_score_loss, d2_brier_score):
             # Which of two classes is taken does not matter to them, as long as it is that of the probabilities.
             options.setdefault("pos_label", data.classes[1])
         return options.get("pos_label")
@@ -235,16 +241,26 @@ class DecomposedScorer:
         rows = np.bincount(codes, weight)[present] if self.options.get("average") == "weighted" else None
         return float(np.average(each, weights=rows))
 
+    def required(self, data: Data, positive: Any = None) -> Array | None:
+        """Return which classes each test set must have, for a ranking of two classes or of pairs of classes."""
+        if self.function not in (sk.roc_auc_score, sk.average_precision_score) or data.classes is None:
+            return None
+        if self._one_against_rest:
+            return None
+        return np.ones(len(data.classes), dtype=bool) if positive is None else data.classes == positive
+
     def _check_classes(self, data: Data, index: Array, positive: Any) -> None:
         """Refuse rows of too few classes for a ranking."""
-        if self.function not in (sk.roc_auc_score, sk.average_precision_score):
-            return
+        needed = self.required(data, positive)
         assert data.classes is not None
         assert data.codes is not None
         counts = np.bincount(data.codes[index], minlength=len(data.classes))
-        needed = np.ones(len(counts), dtype=bool) if positive is None else data.classes == positive
+        if needed is None:
+            if not self._one_against_rest or (counts > 0).sum() > 1:
+                return
+            needed = np.ones(len(counts), dtype=bool)
         missing = data.classes[needed & (counts == 0)].tolist()
-        if missing and not (self._one_against_rest and (counts > 0).sum() > 1):
+        if missing:
             raise InvalidInput(
                 f"The metric {self.name!r} needs rows of {'every' if positive is None else 'the positive'} class in "
                 f"each test set. One of {len(index)} rows has none of class {', '.join(map(repr, missing))}. Use fewer "
@@ -275,12 +291,17 @@ def positive_class(data: Data, pos_label: Any = None) -> Any:
 
 
 def ranked(
-    outcome: Outcome, data: Data, rows: Rows, positive: Any, *, probabilities: bool = False
+    outcome: Outcome, data: Data, rows: Rows, positive: Any, *, probabilities: bool | None = False
 ) -> tuple[Array, Array]:
-    """Return whether each row is of the positive class, and its score or, on request, its probability."""
+    """Return whether each row is of the positive class, and its score or, on request, its probability.
+
+    With ``probabilities=None`` it is the probability where there is one, and otherwise the score.
+    """
     assert data.classes is not None
     replay: Any = StoredPredictor.of(outcome, data, rows)
     second = positive == data.classes[1]
+    if probabilities is None:
+        probabilities = hasattr(replay, "predict_proba")
     if hasattr(replay, "decision_function") and not probabilities:  # as scikit-learn's scorer of the AUC prefers
         score = replay.decision_function(None) * (1 if second else -1)
     elif hasattr(replay, "predict_proba"):

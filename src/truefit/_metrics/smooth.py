@@ -15,8 +15,8 @@ from truefit._core.rows import Rows
 from truefit._core.typing import Array, Floats
 from truefit._metrics.scorers import positive_label
 
-#: The scale on which an interval is symmetric; ``truefit._stats.delta`` defines them.
-Scale = Literal["plain", "log", "logit", "log_gap"]
+#: The scale on which an interval is computed; ``truefit._stats.delta`` defines them.
+Scale = Literal["plain", "square", "logit"]
 
 
 class Smooth(ABC):
@@ -28,7 +28,7 @@ class Smooth(ABC):
     @property
     @abstractmethod
     def scale(self) -> Scale:
-        """The scale on which an interval is symmetric."""
+        """The scale on which an interval is computed."""
 
     @abstractmethod
     def parts(self, y: Array, predicted: Array, data: Data) -> Floats:
@@ -160,7 +160,7 @@ class RootMeanSquare(Smooth):
 
     sign: int = 1
 
-    scale = "log"
+    scale = "square"
 
     def parts(self, y: Array, predicted: Array, data: Data) -> Floats:
         """Squared residuals, a column for each output."""
@@ -181,7 +181,7 @@ class RootMeanSquare(Smooth):
 class Total(Smooth):
     """RSS: the sum of the squared residuals over as many rows as the table has."""
 
-    scale = "log"
+    scale = "plain"
 
     def parts(self, y: Array, predicted: Array, data: Data) -> Floats:
         """Squared residuals, as many times as the table has rows."""
@@ -203,10 +203,7 @@ class Explained(Smooth):
 
     relative: bool = False
 
-    @property
-    def scale(self) -> Scale:
-        """Intervals are symmetric in the logarithm of the relative squared error, so that R² does not exceed 1."""
-        return "log" if self.relative else "log_gap"
+    scale = "plain"
 
     def parts(self, y: Array, predicted: Array, data: Data) -> Floats:
         """Squared residuals, targets and squared targets, a column for each output in each of the three."""

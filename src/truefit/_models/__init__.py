@@ -6,6 +6,6 @@
 
 from __future__ import annotations
 
-from truefit._models.load import LoadedModel, load_model, not_allowed_in
+from truefit._models.load import NOTES_VERSION, LoadedModel, load_model, not_allowed_in
 
-__all__ = ["LoadedModel", "load_model", "not_allowed_in"]
+__all__ = ["NOTES_VERSION", "LoadedModel", "load_model", "not_allowed_in"]

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from truefit._core.errors import InvalidInput
+from truefit._methods.evaluation.promise import Promise
 from truefit._models.archive import Archive, BrokenModel
 from truefit._models.build import Builder
 from truefit._models.types import refused_names
 
 #: Of skops' file format. They differ in how a random generator is written, and both ways are read.
 PROTOCOLS: Final = (1, 2)
+
+#: Of what truefit notes beside a model.
+NOTES_VERSION: Final = 2
+_VERSION: Final = re.compile(r"[0-9][0-9A-Za-z.+-]{0,40}")
 
 #: The types of columns as pandas names them; others could ask for items of any length or for files of time zones.
 _COLUMN_TYPE: Final = re.compile(
@@ -27,11 +32,22 @@ _COLUMN_TYPE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """What a model file holds; ``columns`` (names and types of the training table) is None where skops wrote it."""
+    """What a model file holds; all but the estimator is None where skops wrote it.
+
+    ``columns`` are names and types of the training table, ``promise`` is the estimate of the study that made the model,
+    ``version`` the truefit that wrote the file.
+    """
 
     estimator: Any
-    columns: dict[str, str] | None
-    target: str | None
+    columns: dict[str, str] | None = None
+    target: str | None = None
+    promise: Promise | None = None
+    version: str | None = None
+
+    @property
+    def saved_by(self) -> str:
+        """Which truefit saved the model, for messages; empty where that is not known."""
+        return "" if self.version is None else f" (the model was saved by truefit {self.version})"
 
 
 def load_model(place: Path, trust: Collection[str] = ()) -> LoadedModel:
@@ -49,8 +65,8 @@ def load_model(place: Path, trust: Collection[str] = ()) -> LoadedModel:
                     f"A model file must hold only types that truefit lists as safe to load, and {place.name!r} also "
                     f"holds {_shown(refused)}: if you trust who wrote it, allow each with --trust NAME; its code runs."
                 )
-            columns, target = _checked_notes(archive.notes())
-            return LoadedModel(Builder(archive, trust).build(schema), columns, target)
+            notes = _checked_notes(archive.notes(), place)
+            return replace(notes, estimator=Builder(archive, trust).build(schema))
     # What a damaged or hostile file makes of the readers of zip, JSON, numpy and scikit-learn can be any error.
     except Exception as error:
         if isinstance(error, InvalidInput) and not isinstance(error, BrokenModel):
@@ -79,19 +95,30 @@ def _schema(archive: Archive) -> dict[str, Any]:
     return schema
 
 
-def _checked_notes(notes: Any) -> tuple[dict[str, str] | None, str | None]:
+def _checked_notes(notes: Any, place: Path) -> LoadedModel:
+    """Return what truefit noted beside a model, without the model."""
     if notes is None:
-        return None, None
-    columns, target = (notes.get("columns"), notes.get("target")) if isinstance(notes, dict) else (0, None)
+        return LoadedModel(None)
+    if not isinstance(notes, dict):
+        raise BrokenModel("the notes of truefit are not valid")
+    version, wrote, columns, target = (notes.get(name) for name in ("version", "truefit", "columns", "target"))
+    wrote = wrote if isinstance(wrote, str) and _VERSION.fullmatch(wrote) else None
+    if type(version) is int and version > NOTES_VERSION:
+        raise InvalidInput(
+            f"{place.name!r} must be a model that this truefit can read. It was saved by a later one"
+            f"{f', {wrote}' if wrote else ''}. Update truefit, or save the model again with this version."
+        )
     if not isinstance(columns, dict | None) or not isinstance(target, str | None):
         raise BrokenModel("the notes of truefit are not valid")
-    if columns is None:
-        return None, target
     # A column of a type that is not known is left as it was read.
-    known = {
+    known = columns and {
         name: kind if isinstance(kind, str) and _COLUMN_TYPE.fullmatch(kind) else "" for name, kind in columns.items()
     }
-    return known, target
+    try:
+        promise = None if notes.get("promise") is None else Promise.of(notes["promise"])
+    except ValueError as error:
+        raise BrokenModel(f"the estimate in the notes of truefit is not valid: {error}") from error
+    return LoadedModel(None, known, target, promise, wrote)
 
 
 def _shown(names: Sequence[str]) -> str:

@@ -116,6 +116,9 @@ def render_page(content: Mapping[str, Any]) -> str:
                                     "caption": str}],
                        "tables": [...],             # see TableCells.of
                        "items": [str, ...],
+                       "parts": [{"title": str,     # can be opened and closed
+                                  "figures": [...],
+                                  "tables": [...]}],
                        "notes": [str, ...]}],
          "made": {label: value}}                    # command, versions, data, fits: text, numbers, lists, mappings
 
@@ -186,13 +189,21 @@ def _section(section: Mapping[str, Any], number: int) -> dict[str, Any]:
         "lead": section.get("lead"),
         "findings": _findings(section, "findings"),
         "terms": section.get("terms") or [],
+        **_evidence(section),
+        "parts": [{"title": _title(part, "a part"), **_evidence(part)} for part in section.get("parts") or ()],
+        "items": _sentences(section, "items"),
+        "notes": _sentences(section, "notes"),
+    }
+
+
+def _evidence(section: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the figures and tables of a section, or of a part of it."""
+    return {
         "figures": [
             {"svg": figure(each["svg"]), "narrow": figure(each.get("narrow")), "caption": each.get("caption")}
             for each in section.get("figures") or ()
         ],
         "tables": [TableCells.of(table) for table in section.get("tables") or ()],
-        "items": _sentences(section, "items"),
-        "notes": _sentences(section, "notes"),
     }
 
 

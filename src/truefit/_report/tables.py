@@ -100,6 +100,8 @@ class TableCells:
     caption: str = ""
     highlight: frozenset[int] = frozenset()
     meanings: tuple[tuple[str, str], ...] = ()
+    #: Whether only its caption is shown until a reader opens it.
+    folded: bool = False
 
     @classmethod
     def of(cls, table: Mapping[str, Any]) -> TableCells:
@@ -109,7 +111,8 @@ class TableCells:
         ``"texts": {column: [text, ...]}`` replaces the texts of numbers, in the unit of a metric for example;
         ``"drawn": {"value": column, "interval": column, "ends": [from, to]}`` draws intervals beside their numbers, on
         a scale that fits them all where it is not given; ``"meanings": {column: text}`` explains columns;
-        ``"places": {column: count}`` limits the decimal places.
+        ``"places": {column: count}`` limits the decimal places; ``"folded": True`` shows the caption only, until it is
+        opened.
 
         Examples
         --------
@@ -142,6 +145,7 @@ class TableCells:
             str(table.get("caption") or ""),
             frozenset(int(number) for number in table.get("highlight") or ()),
             tuple((str(name), str(words)) for name, words in (table.get("meanings") or {}).items()),
+            bool(table.get("folded", False)),
         )
 
 

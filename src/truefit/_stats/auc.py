@@ -1,4 +1,4 @@
-"""AUC: its variance by DeLong, the mean over folds, and an interval."""
+"""AUC: its variance by DeLong, the mean over folds, an interval, and what each row contributes to it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import expit, logit
-from scipy.stats import rankdata
 
 from truefit._core.errors import InvalidInput
 from truefit._core.typing import Floats
@@ -32,13 +31,13 @@ def fold_mean_auc(folds: Iterable[tuple[npt.ArrayLike, npt.ArrayLike]]) -> tuple
     areas: list[float] = []
     squares, freedom, shares = np.zeros(2), np.zeros(2), np.zeros(2)
     for y01, scores in folds:
-        of_positives, of_negatives = _placements(y01, scores)
+        of_positives, of_negatives = placements(y01, scores)
         area = float(of_positives.mean())
         areas.append(area)
-        for side, placements in enumerate((of_positives, of_negatives)):
-            squares[side] += ((placements - area) ** 2).sum()
-            freedom[side] += len(placements) - 1
-            shares[side] += 1 / len(placements)
+        for side, placed in enumerate((of_positives, of_negatives)):
+            squares[side] += ((placed - area) ** 2).sum()
+            freedom[side] += len(placed) - 1
+            shares[side] += 1 / len(placed)
     if not freedom.all():
         raise InvalidInput(
             "The variance of an AUC needs a fold with at least 2 rows of each class. Got no such fold; use fewer folds."
@@ -48,7 +47,12 @@ def fold_mean_auc(folds: Iterable[tuple[npt.ArrayLike, npt.ArrayLike]]) -> tuple
 
 
 def auc_interval(
-    mean: float, variance: float, factor: float = 1.15, level: float = 0.95, *, counts: tuple[int, int] | None = None
+    mean: float,
+    variance: float,
+    factor: float = 1.15,
+    level: float = 0.95,
+    *,
+    counts: tuple[float, float] | None = None,
 ) -> Estimated:
     r"""Interval for an AUC on the logit scale: :math:`\operatorname{logit} A \pm z\,\text{factor} \sqrt{V}/(A(1-A))`.
 
@@ -79,7 +83,7 @@ def auc_interval(
     return Estimated(mean, (min(lows), max(highs)))
 
 
-def _newcombe(area: float, counts: tuple[int, int], z: float) -> Interval:
+def _newcombe(area: float, counts: tuple[float, float], z: float) -> Interval:
     """Return the areas whose own standard error explains the observed one."""
     positives, negatives = counts
     middle = (positives + negatives) / 2
@@ -94,7 +98,55 @@ def _newcombe(area: float, counts: tuple[int, int], z: float) -> Interval:
     return low, high
 
 
-def _placements(y01: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Floats, Floats]:
+def auc_contributions(y01: npt.ArrayLike, scores: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> Floats:
+    """Return one value per row whose mean is the AUC, and whose spread shows its standard error: DeLong's placements.
+
+    With the share V of the other class's weight that a row is on the right side of, the AUC A, and the weight W of the
+    row's own class, a row of weight w adds n·w·(V − A)/W to A. Differences of such values between two models on the
+    same rows are the paired comparison of DeLong et al. (1988); sums over groups are the clustered one of N. A.
+    Obuchowski (1997), Nonparametric analysis of clustered ROC curve data, Biometrics 53:567-578.
+    """
+    truth = np.asarray(y01)
+    weights = np.ones(truth.size) if weight is None else np.asarray(weight, dtype=np.float64)
+    of_positives, of_negatives = placements(truth, scores, weights)
+    positive = truth == 1
+    area = float(np.average(of_positives, weights=weights[positive]))
+    values = np.empty(truth.size)
+    for side, shares in ((positive, of_positives), (~positive, of_negatives)):
+        values[side] = area + truth.size * weights[side] * (shares - area) / weights[side].sum()
+    return values
+
+
+def average_precision_contributions(
+    positive: npt.ArrayLike, scores: npt.ArrayLike, weight: npt.ArrayLike | None = None
+) -> Floats:
+    """Return one value per row whose mean is the average precision, and whose spread shows its standard error.
+
+    Average precision is the mean over the positive rows of the precision among the rows of at least their score. Its
+    derivative by the weight of a row has two parts: the row's own precision, if it is positive, and what the row does
+    to the precision at all positive rows of a score that is at most its own.
+    """
+    y01, given = np.asarray(positive), np.asarray(scores, dtype=np.float64)
+    order = np.argsort(-given, kind="stable")
+    ranked, w = given[order], (np.ones(given.size) if weight is None else np.asarray(weight, dtype=np.float64))[order]
+    hit = w * y01[order]
+    ends = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True))  # the last row of each score
+    step = np.cumsum(np.append(0, ranked[1:] != ranked[:-1]))
+    above, hits = np.cumsum(w)[ends], np.cumsum(hit)[ends]
+    precision = np.divide(hits, above, out=np.zeros_like(hits), where=above > 0)
+    at_step = np.diff(hits, prepend=0.0)
+    total = hits[-1]
+    average = float(at_step @ precision / total)
+    share = np.divide(at_step, above, out=np.zeros_like(above), where=above > 0)
+    later = np.cumsum(share[::-1])[::-1]
+    later_lost = np.cumsum((share * precision)[::-1])[::-1]
+    slope = (y01[order] * (precision[step] - average + later[step]) - later_lost[step]) / total
+    values = np.empty(given.size)
+    values[order] = average + given.size * w * slope
+    return values
+
+
+def placements(y01: npt.ArrayLike, scores: npt.ArrayLike, weight: Floats | None = None) -> tuple[Floats, Floats]:
     """Return the share of negatives below each positive, and of positives above each negative; ties count half."""
     truth, ranked = np.asarray(y01), np.asarray(scores, dtype=np.float64)
     if truth.ndim != 1 or truth.shape != ranked.shape or not np.isin(truth, (0, 1)).all() or np.isnan(ranked).any():
@@ -103,9 +155,19 @@ def _placements(y01: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Floats, Floa
             f"y01 of shape {truth.shape} and scores of shape {ranked.shape}."
         )
     positive = truth == 1
-    above, below = ranked[positive], ranked[~positive]
-    m, n = len(above), len(below)
+    weights = np.ones(truth.size) if weight is None else weight
+    m, n = float(weights[positive].sum()), float(weights[~positive].sum())
     if m == 0 or n == 0:
-        raise InvalidInput(f"An AUC needs rows of both classes in every fold. Got {m} positive and {n} negative rows.")
-    both = rankdata(np.concatenate([above, below]))
-    return (both[:m] - rankdata(above)) / n, 1 - (both[m:] - rankdata(below)) / m
+        raise InvalidInput(
+            f"An AUC needs rows of both classes in every fold. Got {m:g} positive and {n:g} negative rows."
+        )
+    # Rows of one score are on one step; a step holds the weight of each class below it, and half of its own.
+    order = np.argsort(ranked, kind="stable")
+    step = np.zeros(truth.size, dtype=np.intp)
+    ascending = ranked[order]
+    step[order[1:]] = np.cumsum(ascending[1:] != ascending[:-1])
+    below = []
+    for side in (positive, ~positive):
+        own = np.bincount(step, weights=weights * side)
+        below.append(np.cumsum(own) - own / 2)
+    return below[1][step[positive]] / n, 1 - below[0][step[~positive]] / m

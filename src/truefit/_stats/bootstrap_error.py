@@ -15,6 +15,7 @@ import numpy.typing as npt
 from truefit._core.errors import InvalidInput
 from truefit._core.typing import Array, Floats
 from truefit._stats.intervals import NO_SPREAD, SHARED_ROWS, inflated, sample
+from truefit._stats.skewness import Tail
 
 Rule = Literal["loo", ".632", ".632+"]
 
@@ -166,7 +167,8 @@ def bootstrap_error(
     else:
         moved2 = (out_of_bag.error - estimate) ** 2 / 3
         sd, factor = math.sqrt(variance), math.sqrt(SHARED_ROWS + (tau2 + moved2) * n / variance)
-    low, high = inflated(estimate, sd, n, factor=factor, zero_one=zero_one, level=level)
+    tail = None if zero_one else Tail.of(out_of_bag.error_of_rows[~np.isnan(out_of_bag.error_of_rows)])
+    low, high = inflated(estimate, sd, n, factor=factor, tail=tail, level=level)
     return BootstrapInterval(estimate, low, high, factor * sd / math.sqrt(n), tau2, weight, overfitting)
 
 

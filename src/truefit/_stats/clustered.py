@@ -90,23 +90,38 @@ def clustered_paired_t(
     Fast and reliable jackknife and bootstrap methods for cluster-robust inference, Journal of Applied Econometrics
     38:671-694.
     """
-    means, errors, counts, effective = [], [], [], []
+    found, counts = [], []
     for differences, groups in zip(differences_by_run, groups_by_run, strict=True):
         values = sample(differences, "differences_by_run", "clustered_paired_t")
-        codes, count = _codes(groups, values.size)
-        # Rounding alone would leave a spread of 1e-18, and a huge t, where all differences are the same.
-        constant = np.ptp(values) <= 1e-12 * np.abs(values).max()
-        independent = 0.0 if constant else float(values.std(ddof=1)) / math.sqrt(values.size)
-        means.append(float(values.mean()))
-        errors.append(0.0 if constant else max(independent, _jackknife_se(values, codes, count)))
-        counts.append(count)
-        effective.append(int(values.size**2 / np.square(np.bincount(codes)).sum() + 1e-9))
+        found.append(clustered_mean(values, groups))
+        counts.append(len(np.unique(np.asarray(groups))))
     if len(set(counts)) != 1:
         raise InvalidInput(
             "The 'groups_by_run' parameter of clustered_paired_t must have at least 1 run, and the same groups in "
             f"each. Got {len(counts)} runs of {sorted(set(counts))} groups."
         )
-    return PairedDifference(float(np.mean(means)), factor * float(np.mean(errors)), max(effective[0] - 1, 1))
+    means, errors = [each.mean for each in found], [each.se for each in found]
+    return PairedDifference(float(np.mean(means)), factor * float(np.mean(errors)), found[0].df)
+
+
+def clustered_mean(
+    values: npt.ArrayLike, groups: npt.ArrayLike, weight: npt.ArrayLike | None = None
+) -> PairedDifference:
+    """Mean of values that come in groups, with the standard error and degrees of freedom of clustered_paired_t.
+
+    The values have their weights in them already; ``weight`` decides how much each group counts in the degrees of
+    freedom.
+    """
+    x = sample(values, "values", "clustered_mean")
+    codes, count = _codes(groups, x.size)
+    sizes = np.bincount(codes, weights=None if weight is None else np.asarray(weight), minlength=count)
+    effective = int(sizes.sum() ** 2 / np.square(sizes).sum() + 1e-9)
+    # Rounding alone would leave a spread of 1e-18, and a huge t, where all values are the same.
+    if np.ptp(x) <= 1e-12 * np.abs(x).max():
+        return PairedDifference(float(x.mean()), 0.0, max(effective - 1, 1))
+    independent = float(x.std(ddof=1)) / math.sqrt(x.size)
+    se = max(independent, _jackknife_se(x, codes, count))
+    return PairedDifference(float(x.mean()), se, max(effective - 1, 1))
 
 
 def _codes(groups: npt.ArrayLike, n: int) -> tuple[npt.NDArray[np.intp], int]:

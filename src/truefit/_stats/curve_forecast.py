@@ -98,7 +98,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
+class CurveCalibration:
     """The two sides, and the tail probabilities that they were calibrated for, descending."""
 
     tails: Floats
@@ -126,7 +126,7 @@ class Calibration:
             )
 
     @classmethod
-    def from_dict(cls, stored: Mapping[str, Mapping[str, list[float]]]) -> Calibration:
+    def from_dict(cls, stored: Mapping[str, Mapping[str, list[float]]]) -> CurveCalibration:
         """Read what ``benchmarks.curve_constants`` writes."""
         sides = [
             Side(np.array(stored[side]["weights"]), np.array(stored[side]["quantiles"])) for side in ("below", "above")
@@ -135,9 +135,9 @@ class Calibration:
 
 
 @cache
-def shipped() -> Calibration:
+def shipped() -> CurveCalibration:
     """Return the calibration that comes with the package."""
-    return Calibration.from_dict(json.loads(files("truefit._stats").joinpath("curve_interval.json").read_text()))
+    return CurveCalibration.from_dict(json.loads(files("truefit._stats").joinpath("curve_interval.json").read_text()))
 
 
 #: Smallest number of points, and smallest ratio of the last to the first size.
@@ -248,7 +248,7 @@ class Outlook:
         return np.stack(np.broadcast_arrays(*columns), axis=-1)
 
     def predict(
-        self, sizes: npt.ArrayLike, level: float, *, largest: float = 1.0, calibration: Calibration | None = None
+        self, sizes: npt.ArrayLike, level: float, *, largest: float = 1.0, calibration: CurveCalibration | None = None
     ) -> tuple[Floats, Floats, Floats]:
         """Return value, low and high end at sizes of shape (curves, m), between 0 and the largest possible error."""
         value = self.curve.predict(sizes)

@@ -1,9 +1,10 @@
 """Intervals for a mean loss: Wilson, pooled over one partition, averaged over repeats, corrected resampled t.
 
-None of them is clipped to the range of the loss. The models of the folds share most of their training rows and are not
-the model trained on all rows, so the standard deviation of one run's losses is too small for that model's error. It is
-multiplied by a factor that was calibrated by simulation over many learners; one partition cannot show that a learner
-has high variance.
+0-1 losses have Wilson's interval, others one that reaches farther on the side of their long tail
+(:mod:`truefit._stats.skewness`). None is clipped to the range of the loss. The models of the folds share most of their
+training rows and are not the model trained on all rows, so the standard deviation of one run's losses is too small for
+that model's error. It is multiplied by a factor that was calibrated by simulation over many learners; one partition
+cannot show that a learner has high variance.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from scipy.special import ndtri, stdtrit
 
 from truefit._core.errors import InvalidInput
 from truefit._core.typing import Floats
+from truefit._stats.skewness import Tail
 
 #: Factor on the variance of single losses, since models share training rows: 1.1 squared.
 SHARED_ROWS = 1.21
@@ -102,11 +104,9 @@ def prediction_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
 
 
 def pooled(losses: npt.ArrayLike, *, factor: float = 1.2, zero_one: bool, level: float = 0.95) -> Interval:
-    r"""Interval for the mean out-of-fold loss of one partition: :math:`\bar\ell \pm z \cdot factor \cdot s/\sqrt n`.
+    r"""Interval for the mean out-of-fold loss of one partition: :func:`averaged_repeats` with one repeat.
 
-    For 0-1 loss it is Wilson's interval at the effective size :math:`n/\text{factor}^2`. For other losses ``factor=1``
-    gives the interval of P. Bayle, A. Bayle, L. Janson, L. Mackey (2020), Cross-validation confidence intervals for
-    test error, NeurIPS 33 (all-pairs variance, here with n - 1), which covers too little at ordinary sizes.
+    With ``factor=1`` it is the interval from the losses of a hold-out set.
     """
     return averaged_repeats([losses], factor=factor, zero_one=zero_one, level=level)
 
@@ -117,24 +117,51 @@ def averaged_repeats(
     r"""Interval for the mean loss over several partitions of the same rows.
 
     The centre is the mean over repeats and rows. The spread is that of a single run, the mean over repeats of the
-    standard deviation :math:`s_r` of its losses, times ``factor``: repeating does not add rows.
+    standard deviation :math:`s_r` of its losses: repeating does not add rows. With :math:`f_-` and :math:`f_+` the
+    factors of :mod:`truefit._stats.skewness` from ``factor`` and the skewness of the losses, it is
 
-    .. math:: \bar\ell \pm z \cdot \text{factor} \cdot \frac{1}{R}\sum_r s_r \Big/ \sqrt n
+    .. math:: \Big[\bar\ell - t_{n-1} f_- \frac{s}{\sqrt n},\; \bar\ell + t_{n-1} f_+ \frac{s}{\sqrt n}\Big],
+        \qquad s = \frac{1}{R}\sum_r s_r
 
     For 0-1 loss it is Wilson's interval at the effective size :math:`n/\text{factor}^2`.
     """
-    found = []
-    for losses in losses_by_repeat:
-        run = sample(losses, "losses_by_repeat", "averaged_repeats", zero_one=zero_one)
-        found.append((run.mean(), run.std(ddof=1), run.size))
-    sizes = {size for *_, size in found}
-    if len(sizes) != 1:
-        raise InvalidInput(
-            "The 'losses_by_repeat' parameter of averaged_repeats must have at least 1 repeat, and as many losses "
-            f"in each. Got {len(found)} repeats of {sorted(sizes)} losses."
-        )
-    mean, sd, _ = np.mean(found, axis=0)
-    return inflated(mean, sd, sizes.pop(), factor=factor, zero_one=zero_one, level=level)
+    runs = _Runs.of(losses_by_repeat, "averaged_repeats", zero_one)
+    return inflated(runs.mean, runs.sd, runs.size, factor=factor, tail=None if zero_one else runs.tail, level=level)
+
+
+def wald(losses_by_repeat: Iterable[npt.ArrayLike], level: float = 0.95) -> Interval:
+    r"""Interval :math:`\bar\ell \pm z\, s/\sqrt n` of any losses, over one or more partitions of the same rows.
+
+    P. Bayle, A. Bayle, L. Janson, L. Mackey (2020), Cross-validation confidence intervals for test error, NeurIPS 33
+    (all-pairs variance, here with n - 1). It covers too little at ordinary sizes.
+    """
+    runs = _Runs.of(losses_by_repeat, "wald")
+    return _around(runs.mean, normal_quantile(level) * runs.sd / math.sqrt(runs.size))
+
+
+class _Runs(NamedTuple):
+    """Mean, standard deviation, number and tail of the losses of one run, averaged over the runs."""
+
+    mean: float
+    sd: float
+    size: int
+    tail: Tail
+
+    @classmethod
+    def of(cls, losses_by_repeat: Iterable[npt.ArrayLike], function: str, zero_one: bool = False) -> _Runs:
+        found, tails = [], []
+        for losses in losses_by_repeat:
+            run = sample(losses, "losses_by_repeat", function, zero_one=zero_one)
+            found.append((run.mean(), run.std(ddof=1), run.size))
+            tails.append(Tail.of(run))
+        sizes = {size for *_, size in found}
+        if len(sizes) != 1:
+            raise InvalidInput(
+                f"The 'losses_by_repeat' parameter of {function} must have at least 1 repeat, and as many losses "
+                f"in each. Got {len(found)} repeats of {sorted(sizes)} losses."
+            )
+        mean, sd, _ = np.mean(found, axis=0)
+        return cls(mean, sd, sizes.pop(), Tail.mean_of(tails))
 
 
 def corrected_t(scores: npt.ArrayLike, test_over_train: float, level: float = 0.95) -> Interval:
@@ -153,17 +180,28 @@ def corrected_t(scores: npt.ArrayLike, test_over_train: float, level: float = 0.
 
 
 def inflated(
-    mean: float, sd: float, n: float, *, factor: float, zero_one: bool, level: float = 0.95, df: int | None = None
+    mean: float, sd: float, n: float, *, factor: float, tail: Tail | None, level: float = 0.95, df: int | None = None
 ) -> Interval:
     r"""Interval from a mean, the standard deviation of one loss, and a factor on it.
 
-    :math:`\text{mean} \pm z \cdot \text{factor} \cdot \text{sd}/\sqrt n`; for 0-1 loss Wilson's interval at the
-    effective size :math:`n/\text{factor}^2`, which needs no ``sd``. With ``df`` z is Student's quantile.
+    With the ``tail`` of the losses :math:`[\text{mean} - t\,f_-\,\text{sd}/\sqrt n,\; \text{mean} + t\,f_+\,
+    \text{sd}/\sqrt n]` with Student's quantile at ``df``, or one less than the number of losses. Without it the losses
+    are 0-1: Wilson's interval at the effective size :math:`n/\text{factor}^2`, which needs no ``sd``, with the normal
+    quantile, or with ``df`` Student's.
     """
-    if zero_one:
+    if tail is None:
         return wilson(float(mean), n / factor**2, level, df=df)
-    z = normal_quantile(level) if df is None else t_quantile(level, df)
-    return _around(mean, z * factor * sd / math.sqrt(n))
+    return around_skewed(float(mean), float(sd) / math.sqrt(n), tail, factor=factor, n=n, level=level, df=df)
+
+
+def around_skewed(
+    centre: float, se: float, tail: Tail, *, factor: float, n: float | None = None, level: float = 0.95,
+    df: int | None = None,
+) -> Interval:  # fmt: skip
+    """Interval around a mean of skewed values with standard error ``se``; ``n`` is their number or effective number."""
+    below, above = tail.factors(factor, n)
+    reach = t_quantile(level, max(1, tail.rows - 1) if df is None else df) * se
+    return centre - below * reach, centre + above * reach
 
 
 def _around(centre: float, half: float) -> Interval:

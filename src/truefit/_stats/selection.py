@@ -12,6 +12,7 @@ from truefit._core.errors import InvalidInput
 from truefit._core.typing import Floats
 from truefit._stats.clustered import design_effect
 from truefit._stats.intervals import IntervalEstimate, inflated
+from truefit._stats.skewness import Tail
 
 #: How many counts of drawn rows are held at once.
 _BLOCK = 1 << 22
@@ -26,9 +27,10 @@ def bbc(
     Rows of the loss matrix are drawn with replacement, the candidate with the best mean on the drawn rows is selected
     (the first of equal ones) and tested on the rows that were not drawn; the estimate is the mean over the draws. A row
     is drawn with all its repeats. The interval has the standard deviation of the losses of the candidate selected on
-    all rows times ``factor``; for 0-1 loss it is Wilson's at the effective size :math:`n/\text{factor}^2`. ``losses``
-    have shape (n, N) or (R, n, N): of each row by each of N candidates, for each of R repeats. With ``groups``, one
-    per row, whole groups are drawn, and the spread is that of :mod:`truefit._stats.clustered`.
+    all rows times ``factor``, and is corrected for their skewness; for 0-1 loss it is Wilson's at the effective size
+    :math:`n/\text{factor}^2`. ``losses`` have shape (n, N) or (R, n, N): of each row by each of N candidates, for each
+    of R repeats. With ``groups``, one per row, whole groups are drawn, and the spread is that of
+    :mod:`truefit._stats.clustered`.
 
     References
     ----------
@@ -58,7 +60,8 @@ def bbc(
     if zero_one:
         # A mean of shares may be off by a rounding.
         estimate = min(1.0, max(0.0, estimate))
-    low, high = inflated(estimate, sd, effective, factor=factor, zero_one=zero_one, level=level, df=df)
+    tail = None if zero_one else Tail.mean_of(Tail.of(run) for run in runs[:, :, winner])
+    low, high = inflated(estimate, sd, effective, factor=factor, tail=tail, level=level, df=df)
     return IntervalEstimate(estimate, low, high, factor * sd / math.sqrt(effective))
 
 

@@ -348,6 +348,7 @@ class TemporaryFile(StoreFile):
         self.path = Path(tempfile.gettempdir())
         self.read_only = False
         self._owner = os.getpid()
+        self._left: str | None = None  # the name of the file, where it could not be removed at once
 
     def exists(self) -> bool:
         """Whether something was ever kept here: then there is a connection."""
@@ -370,12 +371,18 @@ class TemporaryFile(StoreFile):
                 with transaction(connection):
                     _make_tables(connection)
             finally:
-                os.unlink(name)
+                try:
+                    os.unlink(name)
+                except PermissionError:  # Windows: not while it is open
+                    self._left = name
         return connection
 
     def disconnect(self, connection: sqlite3.Connection) -> None:
         """Give the file back to the system."""
         connection.close()
+        if self._left is not None:
+            os.unlink(self._left)
+            self._left = None
 
     def check_same(self) -> None:
         """Do nothing: nobody else can reach the file."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
@@ -14,7 +14,7 @@ from truefit._metrics.metric import get_metric
 from truefit._metrics.smooth import Ratios, Total
 from truefit._study.evidence import Cause, StudyEvidence
 
-Section = Literal["which", "how_good", "fit", "more_data"]
+Section = Literal["which", "how_good", "fit", "more_data", "columns"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +61,17 @@ def _best_candidate(found: StudyEvidence) -> str:
     text = f"{found.best}: {fmt.named(found.value(found.best))} in {where}{against}."
     if found.n_candidates == 1:
         return f"{text} It is the only candidate."
-    causes = [each.cause for each in found.dropped]
-    stopped = [f"{causes.count(cause):,} {words}" for cause, words in _STOPPED.items() if cause in causes]
+    stopped = [f"{found.stopped[cause]:,} {words}" for cause, words in _STOPPED.items() if found.stopped.get(cause)]
     equal = [name for name in found.learners if name != found.best and abs(found.behind(name, found.best)) < _EQUAL]
     if equal:
         others = listed(equal) if len(equal) <= _NAMED else f"{len(equal)} others"
         has, comes = ("has", "comes") if len(equal) == 1 else ("have", "come")
         stopped.insert(0, f"{others} {has} the same {fmt.name} and {comes} later in the list")
-    return f"{text} Best of {found.n_candidates:,} candidates{'; ' if stopped else ''}{', '.join(stopped)}."
+    among = f"{found.n_candidates:,} candidates"
+    if found.settings:
+        families = "1 model family" if found.n_families == 1 else f"{found.n_families} model families"
+        among = f"{found.n_candidates:,} settings of {families}"
+    return f"{text} Best of {among}{'; ' if stopped else ''}{', '.join(stopped)}."
 
 
 def _compared(found: StudyEvidence) -> list[str]:
@@ -114,11 +117,22 @@ def _compared(found: StudyEvidence) -> list[str]:
 def _stability(found: StudyEvidence) -> list[str]:
     if found.nested is None or found.n_candidates < 2:
         return []
-    selected = found.nested.chosen
-    others = [name for name in dict.fromkeys(selected) if name != found.best]
-    where = f"{selected.count(found.best)} of {len(selected)} {found.folds_name}"
-    text = f"Nested cross-validation selected {found.best} in {where}"
-    return [f"{text}, otherwise {listed(others)}." if others else f"{text}."]
+    selected, best = found.nested.chosen, found.best
+    if not found.settings:
+        return [_selected_in(selected, best, found.folds_name)]
+    families, family = [found.family(name) for name in selected], found.family(best)
+    of_family = [name for name in selected if found.family(name) == family]
+    text = _selected_in(families, family, found.folds_name)
+    if of_family and set(of_family) != {best}:
+        text += f" The setting of {family} was the same in {of_family.count(best)} of them."
+    return [text]
+
+
+def _selected_in(selected: Sequence[str], best: str, folds: str) -> str:
+    """Say in how many folds the same was selected."""
+    others = [name for name in dict.fromkeys(selected) if name != best]
+    text = f"Nested cross-validation selected {best} in {selected.count(best)} of {len(selected)} {folds}"
+    return f"{text}, otherwise {listed(others)}." if others else f"{text}."
 
 
 def how_good(found: StudyEvidence) -> Answer:
@@ -160,7 +174,7 @@ def _source(found: StudyEvidence) -> str:
     many = found.n_searched > 1
     every = f"{found.n_searched} candidates"
     if found.n_searched == found.n_candidates:
-        every = all_candidates(found.n_searched)
+        every = all_candidates(found.n_searched, "settings" if found.settings else "candidates")
     if found.nested is not None and many:
         how = f"nested cross-validation over {every} ({len(found.nested.chosen)} outer {found.folds_name})"
     elif many and found.interval is not None:

@@ -15,6 +15,7 @@ from truefit._core.parameters import check_takes_weights
 from truefit._core.protocols import Ask, FitTask, Response
 from truefit._core.rows import Rows
 from truefit._methods.candidates import Candidates, default_responses
+from truefit._methods.selection.families import ModelFamily, Setting
 from truefit._methods.selection.plan import inner_splits
 from truefit._methods.splitting.designs import has_triangle
 from truefit._methods.splitting.splits import Split, Splits
@@ -39,6 +40,11 @@ class StudyConfig:
     ignore: frozenset[str] = frozenset()
     #: Names of the columns with groups, time and weights, by keyword; empty where they have none.
     roles: Mapping[str, str] = field(default_factory=dict)
+    #: Families of candidates by name, and the setting that each candidate is; empty where nothing is tuned.
+    families: Mapping[str, ModelFamily] = field(default_factory=dict)
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+    #: The positive class that was named, or None.
+    pos_label: Any = None
 
     def fit_seconds(self, task: FitTask, outcome: Outcome) -> float:
         """Return what a fit took; without a budget what it is expected to take, so that reruns decide alike."""
@@ -66,6 +72,22 @@ class StudyConfig:
         if self.data.weight is not None:
             for _, estimator in self.candidates:
                 check_takes_weights(estimator)
+
+    def edges(self, name: str) -> dict[str, Any]:
+        """Return the parameters of a candidate that are at the edge of its family's search space."""
+        if name not in self.settings:
+            return {}
+        setting = self.settings[name]
+        return dict(self.families[setting.family].edges(setting.params))
+
+    @property
+    def tuned(self) -> bool:
+        """Whether any family has more than one setting."""
+        return len(self.settings) > len(self.families)
+
+    def family(self, name: str) -> str:
+        """Return the family of a candidate; its own name where it is not one of several settings."""
+        return self.settings[name].family if name in self.settings else name
 
     @property
     def sign(self) -> int:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Final, Literal
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -13,9 +13,12 @@ from truefit._methods.agghoo.cross_test import CrossTest
 from truefit._methods.assessment.estimate import Estimate
 from truefit._methods.assessment.result import Assessment
 from truefit._methods.bias_variance import BiasVariance
+from truefit._methods.candidates import params_text
 from truefit._methods.comparison.result import Comparison, Pair
+from truefit._methods.importance.result import Importance
 from truefit._methods.learning_curve.result import LearningCurve, LearningCurves
 from truefit._methods.perturbation.result import Perturbation
+from truefit._methods.result import plain
 from truefit._methods.selection.result import NestedAssessment
 from truefit._methods.text import MetricText
 from truefit._metrics.metric import Metric
@@ -33,6 +36,23 @@ class SkippedCandidate:
     after: int
     reason: str
     cause: Cause
+
+
+@dataclass(frozen=True, slots=True)
+class TunedSetting:
+    """One setting of a family: its parameters, its score, and the folds it was fitted on."""
+
+    family: str
+    name: str
+    params: Mapping[str, Any]
+    #: Score over all folds; None where it was stopped early.
+    estimate: float | None
+    folds: int
+    selected: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types, with the parameters as text too."""
+        return {**asdict(self), "params": plain(dict(self.params)), "text": params_text(self.params)}
 
 
 Part = Literal["nested", "shuffled", "cross_test", "training", "perturbation", "bias_variance", "learning_curve"]
@@ -77,6 +97,12 @@ class StudyEvidence:
     baseline_rule: str = ""
     n_candidates: int = 1
     n_searched: int = 1
+    #: Every setting of the families of a tuned study, in the order of the search; empty without tuning.
+    settings: tuple[TunedSetting, ...] = ()
+    #: Parameters of the selected setting that have the least or the greatest of the values tried.
+    edges: Mapping[str, Any] = field(default_factory=dict)
+    #: How many candidates were not fitted on every fold, by cause.
+    stopped: Mapping[Cause, int] = field(default_factory=dict)
     nested: NestedAssessment | None = None
     #: With time: the selected model's value in shuffled cross-validation, which ignores it.
     shuffled: float | None = None
@@ -87,6 +113,8 @@ class StudyEvidence:
     perturbation: Perturbation | None = None
     bias_variance: BiasVariance | None = None
     curves: LearningCurves | None = None
+    #: Measured on request.
+    importance: Importance | None = None
     #: Value of the metric on the training rows, by candidate, of models trained on all rows.
     training: dict[str, float] = field(default_factory=dict)
     #: Mean seconds of a fit, by candidate.
@@ -107,6 +135,15 @@ class StudyEvidence:
     def metric_text(self) -> MetricText:
         """How values of the metric are written."""
         return MetricText.of(self.metric)
+
+    @property
+    def n_families(self) -> int:
+        """How many families the settings of a tuned study belong to; 0 without tuning."""
+        return len({each.family for each in self.settings})
+
+    def family(self, name: str) -> str:
+        """Return the family of a candidate; its own name without tuning."""
+        return next((each.family for each in self.settings if each.name == name), name)
 
     @property
     def folds_name(self) -> str:

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
-from truefit._core.outcome import Outcome, Predictions
+from truefit._core.protocols import Response
 from truefit._core.rows import Rows
-from truefit._core.typing import Array
 from truefit._core.validation import checked_table, checked_target
 from truefit._methods.assessment.estimate import estimate
 from truefit._methods.assessment.evidence import Evidence
+from truefit._methods.evaluation.fitted import outcome_of, quoted
+from truefit._methods.evaluation.promise import Agreement
 from truefit._methods.splitting.designs import Design
 from truefit._methods.splitting.splits import Split, Splits
-from truefit._methods.text import listed
 from truefit._metrics.metric import Metric
 
 
@@ -94,7 +95,7 @@ def read_test(test: Any, data: Data) -> Data:
             f"The classes of the test set must be those of the training rows, such as {data.classes[0].item()!r}. Got "
             f"{target[0].item()!r}; check the type of its target."
         )
-    return _with_classes(X, target, data.classes)
+    return Data(X, target, task="classification", classes=data.classes)
 
 
 def _with_columns(X: Any, data: Data) -> Any:
@@ -113,13 +114,13 @@ def _with_columns(X: Any, data: Data) -> Any:
     missing = [name for name in names if name not in given]
     if missing:
         raise InvalidInput(
-            f"The test set must have all columns of the training rows. It lacks {_quoted(missing)}; add "
+            f"The test set must have all columns of the training rows. It lacks {quoted(missing)}; add "
             f"{'it' if len(missing) == 1 else 'them'}, with missing values where they are not known."
         )
     extra = [name for name in given if name not in names and name != data.time_name]
     if extra:
         warnings.warn(
-            f"The test set has columns that the training rows lack: {_quoted(extra)}. They are not used.",
+            f"The test set has columns that the training rows lack: {quoted(extra)}. They are not used.",
             UserWarning,
             stacklevel=4,
         )
@@ -136,11 +137,6 @@ def _with_columns(X: Any, data: Data) -> Any:
     return X
 
 
-def _quoted(names: list[Any]) -> str:
-    shown = [repr(name) for name in names[:5]]
-    return listed([*shown, f"{len(names) - 5:,} more"] if len(names) > 5 else shown)
-
-
 def _width(X: Any) -> int:
     return int(X.shape[1]) if len(X.shape) > 1 else 1
 
@@ -151,15 +147,6 @@ def _is_numeric(column: Any) -> bool:
     import pandas as pd
 
     return bool(pd.api.types.is_numeric_dtype(column))
-
-
-def _with_classes(X: Any, target: Array, classes: Array) -> Data:
-    """Return a table whose classes are those of the training rows, and further ones that only the test rows have."""
-    data = Data(X, np.zeros(len(target)), task="regression")
-    data.task, data.y = "classification", target
-    data.classes = np.union1d(classes, target)
-    data.codes = np.searchsorted(data.classes, target)
-    return data
 
 
 def evaluated(
@@ -174,30 +161,15 @@ def evaluated(
         }
     splits = Splits.of([Split(Rows.of(np.arange(0)), Rows.all(test.n))], "external test set")
     try:
-        evidence = Evidence([_outcome(model, test, metric)], (), test, Design("splits", splits, "auto"), metric)
+        wanted = dict.fromkeys(("predict", *metric.responses(model)))
+        advice = "Check that their columns hold the same kinds of values as the training rows."
+        outcome = outcome_of(model, test.X, test, cast("Iterable[Response]", wanted), advice=advice)
+        evidence = Evidence([outcome], (), test, Design("splits", splits, "auto"), metric)
         found = estimate(evidence, level=level)
     except InvalidInput as error:
         return ExternalTest(math.nan, None, test.n, None, math.nan, None, unseen, None, str(error))
-    difference, between = found.value - known, None
-    if found.interval is not None and ends is not None:
-        low = math.hypot(found.value - found.interval[0], ends[1] - known)
-        high = math.hypot(found.interval[1] - found.value, known - ends[0])
-        between = (difference - low, difference + high)
-    agrees = None if between is None else between[0] <= 0 <= between[1]
+    beside = Agreement.between(found.value, found.interval, known, ends)
     return ExternalTest(
-        found.value, found.interval, test.n, agrees, difference, between, unseen, found.method, found.reason
-    )
-
-
-def _outcome(model: Any, test: Data, metric: Metric) -> Outcome:
-    """Return the predictions of a fitted model for the test rows."""
-    classes = getattr(model, "classes_", None)
-    try:
-        wanted = dict.fromkeys(("predict", *metric.responses(model)))
-        answers = [Predictions(each, test.tokens, np.asarray(getattr(model, each)(test.X))) for each in wanted]
-    except Exception as error:  # whatever an estimator raises for values that it has not seen
-        raise InvalidInput(
-            f"The selected model cannot predict the test rows ({type(error).__name__}: {str(error).splitlines()[0]}). "
-            "Check that their columns hold the same kinds of values as the training rows."
-        ) from error
-    return Outcome("external test", answers, classes=None if classes is None else np.asarray(classes))
+        found.value, found.interval, test.n, beside.agrees, beside.difference, beside.interval, unseen, found.method,
+        found.reason,
+    )  # fmt: skip

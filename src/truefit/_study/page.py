@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from truefit._core.finding import at_least
 from truefit._core.provenance import keeps_reports, store_report
 from truefit._report.page import render_page
+from truefit._study.held_out import TITLES, held_out_pictures, held_out_tables
 from truefit._study.page_tables import (
     baseline_text,
     estimators_of,
@@ -24,6 +25,7 @@ from truefit._study.page_tables import (
     tables_of,
     targets_of,
 )
+from truefit._study.tripod import tripod_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,8 +79,11 @@ def draw_pictures(study: Study) -> Pictures:
     return drawn
 
 
-def render_study(report: Mapping[str, Any], made: Mapping[str, Any]) -> str:
-    """Render the page of a report; ``made`` is what it takes to compute it again, as in ``Study.made``."""
+def render_study(report: Mapping[str, Any], made: Mapping[str, Any], *, tripod: bool = False) -> str:
+    """Render the page of a report; ``made`` is what it takes to compute it again, as in ``Study.made``.
+
+    With ``tripod`` it has the items of TRIPOD+AI too.
+    """
     study, pictures = report["result"], report["pictures"]
     severe = [finding for finding in study["findings"] if at_least(finding["severity"], "warning")]
     return render_page(
@@ -89,8 +94,10 @@ def render_study(report: Mapping[str, Any], made: Mapping[str, Any]) -> str:
             "findings": {"title": "Check this before you use the numbers", "items": severe},
             "answers": [_answer(answer, study) for answer in study["answers"]],
             "sections": [
-                *(_section(answer, study, pictures.get(answer["section"], ())) for answer in study["answers"]),
+                *(_section(answer, study, pictures.get(answer["section"], ())) for answer in _answers(study)),
+                *_held_out(study, pictures),
                 *_lists(study),
+                *([_tripod(study, made)] if tripod else ()),
             ],
             "made": made,
         }
@@ -134,6 +141,12 @@ def _pictures(study: Study) -> Iterator[_Picture]:
         caption = f"{name} on each outer fold of nested cross-validation, of the model selected on the other folds."
         yield _Picture("how_good", _capitalized(caption), study.honest.plot, study.honest.summary())
     yield from _prediction_errors(assessment, best)
+    if study.interval_coverage is not None:
+        from truefit._study.prediction_intervals import draw_coverage
+
+        by = "size of prediction" if study.task == "regression" else "predicted class"
+        caption = f"Coverage of the prediction intervals of {best} on held-out rows by {by}."
+        yield _Picture("how_good", caption, partial(draw_coverage, study.interval_coverage), caption)
     if study.perturbation is not None:
         targets = "labels" if study.task == "classification" else "targets"
         caption = (
@@ -147,6 +160,34 @@ def _pictures(study: Study) -> Iterator[_Picture]:
     if study.curves is not None:
         caption = "Learning curves: error on held-out rows by number of rows. Bands are two standard errors."
         yield _Picture("more_data", caption, study.curves.plot, study.curves.summary())
+    columns = study.parts.get("importance")
+    if columns is not None:
+        caption = (
+            f"Importance of each column with its {level} confidence interval. A diamond marks an interval above 0; "
+            "at the end, sets of correlated columns permuted together."
+        )
+        yield _Picture("columns", caption, columns.plot, columns.summary())
+    for part, caption, draw, description in held_out_pictures(study):
+        # Squares keep their shape.
+        yield _Picture(part, caption, draw, description, fixed=part in ("roc", "calibration"))
+
+
+def _held_out(study: Mapping[str, Any], pictures: Pictures) -> Iterator[dict[str, Any]]:
+    """Yield the section about the held-out predictions of the selected model, with parts that can be opened."""
+    tables = held_out_tables(study)
+    parts = [
+        {"title": title, "figures": _figures(pictures.get(part, ())), "tables": tables.get(part, [])}
+        for part, title in TITLES.items()
+        if part in tables or part in pictures
+    ]
+    if parts:
+        rows = "the periods" if is_in_time(study) else "the folds"
+        lead = f"Of {study['best']}, from its predictions of {rows}: each row by a model that was not trained on it."
+        yield {"id": "predictions", "title": "Held-out predictions", "lead": lead, "parts": parts}
+
+
+def _figures(pictures: Sequence[Sequence[str | None]]) -> list[dict[str, Any]]:
+    return [{"svg": wide, "narrow": narrow, "caption": caption} for caption, wide, narrow in pictures]
 
 
 def _capitalized(text: str) -> str:
@@ -188,11 +229,12 @@ def _key_numbers(study: Mapping[str, Any]) -> list[tuple[str, str, str]]:
         ends = f"{fmt.between(tuple(study['interval']))} ({interval_name(study['level'])})"
     candidates = study["candidates"]
     no_better = any(finding["code"] == "TF201" for finding in study["findings"])
+    among = "settings" if study.get("settings") else "candidates"
     best = "Best candidate" if no_better else "Selected model"
     rows = [
         ("Target", study["target"] or "y", study["task"]),
         ("Data", f"{study['rows']:,} rows", ", ".join(_columns(study))),
-        (best, study["best"], f"of {candidates:,} candidates" if candidates > 1 else "the only candidate"),
+        (best, study["best"], f"of {candidates:,} {among}" if candidates > 1 else "the only candidate"),
         (_capitalized(f"{fmt.name} on {new_rows_of(study)}"), fmt.value(study["estimate"]), ends),
     ]
     test = study.get("test")
@@ -222,7 +264,15 @@ def _answer(answer: Mapping[str, Any], study: Mapping[str, Any]) -> dict[str, An
     return shown
 
 
-def _section(answer: Mapping[str, Any], study: Mapping[str, Any], pictures: Sequence[Sequence[str]]) -> dict[str, Any]:
+def _answers(study: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the answers that have a section; reports of earlier versions have the four questions."""
+    further = study.get("columns_answer")
+    return [*study["answers"], *([] if further is None else [further])]
+
+
+def _section(
+    answer: Mapping[str, Any], study: Mapping[str, Any], pictures: Sequence[Sequence[str | None]]
+) -> dict[str, Any]:
     name = answer["section"]
     tables = tables_of(study, name)
     return {
@@ -231,7 +281,7 @@ def _section(answer: Mapping[str, Any], study: Mapping[str, Any], pictures: Sequ
         "headline": answer["headline"],
         "sentences": answer["sentences"],
         "lead": _lead(name, study) if tables or pictures else "",
-        "figures": [{"svg": wide, "narrow": narrow, "caption": caption} for caption, wide, narrow in pictures],
+        "figures": _figures(pictures),
         "tables": tables,
         "notes": notes_of(study, name),
     }
@@ -241,9 +291,15 @@ def _lead(name: str, study: Mapping[str, Any]) -> str:
     """Return how the numbers of a section were computed."""
     parts, targets = study["parts"], targets_of(study)
     completed, count = len(estimators_of(study, "assessment")), study["candidates"]
+    settings = study.get("settings") or ()
     fold, in_time = fold_of(study), is_in_time(study)
     match name:
         case "which":
+            if settings:
+                return (
+                    f"{count:,} settings of {len({each['family'] for each in settings})} model families were fitted on "
+                    "the same folds and scored on the held-out rows; of each family the best setting is compared."
+                )
             if study["dropped"]:
                 return f"{completed} of {count} candidates completed every {fold}; the others stopped early."
             if in_time:
@@ -270,11 +326,24 @@ def _lead(name: str, study: Mapping[str, Any]) -> str:
             )
             split = "Bias and variance are estimated on bootstrap samples."
             return " ".join(text for part, text in (("perturbation", noise), ("bias_variance", split)) if part in parts)
+        case "columns":
+            return (
+                "The model of each fold predicts its held-out rows with the values of one column permuted among them. "
+                "A column is important if the predictions get worse. A column that others can replace shows little."
+            )
         case _:
             return (
                 "The model was fitted on increasing numbers of rows. Where the learning curve still falls, more rows "
                 "help. Beyond the measured sizes the curve is extrapolated."
             )
+
+
+def _tripod(study: Mapping[str, Any], made: Mapping[str, Any]) -> dict[str, Any]:
+    lead = (
+        "What a report of a prediction model should state (Collins et al. 2024), filled in where the study knows it. "
+        "The other items are for the authors to write."
+    )
+    return {"id": "tripod", "title": "TRIPOD+AI", "lead": lead, "tables": [tripod_table(study, made)]}
 
 
 def _lists(study: Mapping[str, Any]) -> list[dict[str, Any]]:

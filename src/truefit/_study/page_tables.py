@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from truefit._methods.text import MetricText, all_candidates
+from truefit._study.columns_tables import columns_table, intervals_table
 
 Table = dict[str, Any]
 Part = Mapping[str, Any]
@@ -26,12 +27,13 @@ _NOTED: Final = {
 
 
 def tables_of(study: Part, section: str) -> list[Table]:
-    """Return the tables of one section: ``which``, ``how_good``, ``fit`` or ``more_data``."""
+    """Return the tables of one section: ``which``, ``how_good``, ``fit``, ``more_data`` or ``columns``."""
     made = {
-        "which": (_candidates, _dropped),
-        "how_good": (_estimates, _outer_folds),
+        "which": (_candidates, _settings, _dropped),
+        "how_good": (_estimates, _outer_folds, intervals_table),
         "fit": (_noise, _bias_and_variance),
         "more_data": (_learning_curve,),
+        "columns": (_columns,),
     }[section]
     tables = [make(study) for make in made]
     return [table for table in tables if table is not None and table["rows"]]
@@ -39,6 +41,8 @@ def tables_of(study: Part, section: str) -> list[Table]:
 
 def notes_of(study: Part, section: str) -> list[str]:
     """Return the notes of the methods behind one section, once each: with a capital, except for a candidate's name."""
+    if section == "columns":
+        return []  # in the sentences
     if section == "more_data":
         curves = [(curve["name"], text) for curve in _curves(study) for text in (curve["refused"], *curve["warnings"])]
         notes = [f"{name}: {text}" for name, text in curves if text]
@@ -135,6 +139,11 @@ def _candidates(study: Part) -> Table | None:
     }
 
 
+def _kind(study: Part) -> str:
+    """Return what is selected among."""
+    return "settings" if study.get("settings") else "candidates"
+
+
 def _pairs(study: Part) -> dict[str, Part]:
     """Return each other candidate's paired comparison with the selected one."""
     compared = study["parts"].get("comparison")
@@ -154,6 +163,33 @@ def _best_first(found: Sequence[Part], study: Part) -> list[Part]:
     return sorted(found, key=rank)
 
 
+def _settings(study: Part) -> Table | None:
+    """Every setting of a tuned study, by family and score; those that were stopped early last."""
+    settings = study.get("settings") or ()
+    if not settings:
+        return None
+    sign = -1 if study["greater_is_better"] else 1
+    fmt, folds = metric_text(study), f"{fold_of(study)}s completed"
+    families = list(dict.fromkeys(each["family"] for each in settings))
+
+    def rank(each: Part) -> tuple[int, int, float]:
+        value = each["estimate"]
+        return families.index(each["family"]), -each["folds"], 0.0 if value is None else sign * value
+
+    columns = ["family", "setting", fmt.name, folds]
+    ordered = sorted(settings, key=rank)
+    rows = [[each["family"], each["text"], each["estimate"], each["folds"]] for each in ordered]
+    return {
+        "columns": columns,
+        "rows": rows,
+        "texts": _texts(fmt, columns, rows, fmt.name),
+        "caption": f"All {len(rows):,} settings of the {len(families)} families",
+        "highlight": [place for place, each in enumerate(ordered) if each["selected"]],
+        "meanings": {fmt.name: "By cross-validation; none for a setting that was stopped before the last fold."},
+        "folded": True,
+    }
+
+
 def _dropped(study: Part) -> Table:
     return {
         "columns": ["candidate", f"{fold_of(study)}s completed", "reason"],
@@ -170,7 +206,9 @@ def _estimates(study: Part) -> Table:
     rows: list[list[Any]] = []
     if "honest" in parts:
         nested = parts["honest"]
-        what = f"nested cross-validation over {all_candidates(count)}" if count > 1 else "cross-validation"
+        what = (
+            f"nested cross-validation over {all_candidates(count, _kind(study))}" if count > 1 else "cross-validation"
+        )
         rows.append([what, nested["estimate"], nested["interval"], "report this one"])
     else:
         what = "selection repeated on bootstrap samples" if count > 1 else "cross-validation"
@@ -319,6 +357,10 @@ def _learning_curve(study: Part) -> Table | None:
             "source": "Measured: by cross-validation. Extrapolated: by the relative change of the learning curve.",
         },
     }
+
+
+def _columns(study: Part) -> Table | None:
+    return columns_table(study, metric_text(study), interval_name(study["level"]))
 
 
 def _curves(study: Part) -> list[Part]:

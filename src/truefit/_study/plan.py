@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from truefit._core.errors import FitError, InvalidInput, reasons
 from truefit._core.outcome import Outcome
@@ -22,7 +26,7 @@ from truefit._methods.splitting.splits import make_splits
 from truefit._metrics.metric import Metric
 from truefit._study.config import StudyConfig
 from truefit._study.diagnostics import DiagnosticRun
-from truefit._study.evidence import StudyEvidence
+from truefit._study.evidence import SkippedCandidate, StudyEvidence, TunedSetting
 from truefit._study.result import Study
 from truefit._study.selection import CandidateSelection, SelectionOutcome
 
@@ -64,19 +68,23 @@ class _SelectionRun(DiagnosticRun):
         self._searched, self.late = self.meter.seconds, selected.late
         self.found = self._evidence(selected)
         if self.found.nested is None:
-            how = "from the folds, with the selection repeated on bootstrap samples"
-            if self.config.splits.chronological:
+            how = "the selected model's own score, which is optimistically biased"
+            if self.found.winner.interval is not None:
+                how = "from the folds, with the selection repeated on bootstrap samples"
+            elif self.config.splits.chronological:
                 how = "the mean over the periods by which the model was selected, which is optimistically biased"
             self._skip("nested", f"{selected.without_nesting}; the estimate is {how}")
 
     def _evidence(self, selected: SelectionOutcome) -> StudyEvidence:
-        config, names = self.config, list(selected.outcomes)
+        config, names = self.config, self._compared(selected)
         # From the folds alone, so that a candidate's number is the one by which it was selected or not; the fits
         # without two folds are for the nested estimate.
         design = Design("splits", config.splits, "auto")
+        outcomes = {name: selected.outcomes[name] for name in names}
         assessment = Assessment(
-            config.only(names), config.data, design, config.metric, selected.outcomes, config.level, best=selected.best
-        )
+            config.only(names), config.data, design, config.metric, outcomes, config.level,
+            best=selected.best, pos_label=config.pos_label,
+        )  # fmt: skip
         nested, winner = None, None
         if selected.nested is not None:
             nested = NestedAssessment(
@@ -112,8 +120,46 @@ class _SelectionRun(DiagnosticRun):
             paired=tuple(selected.paired),
             comparison=comparison,
             seconds=selected.seconds,
-            dropped=selected.dropped,
+            settings=self._settings(selected),
+            edges=config.edges(selected.best),
+            stopped=Counter(each.cause for each in selected.dropped),
+            dropped=_by_family(selected.dropped, config, shown=names),
             time_budget=config.time_budget,
+        )
+
+    def _score(self, selected: SelectionOutcome, name: str) -> float:
+        """Return the mean score over the folds, by which the selection was made."""
+        config, pairs = self.config, zip(selected.outcomes[name], self.config.splits, strict=True)
+        return float(np.mean([config.metric.value(outcome, config.data, split.test) for outcome, split in pairs]))
+
+    def _compared(self, selected: SelectionOutcome) -> list[str]:
+        """Return the candidates that are compared with the selected one: of each tuned family the best setting."""
+        config, best = self.config, dict[str, str]()
+        for name in selected.outcomes:
+            leader = best.get(config.family(name))
+            if leader is None or name == selected.best or self._is_better(selected, name, leader):
+                best[config.family(name)] = name
+        best[config.family(selected.best)] = selected.best
+        return list(best.values())
+
+    def _is_better(self, selected: SelectionOutcome, name: str, other: str) -> bool:
+        return self.config.sign * (self._score(selected, name) - self._score(selected, other)) < 0
+
+    def _settings(self, selected: SelectionOutcome) -> tuple[TunedSetting, ...]:
+        """Return every setting of a tuned study."""
+        config, after = self.config, {each.name: each.after for each in selected.dropped}
+        if not config.tuned:
+            return ()
+        return tuple(
+            TunedSetting(
+                setting.family,
+                name,
+                setting.params,
+                self._score(selected, name) if name in selected.outcomes else None,
+                after.get(name, config.folds),
+                name == selected.best,
+            )
+            for name, setting in config.settings.items()
         )
 
     def run_shuffled(self) -> Plan[None]:
@@ -173,6 +219,20 @@ class _SelectionRun(DiagnosticRun):
             if outcome.error is None:
                 found.training[name] = config.metric.value(outcome, config.data, everything)
         found.simpler = _simpler(found)
+
+
+def _by_family(
+    dropped: Sequence[SkippedCandidate], config: StudyConfig, shown: Sequence[str]
+) -> list[SkippedCandidate]:
+    """Return what was stopped, once for each tuned family, and without those of which another setting is compared."""
+    if not config.tuned:
+        return list(dropped)
+    families, found = {config.family(name) for name in shown}, dict[str, SkippedCandidate]()
+    for each in dropped:
+        family = config.family(each.name)
+        if family not in families and (family not in found or each.after > found[family].after):
+            found[family] = each
+    return list(found.values())
 
 
 def _outcomes_of(tasks: Any) -> Plan[list[Outcome]]:

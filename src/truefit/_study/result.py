@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Callable
 from dataclasses import asdict
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
 from truefit._core.finding import Finding, at_least
+from truefit._core.typing import Positions
 from truefit._methods.assessment.plot import KINDS
-from truefit._methods.result import Result, plot_method
+from truefit._methods.diagnostics import PredictionDiagnostics
+from truefit._methods.evaluation.promise import Promise
+from truefit._methods.importance.result import Importance
+from truefit._methods.predictions import ModelPredictions
+from truefit._methods.result import Result, plain, plot_method
 from truefit._methods.text import counted
 from truefit._plots.svg import to_svg
 from truefit._report.html import render_fragment
@@ -22,8 +30,11 @@ from truefit._study.config import StudyConfig
 from truefit._study.evidence import SkippedCandidate, StudyEvidence
 from truefit._study.external_test import ExternalTest, evaluated
 from truefit._study.fit_diagnosis import does_it_fit
+from truefit._study.held_out import Diagnoses, diagnosed
+from truefit._study.importance import columns_answer
 from truefit._study.page import Pictures, draw_pictures, render_study, study_report
 from truefit._study.page_tables import tables_of
+from truefit._study.prediction_intervals import coverage_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,13 +53,18 @@ def _finding_text(each: Finding) -> str:
     return f"{each.title} ({each.code}, {each.severity}). {each.text}"
 
 
-class Study(Result):
+class Study(PredictionDiagnostics, Result):
     """Result of a study: four answers with their numbers, findings, and the results of every method behind them.
+
+    :meth:`calibration`, :meth:`decision_curve`, :meth:`threshold`, :meth:`per_class` and :meth:`by` are of the selected
+    model, from its held-out predictions on the folds.
 
     Attributes
     ----------
     best : str
         Name of the selected candidate.
+    names : list of str
+        The selected candidate alone, which the diagnostics of predictions are of.
     estimate : float
         Value of the metric to expect of the selected model on new rows, from nested cross-validation.
     interval : tuple of float or None
@@ -110,7 +126,9 @@ class Study(Result):
         self.target = config.target
         self.roles = dict(config.roles)
         self.seed = config.random_state
+        self._pos_label = config.pos_label
         self.best = found.best
+        self.names, self.single = [found.best], True
         self.metric = found.metric.name
         self.task = found.data.task
         self.rows = found.data.n
@@ -130,7 +148,9 @@ class Study(Result):
         self.training = dict(found.training)
         self.test: ExternalTest | None = None
         self.dropped = list(found.dropped)
-        self.findings: tuple[Finding, ...] = most_severe_first([*config.findings, *check_results(found, config.ignore)])
+        self._config = config
+        self._permuted_with: dict[str, Any] = {}
+        self.findings: tuple[Finding, ...] = self._all_findings()
         self.not_run = [(each.what, each.why) for each in found.not_run]
         self.fits: dict[str, float] = {}
         self.made: dict[str, Any] = {}
@@ -138,6 +158,15 @@ class Study(Result):
             self.title = f"Predicting {config.target}"
         #: Fits the selected candidate on all rows; set by the caller that ran the study.
         self.refit: Callable[[], Any] | None = None
+        #: Fits the selected candidate with prediction intervals; set by the caller that ran the study.
+        self.refit_intervals: Callable[[], Any] | None = None
+        self._intervals: Any = None
+        #: Measures which columns the selected candidate needs; set by the caller that ran the study.
+        self.permute: Callable[..., Importance] | None = None
+
+    def _all_findings(self) -> tuple[Finding, ...]:
+        config = self._config
+        return most_severe_first([*config.findings, *check_results(self._found, config.ignore)])
 
     @cached_property
     def model(self) -> Any:
@@ -148,12 +177,86 @@ class Study(Result):
             )
         return self.refit()
 
+    @property
+    def promise(self) -> Promise | None:
+        """The estimate for new rows, in the form in which a saved model carries it; None where there is none."""
+        if math.isnan(self.estimate):
+            return None
+        label = plain(self._pos_label)
+        return Promise(self.metric, float(self.estimate), self.interval, self.level, self.rows, label)
+
+    def interval_model(self) -> Any:
+        """Fit the selected candidate with prediction intervals or sets: on the folds of the study, and on all rows.
+
+        At most one refit per fold. The page has a table and a picture of their coverage from then on.
+
+        Returns
+        -------
+        IntervalRegressor or IntervalClassifier
+            Its ``predict_interval`` or ``predict_set`` takes a level; ``coverage_`` is the coverage on held-out rows.
+        """
+        if self.refit_intervals is None:
+            raise InvalidInput(
+                "The models of the folds must be fitted by the engine that ran the study, which is gone. Run study "
+                "again."
+            )
+        if self._intervals is None:
+            self._intervals = self.refit_intervals()
+            self.__dict__.pop("pictures", None)
+        return self._intervals
+
+    @property
+    def interval_coverage(self) -> dict[str, Any] | None:
+        """Coverage of the prediction intervals on held-out rows, as plain JSON types; None where there are none."""
+        return None if self._intervals is None else coverage_of(self._intervals)
+
+    def importance(
+        self, *, repeats: int = 5, correlated: float | None = 0.8, seconds: float | None = None
+    ) -> Importance:
+        """Measure which columns the selected model needs; the page and the summary have a section on it from then on.
+
+        The models of the folds predict held-out rows with permuted columns: at most one refit per fold.
+
+        Parameters
+        ----------
+        repeats : int, default=5
+            Number of permutations of each column on each fold.
+        correlated : float or None, default=0.8
+            Association from which columns are also permuted together; see :func:`truefit.importance`.
+        seconds : float, optional
+            Time for it. Columns for which it is not enough are listed in ``not_run`` of the result.
+        """
+        if self.permute is None:
+            raise InvalidInput(
+                "Importances need the engine that ran the study, which is gone. Run study again, or call "
+                "truefit.importance."
+            )
+        options = {"repeats": repeats, "correlated": correlated, "seconds": seconds}
+        if self._found.importance is None or options != self._permuted_with:
+            self._found.importance = self.permute(**options)
+            self._permuted_with = options
+            self.findings = self._all_findings()
+            for name in ("next_steps", "pictures"):
+                self.__dict__.pop(name, None)
+        return self._found.importance
+
+    @property
+    def columns_answer(self) -> Answer | None:
+        """Which columns matter, in sentences; None where it was not measured."""
+        return None if self._found.importance is None else columns_answer(self._found)
+
     def evaluate(self, test: Data, training: Data) -> None:
         """Evaluate the selected model, trained on all rows, on a separate test set."""
         found = self._found
         self.test = found.test = evaluated(
             self.model, test, training, found.metric, found.level, found.estimate, found.interval
         )
+
+    def _predictions_of(self, name: str) -> ModelPredictions:
+        return self.assessment._predictions_of(name)
+
+    def _rows_of(self, name: str) -> Positions | None:
+        return self.assessment._rows_of(name)
 
     @cached_property
     def answers(self) -> list[Answer]:
@@ -198,7 +301,7 @@ class Study(Result):
         warnings = [each for each in self.findings if at_least(each.severity, "warning")]
         if warnings:
             lines += ["Check first", *(f"  - {_finding_text(each)}" for each in warnings), ""]
-        for answer in self.answers:
+        for answer in [*self.answers, *([self.columns_answer] if self.columns_answer else [])]:
             lines += [answer.question, f"  {answer.headline}", *(f"  {each}" for each in answer.sentences), ""]
         for title, texts in self.notes.items():
             if texts:
@@ -220,12 +323,44 @@ class Study(Result):
         return " ".join(answer.headline for answer in self.answers[:2])
 
     @cached_property
+    def diagnoses(self) -> Diagnoses:
+        """Calibration, decision curve, thresholds and classes of the selected model, as the page has them."""
+        return diagnosed(self)
+
+    @cached_property
     def pictures(self) -> Pictures:
         """Pictures of the page, by section: caption, SVG, and SVG for a phone, of each."""
         return draw_pictures(self)
 
-    def _page(self) -> str:
-        return render_study(study_report(self), self.made)
+    @overload
+    def to_html(self, path: None = None, *, report: Literal["tripod"] | None = None) -> str: ...
+
+    @overload
+    def to_html(self, path: str | os.PathLike[str], *, report: Literal["tripod"] | None = None) -> Path: ...
+
+    def to_html(
+        self, path: str | os.PathLike[str] | None = None, *, report: Literal["tripod"] | None = None
+    ) -> str | Path:
+        """Return the study as a standalone HTML page, or write that page to a file.
+
+        Parameters
+        ----------
+        path : str or path-like, optional
+            File to write to. Its name must end in ``.html`` or ``.htm``.
+        report : {"tripod"}, optional
+            "tripod": with the items of the TRIPOD+AI statement, filled in where the study knows them.
+
+        Returns
+        -------
+        str or Path
+            The page itself without a path, the path of the written file otherwise.
+        """
+        if report not in (None, "tripod"):
+            raise InvalidInput(f"The 'report' parameter of to_html must be 'tripod' or None. Got {report!r} instead.")
+        return self._written(path, partial(self._page, tripod=report is not None))
+
+    def _page(self, *, tripod: bool = False) -> str:
+        return render_study(study_report(self), self.made, tripod=tripod)
 
     def _repr_html_(self) -> str:
         table = {**tables_of(self.to_dict(), "which")[0], "drawn": None, "meanings": None}
@@ -244,8 +379,10 @@ class Study(Result):
 
         Parameters
         ----------
-        kind : {"roc", "precision_recall", "calibration", "confusion", "residuals", "predicted", "time"}, optional
-            By default the estimates with their intervals. "time": the score on each period, for rows in time order.
+        kind : str, optional
+            By default the estimates with their intervals. "roc", "precision_recall": the mean curve over the folds.
+            "calibration", "decision_curve", "confusion", "residuals", "predicted": of the rows of all folds pooled.
+            "time": the score on each period, for rows in time order.
         ax : matplotlib Axes, optional
             Where to draw. A new figure by default, which a notebook displays.
         """
@@ -254,7 +391,7 @@ class Study(Result):
     @property
     def parts(self) -> dict[str, Result]:
         """The results of the methods that were run, by name."""
-        known = {name: getattr(self, name) for name in PARTS}
+        known = {name: getattr(self, name) for name in PARTS} | {"importance": self._found.importance}
         return {name: part for name, part in known.items() if part is not None}
 
     def to_dict(self) -> dict[str, Any]:
@@ -280,6 +417,7 @@ class Study(Result):
             "percent": self.metric_text.percent,
             "level": self.level,
             "candidates": self._found.n_candidates,
+            "settings": [each.to_dict() for each in self._found.settings],
             "best": self.best,
             "estimate": self.estimate,
             "interval": interval,
@@ -288,6 +426,8 @@ class Study(Result):
             "baseline": self._found.baseline,
             "baselines": list(self._found.baselines),
             "answers": [answer.to_dict() for answer in self.answers],
+            "intervals": self.interval_coverage,
+            "columns_answer": None if self.columns_answer is None else self.columns_answer.to_dict(),
             "findings": [each.to_dict() for each in self.findings],
             "next_steps": self.next_steps,
             "not_run": [{"what": what, "why": why} for what, why in self.not_run],
@@ -295,5 +435,6 @@ class Study(Result):
             "training": self.training,
             "forecasts": forecasts(self._found),
             "parts": {name: part.to_dict() for name, part in self.parts.items()},
+            "predictions": self.diagnoses.to_dict(),
             "fits": dict(self.fits),
         }

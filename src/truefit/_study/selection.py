@@ -12,7 +12,7 @@ from truefit._core.errors import BudgetSpent, FitError
 from truefit._core.outcome import Outcome
 from truefit._core.protocols import FitTask, Plan, TimedTasks
 from truefit._core.rows import Rows
-from truefit._methods.selection.plan import Nested, search_plan
+from truefit._methods.selection.plan import Nested, Search, search_plan
 from truefit._methods.selection.race_run import NOT_FITTED
 from truefit._methods.selection.racing import Race
 from truefit._methods.text import MetricText, counted
@@ -64,7 +64,7 @@ class CandidateSelection:
         """Fit every candidate once, and search among those that are not too slow."""
         yield from self._pilot()
         yield from self._first_fold()
-        nested = self._affordable()
+        nested = self._affordable() and self._too_rare is None
         try:
             if self.config.time_budget.budget is not None and self._race(nested=nested) is None:
                 # If time runs out, all candidates have been fitted on the folds before any was on pairs of folds.
@@ -72,6 +72,14 @@ class CandidateSelection:
             return (yield from self._search(nested=nested))
         except BudgetSpent:
             return (yield from self._fitted_so_far())
+
+    @property
+    def _too_rare(self) -> str | None:
+        """Why nested cross-validation has no validation rows: the metric needs a class that is in 2 folds only."""
+        rarest = self.config.metric.required_class(self.config.data)
+        if rarest is None or self.config.folds > 2 or rarest[1] > 2:
+            return None
+        return f"class {rarest[0]!r} is in 2 folds only: after leaving one out, none is left to validate on"
 
     def _drop(self, name: str, after: int, reason: str, cause: Cause) -> None:
         self.names.remove(name)
@@ -153,7 +161,8 @@ class CandidateSelection:
         fmt, lead = MetricText.of(self.config.metric), ranked[0]
         while (whole := self._cost(nested=nested)) > allowed:
             costs = {name: self.first[name] * self.config.work(nested=nested) for name in self.names}
-            slow = [name for name in ranked[1:] if name in self.names and costs[name] >= _WORTH_SAVING * whole]
+            least = min(_WORTH_SAVING, 0.5 / len(self.names)) * whole
+            slow = [name for name in ranked[1:] if name in self.names and costs[name] >= least]
             if not slow or len(self.names) <= fewest:
                 return
             name = slow[-1]
@@ -190,14 +199,18 @@ class CandidateSelection:
         )
         why = search.without_nesting
         if not nested:
-            why = "the time budget does not allow it"
+            why = self._too_rare or "the time budget does not allow it"
         outcomes: dict[str, list[Outcome | None]] = {
             name: [*found] for name, found in zip(names, search.outcomes, strict=True)
         }
+        shown = self._best_of_lost_families(search, names)
         for each in search.dropped:
             name = names[each.candidate]
             if is_baseline(config.candidates.estimators[name]):
                 continue  # baselines cost nothing, and the others are compared with them
+            if name in shown:
+                outcomes[name] = outcomes[name][: config.folds]
+                continue
             failed = any(
                 outcome is not None and outcome is not NOT_FITTED and outcome.error is not None
                 for outcome in outcomes.pop(name)
@@ -205,6 +218,25 @@ class CandidateSelection:
             self._drop(name, each.after, each.reason, "failed" if failed else "racing")
         late = yield from self._completed(outcomes)
         return self._selected(outcomes, names, names[search.best], search.nested, why, late=late)
+
+    def _best_of_lost_families(self, search: Search, names: Sequence[str]) -> set[str]:
+        """Return the best setting of each tuned family that lost all of them early: the table compares families."""
+        config = self.config
+        if not config.tuned:
+            return set()
+        lost = {each.candidate: each.after for each in search.dropped}
+        families = {config.family(name) for place, name in enumerate(names) if place not in lost}
+        scores = config.sign * search.scores[config.metric.name]
+        shown: dict[str, tuple[int, float, str]] = {}
+        for place, after in lost.items():
+            family, name = config.family(names[place]), names[place]
+            failed = any(each is not NOT_FITTED and each.error is not None for each in search.outcomes[place])
+            if family in families or failed:
+                continue
+            fitted = scores[place][np.isfinite(scores[place])]
+            rank = (-after, float(fitted.mean()) if len(fitted) else np.inf, name)
+            shown[family] = min(shown.get(family, rank), rank)
+        return {name for *_, name in shown.values()}
 
     def _completed(self, outcomes: Mapping[str, list[Outcome | None]]) -> Plan[bool]:
         """Fit what the race skipped for candidates that stay in the comparison; return whether time ran out."""
@@ -248,7 +280,7 @@ class CandidateSelection:
                 self._drop(name, folds, "time budget exhausted before its fits were done", "budget")
             else:
                 complete[name] = fitted[:width]
-                paired += [name] if nested is not None and len(fitted) == len(found) else []
+                paired += [name] if nested is not None and len(fitted) == len(found) > width else []
         if best not in complete:
             raise FitError(f"The selected model could not be fitted on every fold. {self.dropped[-1].reason}.")
         seconds = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -14,21 +15,26 @@ from sklearn.model_selection import TimeSeriesSplit
 from truefit._api.engine import Engine, engine_for_one_call, engine_or_new
 from truefit._api.validation import K_TO_CV, read_input, renamed_keywords, resolve_folds, resolve_metric, resolve_seed
 from truefit._core.data import Data
-from truefit._core.errors import InvalidInput
+from truefit._core.errors import BudgetSpent, InvalidInput
 from truefit._core.parameters import weight_parameter
 from truefit._core.provenance import now, versions
 from truefit._core.time_column import take_time
-from truefit._core.validation import check_level, checked_table
+from truefit._core.validation import Task, check_level, checked_table
 from truefit._methods.selection.default_candidates import default_candidates
+from truefit._methods.selection.families import ModelFamily, default_families, settings_of
 from truefit._methods.splitting.splits import cv_splits
+from truefit._methods.text import counted
+from truefit._metrics.metric import Metric
 from truefit._study.budget import TimeBudget, seconds_of
 from truefit._study.checks import check_table, resolve_ignored
 from truefit._study.checks.base import CheckedTable
 from truefit._study.config import StudyConfig
 from truefit._study.cost import nominal_seconds
 from truefit._study.external_test import read_test
+from truefit._study.importance import SHARE, measured_importance
 from truefit._study.page import store_study
 from truefit._study.plan import model_plan, study_plan
+from truefit._study.prediction_intervals import with_intervals
 from truefit._study.result import Study
 from truefit.sources.task import infer_task
 
@@ -39,6 +45,7 @@ def study(
     y: Any,
     models: Any = None,
     *,
+    tune: bool = False,
     budget: Any = None,
     cv: Any = 5,
     metric: str | None = None,
@@ -51,6 +58,7 @@ def study(
     task: Literal["classification", "regression"] | None = None,
     random_state: Any = None,
     ignore: Collection[str] = (),
+    importance: bool = False,
     engine: Engine | None = None,
 ) -> Study:
     """Answer all four questions about a table: which model, how good is it, does it fit, would more data help?
@@ -71,7 +79,12 @@ def study(
     models : estimator, dict, list or str, optional
         Candidates: an estimator, a list of them, a dict from names to estimators, or names of default candidates such
         as ``["linear", "tree"]``. By default a set that suits the task and the table; with ``sample_weight`` those of
-        it that take weights.
+        it that take weights. In a dict, a tuple of an estimator and a grid of parameters is a family: every setting of
+        it is a candidate.
+    tune : bool, default=False
+        Whether default candidates are tuned: each is a family with a search space of its own, and the selection is
+        among all settings of all families. The estimate is as honest as without tuning: nested cross-validation
+        repeats the whole selection. Takes several times as long.
     budget : float or str, optional
         Seconds by the clock, or text such as "90s", "10m" or "1h". Fits that are running when it is exhausted are
         stopped, so fits run in a worker process, even with one worker. The result names candidates that were too slow,
@@ -106,6 +119,9 @@ def study(
         Seed of folds, samples and noise.
     ignore : collection of str, default=()
         Codes of findings to mute, such as ``("TF104",)``.
+    importance : bool, default=False
+        Measure which columns the selected model needs, too (``result.importance()`` does it later). With a budget, 15%
+        of it is for this.
     engine : Engine, optional
         Runs, shares and stores the fits. By default an engine for this call that records candidates that cannot be
         fitted and goes on with the others.
@@ -130,18 +146,17 @@ def study(
     Does it fit? ...
     Would more data help? ...
     >>> [finding.title for finding in result.findings if finding.severity != "info"]
-    ['Duplicate rows']
+    ['Duplicate rows', 'Probabilities are not calibrated']
     """
     started = monotonic()
     check_level(level)
     seconds, ignored = seconds_of(budget), resolve_ignored(ignore)
     _check_table(X, y)
-    if models is None or _are_names(models):
-        features = X if time is None else take_time(X, time)[0]
-        defaults = default_candidates(checked_table(features), infer_task(y)[0] if task is None else task)
-        if models is None and sample_weight is not None:  # not all candidates take weights
-            defaults = {name: each for name, each in defaults.items() if weight_parameter(each) is not None}
-        models = defaults if models is None else _named([models] if isinstance(models, str) else models, defaults)
+    features = X if time is None else take_time(X, time)[0]
+    families = _families(models, features, y, task, weighted=sample_weight is not None, tune=tune)
+    settings = settings_of(families)
+    if families:
+        models = {name: setting.estimator for name, setting in settings.items()}
     roles = {"groups": groups, "sample_weight": sample_weight, "time": time}
     candidates, data = read_input(models, X, y, **roles)
     external = None if test is None else read_test(test, data)
@@ -150,7 +165,8 @@ def study(
     chosen = resolve_metric(data, metric, pos_label)
     seed = resolve_seed(random_state)
     if data.time is None or not isinstance(cv, TimeSeriesSplit):
-        cv = resolve_folds(cv, why="nested cross-validation also leaves out pairs of them")
+        folds = resolve_folds(cv, why="nested cross-validation also leaves out pairs of them")
+        cv = folds if data.time is not None else _folds_with_every_class(folds, chosen, data)
     splits = cv_splits(data, cv, random_state=seed)
     own = engine is None
     engine = engine_for_one_call(on_error="record") if engine is None else engine_or_new(engine)
@@ -168,21 +184,66 @@ def study(
         findings=tuple(check_table(CheckedTable(data, chosen, len(splits), external), ignored)),
         ignore=ignored,
         roles={role: _name_of(given) or "" for role, given in roles.items() if given is not None},
+        families=families,
+        settings=settings,
+        pos_label=pos_label,
     )
-    left = None if seconds is None else seconds - (monotonic() - started)
+    left = None if seconds is None else seconds * (1 - SHARE * importance) - (monotonic() - started)
     try:
         result = engine.run(study_plan(config), data, seconds=left, description="study")
         result.refit = partial(_refitted, engine, candidates.estimators[result.best], data)
+        result.refit_intervals = partial(with_intervals, engine, config, result.best)
+        result.permute = partial(measured_importance, engine, config, result.best)
+        if importance:
+            rest = None if seconds is None else max(seconds - (monotonic() - started), 0.0)
+            _measure_importance(result, rest)
         if external is not None:
             result.evaluate(external, data)
     finally:
         if own:
             engine.stop_workers()
     result.fits = engine.stats.to_dict()
-    options = {"budget": budget, "cv": cv, "metric": metric, "level": level, "pos_label": pos_label, "task": task}
+    options = {
+        "tune": tune or None,
+        "budget": budget,
+        "cv": cv,
+        "metric": metric,
+        "level": level,
+        "pos_label": pos_label,
+        "task": task,
+    }
     result.made = _provenance(result, options | {"random_state": seed})
     store_study(engine.store, result)
     return result
+
+
+def _folds_with_every_class(folds: int, metric: Metric, data: Data) -> int:
+    """Return fewer folds where the metric needs a class in each test set that is too rare for so many."""
+    rarest = metric.required_class(data)
+    if rarest is None or rarest[1] >= folds:
+        return folds
+    label, count = rarest
+    unit = "row" if data.groups is None else "group"
+    if count < 2:
+        raise InvalidInput(
+            f"The metric {metric.name!r} needs at least 2 {unit}s of each class: one to train on and one to test on. "
+            f"Class {label!r} has {counted(count, unit)}. Use a metric that does without, such as 'log_loss'."
+        )
+    warnings.warn(
+        f"Class {label!r} has {counted(count, unit)}, and {metric.name} needs one in each test set: {count} folds are "
+        f"used instead of {folds}.",
+        UserWarning,
+        stacklevel=3,
+    )
+    return count
+
+
+def _measure_importance(result: Study, seconds: float | None) -> None:
+    """Measure the importances; the study goes on without them where its time is up before the models are there."""
+    try:
+        result.importance(seconds=seconds)
+    except BudgetSpent as spent:
+        result.not_run.append(("Importance of columns", str(spent)))
 
 
 def _check_table(X: Any, y: Any) -> None:
@@ -205,7 +266,38 @@ def _are_names(models: Any) -> bool:
     )
 
 
-def _named(names: Iterable[str], defaults: Mapping[str, Any]) -> dict[str, Any]:
+def _families(models: Any, X: Any, y: Any, task: Task | None, *, weighted: bool, tune: bool) -> dict[str, ModelFamily]:
+    """Return the candidates as families: default ones by name, and own ones with a grid; none for estimators alone."""
+    if isinstance(models, Mapping) and any(isinstance(each, tuple) for each in models.values()):
+        return {str(name): _own_family(str(name), given) for name, given in models.items()}
+    if models is not None and not _are_names(models):
+        return {}
+    table, task = checked_table(X), infer_task(y)[0] if task is None else task
+    defaults = default_families(table, task)
+    if not tune:
+        defaults = {name: ModelFamily(name, each) for name, each in default_candidates(table, task).items()}
+    if models is None:  # not all candidates take weights
+        return {
+            name: family
+            for name, family in defaults.items()
+            if not weighted or weight_parameter(family.estimator) is not None
+        }
+    return _named([models] if isinstance(models, str) else models, defaults)
+
+
+def _own_family(name: str, given: Any) -> ModelFamily:
+    """Return an estimator, or a tuple of an estimator and a grid, as a family."""
+    if not isinstance(given, tuple):
+        return ModelFamily(name, given)
+    if len(given) != 2:
+        raise InvalidInput(
+            f"A candidate must be an estimator, or a tuple of an estimator and a grid of parameters. Got a tuple of "
+            f"{len(given)} for {name!r}."
+        )
+    return ModelFamily(name, *given)
+
+
+def _named(names: Iterable[str], defaults: Mapping[str, ModelFamily]) -> dict[str, ModelFamily]:
     """Return default candidates by name."""
     for name in names:
         if name not in defaults:

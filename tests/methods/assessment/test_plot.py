@@ -23,7 +23,7 @@ def engine():
     return Engine()
 
 
-@pytest.mark.parametrize("kind", ["roc", "precision_recall", "calibration", "confusion"])
+@pytest.mark.parametrize("kind", ["roc", "precision_recall", "calibration", "decision_curve", "confusion"])
 def test_classifications_are_drawn(kind, engine):
     ax = assess(GaussianNB(), X, y, engine=engine).plot(kind=kind)
     assert "<svg" in to_svg(ax, title=kind, description=kind)
@@ -60,7 +60,7 @@ def test_the_positive_class_can_be_the_other_one(engine):
 def test_a_margin_serves_where_there_is_no_probability():
     result = assess(RidgeClassifier(), X, y)
     assert len(result.roc()) > 5
-    with pytest.raises(InvalidInput, match="needs predict_proba"):
+    with pytest.raises(InvalidInput, match="with predict_proba"):
         result.plot(kind="calibration")
 
 
@@ -97,7 +97,7 @@ def test_the_kind_or_the_axes_come_first(engine):
     assert own[0].get_xlabel() == own[1].get_xlabel() == "false positive rate"
     assert result.plot(own[0]) is own[0]
     assert "kind" in inspect.signature(result.plot).parameters
-    kinds = "'roc', 'precision_recall', 'calibration', 'confusion', 'residuals', 'predicted', 'time' or None. Got 'pie'"
+    kinds = "'calibration', 'decision_curve', 'confusion', 'residuals', 'predicted', 'time' or None. Got 'pie'"
     with pytest.raises(InvalidInput, match=kinds):
         result.plot("pie")
     with pytest.raises(InvalidInput, match=r"must be one of 'time' or None\. Got 'roc'"):

@@ -91,3 +91,22 @@ def test_a_study_ends_with_a_page(counts, tmp_path):
     assert "fewer rows than there are folds (5)" in rare.text
     if counts == (60, 1):  # without the one row there is a single class, which a linear model cannot be fitted to
         assert list(findings["TF202"].evidence["candidates"]) == ["linear"]
+
+
+@pytest.mark.parametrize("count", [3, 2])
+def test_a_study_by_a_ranking_uses_as_many_folds_as_the_rarest_class_has_rows(count):
+    rows, y = table(40, count)
+    with pytest.warns(UserWarning, match=f"{count} folds are used instead of 5"):
+        found = study(rows, y, MODELS, metric="auc")
+    assert len(found.assessment.splits) == count
+    assert 0 <= found.estimate <= 1
+    # With 2 folds, the rows without one of them hold a single row of the class: nothing to train on and to validate on.
+    assert (found.honest is None) == (count == 2)
+    why = dict(found.not_run).get("Nested cross-validation", "")
+    assert ("none is left to validate on; the estimate is the selected model's own score" in why) == (count == 2)
+
+
+def test_a_ranking_of_a_single_row_of_a_class_is_refused():
+    rows, y = table(40, 1)
+    with pytest.raises(InvalidInput, match=r"'auc' needs at least 2 rows of each class.* Class 1 has 1 row"):
+        study(rows, y, MODELS, metric="auc")

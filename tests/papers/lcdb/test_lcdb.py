@@ -13,7 +13,7 @@ from papers.lcdb.constants import learn
 from papers.lcdb.curves import GROUP_OF, NESTED, Curve, View, family_of, observe, read_curves
 from papers.lcdb.page import OURS, YARDSTICK, Trial, written_up
 from papers.lcdb.stopping import follow
-from truefit._stats.curve_forecast import Calibration, shipped, shipped_gain
+from truefit._stats.curve_forecast import CurveCalibration, shipped, shipped_gain
 
 DATA = os.environ.get("TRUEFIT_DATA")
 
@@ -51,7 +51,7 @@ def test_views_show_what_they_say() -> None:
 def test_constants_are_learnt_and_written_up() -> None:
     curves = made_up_curves()
     observed = [observe(curves, View(share)) for share in (0.5, 0.164, 0.05)]
-    calibration = Calibration.from_dict(learn(observed))
+    calibration = CurveCalibration.from_dict(learn(observed))
     trials = [Trial(each, calibration, calibration) for each in observed]
     assert np.mean([trial.holds()[trial.given].mean() for trial in trials]) > 0.9
     text = written_up(curves, trials, 0.001).to_markdown("lcdb", "Curves", "By hand.")

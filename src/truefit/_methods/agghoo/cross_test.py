@@ -24,7 +24,8 @@ from truefit._core.typing import Floats
 from truefit._methods.agghoo.plan import AgghooConfig, Aggregate, checked_failures, mean_of, scores_of, vote_of
 from truefit._methods.assessment.estimate import WINNER, estimate
 from truefit._methods.assessment.evidence import Evidence
-from truefit._methods.result import Result, frame, plot_method
+from truefit._methods.evaluation.promise import Promise
+from truefit._methods.result import Result, frame, plain, plot_method
 from truefit._methods.selection.plan import inner_splits
 from truefit._methods.splitting.designs import Design, has_triangle
 from truefit._methods.splitting.splits import Split, Splits, is_whole
@@ -246,6 +247,7 @@ class CrossTest(Result):
         self, config: CrossTestConfig, data: Data, folds: Sequence[Fold], failures: tuple[Failure, ...] = ()
     ) -> None:
         self.metric = config.metric.name
+        self._pos_label = config.metric.pos_label
         self.level = config.level
         self.rows = data.n
         self.candidates = [candidate.label for candidate in config.agghoo.candidates]
@@ -291,6 +293,13 @@ class CrossTest(Result):
         if failures:
             text = f"{len(failures)} fits failed; their candidates were not selected on those splits."
             warnings.warn(f"{text}\n\n{grouped_failures(failures)}", stacklevel=2)
+
+    @property
+    def promise(self) -> Promise | None:
+        """The estimate for new rows, in the form in which a saved model carries it; None where there is none."""
+        if np.isnan(self.estimate):
+            return None
+        return Promise(self.metric, float(self.estimate), self.interval, self.level, self.rows, plain(self._pos_label))
 
     @cached_property
     def predictions(self) -> pd.DataFrame:

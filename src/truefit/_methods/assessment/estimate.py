@@ -7,7 +7,7 @@ most of their training rows, and the final model is trained on all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -18,6 +18,8 @@ from truefit._core.errors import InvalidInput
 from truefit._core.outcome import Outcome
 from truefit._core.rows import Rows
 from truefit._methods.assessment.evidence import Evidence, Triangle
+from truefit._methods.assessment.hold_out_interval import contributions_of, hold_out_interval
+from truefit._methods.assessment.skewed import extension, overflow, tail_note, tail_of
 from truefit._methods.splitting.designs import BOOTSTRAPS, NESTED_REPEATS
 from truefit._metrics import row_loss
 from truefit._metrics.metric import Metric
@@ -39,12 +41,12 @@ from truefit._stats.intervals import (
     averaged_repeats,
     conservative_z,
     corrected_t,
-    pooled,
     prediction_interval,
-    t_interval,
+    wald,
     wilson,
 )
 from truefit._stats.selection import bbc
+from truefit._stats.skewness import Tail
 from truefit._stats.triangle import nested_cv, triangle_tau
 
 
@@ -58,6 +60,7 @@ class Estimate:
     reason: str | None = None
     note: str | None = None
     sd: float = float("nan")
+    tail: Tail | None = None
 
     def text(self, level: float) -> str:
         """Return the estimate with its interval."""
@@ -162,7 +165,33 @@ _BLIND = (
 
 
 def estimate(evidence: Evidence, *, level: float, factor: float = ONE_PARTITION) -> Estimate:
-    """Estimate with the interval of the design; ``factor`` multiplies the spread of one partition."""
+    """Estimate with the interval of the design; ``factor`` multiplies the spread of one partition.
+
+    Heavy tails of the losses are noted. With few training rows per column the interval of one learner is extended at
+    its better end; that of a selection, with a larger factor, is extended by what its own fits show.
+    """
+    too_large = overflow(evidence)
+    if too_large is not None:
+        return Estimate(float(np.mean(evidence.scores)), None, None, too_large)
+    found = _of_design(evidence, level, factor)
+    if found.interval is None:
+        return found
+    tail = tail_of(evidence)
+    notes = [found.note, tail_note(tail)]
+    low, high = found.interval
+    reach = extension(evidence, found.value) if factor == ONE_PARTITION else 0.0
+    if reach > 0:
+        low, high = (low, high + reach) if evidence.metric.greater_is_better else (low - reach, high)
+        notes.append(
+            f"the models of the folds are trained on {evidence.splits.mean_train_rows:,.0f} rows of "
+            f"{evidence.data.columns:,} columns. A linear model may gain much from a few more rows, so the interval is "
+            f"extended by {reach:.3g} at its better end."
+        )
+    note = " ".join(filter(None, notes)) or None
+    return replace(found, interval=evidence.metric.clipped((low, high)), note=note, tail=tail)
+
+
+def _of_design(evidence: Evidence, level: float, factor: float) -> Estimate:
     design, metric = evidence.design, evidence.metric
     if design.kind in BOOTSTRAPS:
         return bootstrap_estimate(evidence, level=level)
@@ -171,6 +200,8 @@ def estimate(evidence: Evidence, *, level: float, factor: float = ONE_PARTITION)
     if evidence.splits.chronological:
         return _next_period(evidence, level)
     by_rows = metric.row_loss is not None or metric.smooth is not None
+    if len(evidence.splits) == 1 and design.interval != "corrected_t" and not _is_plain(evidence):
+        return _test_set(evidence, level)
     if design.interval == "corrected_t" or not evidence.independent:
         clustered = design.interval != "corrected_t" and evidence.clustered
         return _clustered(evidence, level, factor) if clustered else _corrected_t(evidence, level)
@@ -184,6 +215,22 @@ def estimate(evidence: Evidence, *, level: float, factor: float = ONE_PARTITION)
     if not by_rows and is_auc(metric, evidence.data) and (once or (partition and evidence.data.n >= RANKED_ROWS)):
         return _ranked(evidence, level, factor)
     return _corrected_t(evidence, level)
+
+
+def _is_plain(evidence: Evidence) -> bool:
+    """Whether a hold-out has an interval by plain formulas: rows are independent, the metric is of values or ranks."""
+    metric = evidence.metric
+    known = metric.row_loss is not None or metric.smooth is not None or is_auc(metric, evidence.data)
+    return evidence.independent and known
+
+
+def _test_set(evidence: Evidence, level: float) -> Estimate:
+    """Interval of any metric on one test set from what its rows, or groups of rows, contribute to it."""
+    found = contributions_of(evidence)
+    if isinstance(found, str):
+        return Estimate(float(evidence.scores[0]), None, None, found)
+    interval = hold_out_interval(evidence, found, level=level)
+    return _finished(evidence, float(evidence.scores[0]), interval.interval, found.method, reason=interval.reason)
 
 
 def _pooled(evidence: Evidence, level: float, factor: float) -> Estimate:
@@ -210,28 +257,24 @@ def _pooled(evidence: Evidence, level: float, factor: float) -> Estimate:
         )  # fmt: skip
         return _finished(evidence, found.estimate, found.interval, method, reason=found.reason, note=note)
     zero_one = metric.zero_one and evidence.design.interval != "bayle"
-    options: dict[str, Any] = {"zero_one": zero_one, "level": level}
-    if len(splits) == 1:
-        losses = next(evidence.runs())
-        if zero_one:
-            interval = wilson(losses.mean(), len(losses), level)
-        else:
-            interval = t_interval(losses, level) if len(losses) > 1 else (float(losses[0]), float(losses[0]))
-    elif splits.repeats == 1:
-        interval = pooled(next(evidence.runs()), factor=factor, **options)
+    runs = list(evidence.runs())
+    if zero_one and len(splits) == 1:
+        interval = wilson(runs[0].mean(), len(runs[0]), level)
+    elif len(runs[0]) == 1:
+        return _finished(evidence, float(runs[0][0]), None, method, reason="a single tested row shows no spread")
+    elif evidence.design.interval == "bayle":
+        interval = wald(runs, level)
     else:
-        interval = averaged_repeats(evidence.runs(), factor=factor, **options)
+        interval = averaged_repeats(runs, factor=factor, zero_one=zero_one, level=level)
     reason = f"{metric.name} is the same for all rows" if interval[0] == interval[1] else None
     return _finished(evidence, float(evidence.scores.mean()), interval, method, reason=reason, note=note)
 
 
 def _clustered(evidence: Evidence, level: float, factor: float) -> Estimate:
-    """Interval of a 0-1 loss from the spread of whole groups: of a hold-out, of one partition, or of several."""
+    """Interval of a 0-1 loss from the spread of whole groups: of one partition, or of several."""
     splits = evidence.splits
     note = None
-    if len(splits) == 1:
-        factor, method = 1.0, "hold-out, clustered by group"
-    elif splits.repeats == 1:
+    if splits.repeats == 1:
         method, note = f"clustered by group × {factor:g}", _BLIND
     else:
         factor, method = REPEATED, f"averaged repeats, clustered by group × {REPEATED:g}"
@@ -261,7 +304,9 @@ def _triangle(evidence: Evidence, level: float) -> Estimate:
                 f"with fewer than {NESTED_REPEATS} repeats the coverage of nested cross-validation is below its level."
             )
     else:
-        value, low, high, *_ = triangle_tau(repetitions, zero_one=metric.zero_one and near is None, level=level)
+        shares = metric.smooth is not None and metric.smooth.scale == "logit"
+        zero_one = metric.zero_one and near is None
+        value, low, high, *_ = triangle_tau(repetitions, zero_one=zero_one, shares=shares, level=level)
         method = "triangle + τ"
     if near is not None:
         value, low, high = (near.back(each) for each in (value, low, high))
@@ -310,7 +355,7 @@ def _corrected_t(evidence: Evidence, level: float) -> Estimate:
     metric, scores = evidence.metric, evidence.scores
     value, sd = float(scores.mean()), _sd(scores)
     if len(scores) < 2:
-        return Estimate(value, None, None, _one_split(evidence), sd=sd)
+        return Estimate(value, None, None, f"one split shows no spread of {metric.name}", sd=sd)
     if sd == 0:
         return Estimate(value, None, None, f"{metric.name} is the same on all splits", sd=sd)
     interval = corrected_t(scores, evidence.splits.share, level=level)
@@ -339,13 +384,6 @@ def _next_period(evidence: Evidence, level: float) -> Estimate:
     note = "neighbouring periods may be dependent, and a change that no period shows yet is not in the interval."
     interval = prediction_interval(scores, level=level)
     return _finished(evidence, value, interval, f"Student's t for the next of {len(scores)} periods", note=note)
-
-
-def _one_split(evidence: Evidence) -> str:
-    """Why one test set has no interval."""
-    if evidence.data.groups is not None and evidence.metric.zero_one and evidence.data.weight is None:
-        return f"the test rows are of fewer than {LEAST_GROUPS} groups; use k-fold for an interval"
-    return f"one split shows no spread of {evidence.metric.name}"
 
 
 def _finished(

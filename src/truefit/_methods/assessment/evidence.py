@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -11,11 +12,14 @@ import numpy.typing as npt
 from truefit._core.data import Data
 from truefit._core.outcome import LeftOutOutcomes, Outcome
 from truefit._core.rows import Rows
-from truefit._core.typing import Array
+from truefit._core.typing import Array, Positions
 from truefit._methods.splitting.designs import Design
 from truefit._methods.splitting.splits import Split, has_clusters
 from truefit._metrics.metric import Metric
 from truefit._metrics.scorers import StoredPredictor, positive_class, ranked
+
+if TYPE_CHECKING:
+    from truefit._methods.assessment.hold_out_interval import Contributions
 
 #: Values of each fold by the fit without it, and by each fit without it and another fold.
 Triangle = tuple[list[Array], list[list[Array | None]]]
@@ -47,6 +51,8 @@ class Evidence:
         self._outcomes = outcomes
         self.extra_outcomes = extra
         self._scores = np.full(len(design.splits), np.nan) if scores is None else scores
+        #: What the rows of one test set contribute, once ``contributions_of`` has computed it; or why there is nothing.
+        self.contributions: Contributions | str | None = None
 
     @property
     def _per_run(self) -> int:
@@ -163,6 +169,12 @@ class Evidence:
         codes = self.data.codes
         assert codes is not None
         return codes if self.splits.partition else codes[self.splits[0].test.index]
+
+    @property
+    def only_test(self) -> tuple[Positions, StoredPredictor]:
+        """The rows of the only test set, and their predictions."""
+        ((split, outcome),) = self._tested()
+        return split.test.index, StoredPredictor.of(outcome, self.data, split.test)
 
     def triangles(self) -> Iterator[Triangle]:
         """For each repeat: values of each fold by the fit without it, and by each fit without it and another fold."""

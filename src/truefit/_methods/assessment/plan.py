@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,7 @@ def assess_plan(
     metric: Metric,
     *,
     level: float,
+    pos_label: Any = None,
 ) -> Plan[Assessment]:
     """Fit every candidate on every training set and predict the test set."""
     responses = {}
@@ -56,7 +58,7 @@ def assess_plan(
     outcomes.extend([None] * ((len(design.splits) + len(design.extra)) * width - len(outcomes)))
     one_by_one = {name: outcomes[place::width] for place, (name, _) in enumerate(others)}
     by_name = {name: together[name] if name in together else one_by_one[name] for name in candidates.names}
-    return Assessment(candidates, data, design, metric, by_name, level)
+    return Assessment(candidates, data, design, metric, by_name, level, pos_label=pos_label)
 
 
 def _left_out_together(

@@ -12,7 +12,6 @@ from truefit._core.errors import InvalidInput
 from truefit._core.typing import Array
 from truefit._methods.text import MetricText
 from truefit._metrics.row_loss import is_share
-from truefit._plots.calibration import calibration
 from truefit._plots.confusion import confusion
 from truefit._plots.periods import periods
 from truefit._plots.regression import predicted_vs_true, residuals
@@ -45,11 +44,11 @@ def _points(curve: Callable[..., Any], fold: tuple[Array, Array]) -> tuple[Array
 
 
 def _calibration(assessment: Assessment, pos_label: Any, ax: Axes | None) -> Axes:
-    joined = {}
-    for name, folds in assessment.ranked(pos_label=pos_label, probabilities=True).items():
-        y01, probability = (np.concatenate(column) for column in zip(*folds, strict=True))
-        joined[name] = (y01, probability)
-    return calibration(list(joined), list(joined.values()), level=assessment.level, ax=ax)
+    return assessment.calibration(pos_label=pos_label).plot(ax=ax)
+
+
+def _decision_curve(assessment: Assessment, pos_label: Any, ax: Axes | None) -> Axes:
+    return assessment.decision_curve(pos_label=pos_label).plot(ax=ax)
 
 
 def _confusion(assessment: Assessment, pos_label: Any, ax: Axes | None) -> Axes:
@@ -100,6 +99,7 @@ KINDS: dict[str, Callable[[Assessment, Any, Axes | None], Axes]] = {
     "roc": _roc,
     "precision_recall": _precision_recall,
     "calibration": _calibration,
+    "decision_curve": _decision_curve,
     "confusion": _confusion,
     "residuals": _residuals,
     "predicted": _predicted,

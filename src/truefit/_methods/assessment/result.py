@@ -17,15 +17,19 @@ from truefit._core.outcome import LeftOutOutcomes, Outcome
 from truefit._core.validation import Task
 from truefit._methods.assessment.estimate import Estimate, estimate, winner_estimate
 from truefit._methods.assessment.evidence import Evidence
+from truefit._methods.assessment.held_out_predictions import first_predictions, held_out_frame
+from truefit._methods.assessment.hold_out_interval import Contributions, contributions_of
 from truefit._methods.assessment.plot import KINDS
-from truefit._methods.candidates import Candidates
+from truefit._methods.candidates import Named
+from truefit._methods.diagnostics import PredictionDiagnostics
+from truefit._methods.predictions import ModelPredictions
 from truefit._methods.result import EstimatorResult, plain, plot_method, report_failures
 from truefit._methods.splitting.designs import Design
 from truefit._methods.splitting.splits import Split, Splits
 from truefit._methods.text import MetricText, new_rows
 from truefit._metrics.metric import Metric, get_metric, metric_names
 from truefit._metrics.row_loss import is_share
-from truefit._metrics.scorers import StoredPredictor, positive_class, ranked
+from truefit._metrics.scorers import positive_class, ranked
 from truefit._metrics.smooth import RootMeanSquare
 from truefit._plots.forest import fold_scores, forest
 
@@ -45,17 +49,20 @@ def _of_each(attribute: str, text: str) -> property:
     return property(get, doc=text)
 
 
-class Assessment(EstimatorResult):
+class Assessment(PredictionDiagnostics, EstimatorResult):
     """Estimates with intervals, and every prediction behind them.
 
     With one estimator ``estimate`` is a float and ``interval`` a pair; with several each is a dict by name.
+
+    :meth:`calibration`, :meth:`decision_curve`, :meth:`threshold`, :meth:`per_class` and :meth:`by` pool the rows of
+    all test sets. They take the first held-out prediction of each row: of repeats those of the first partition.
     """
 
     title = "Assessment"
 
     def __init__(
         self,
-        candidates: Candidates,
+        candidates: Named,
         data: Data,
         design: Design,
         metric: Metric,
@@ -63,6 +70,7 @@ class Assessment(EstimatorResult):
         level: float,
         *,
         best: str | None = None,
+        pos_label: Any = None,
     ) -> None:
         self.names = candidates.names
         self.metric = metric.name
@@ -73,6 +81,7 @@ class Assessment(EstimatorResult):
         self._design = design
         self._metric = metric
         self._best = best
+        self._pos_label = pos_label
         self._all = outcomes  # those of the splits, then those of the design's further fits
         self._outcomes = {name: found[: len(design.splits)] for name, found in outcomes.items()}
         failures = [o.error for name in self.names for o in self._uncertain(name) if o and o.error]
@@ -99,12 +108,15 @@ class Assessment(EstimatorResult):
 
     def split_scores(self, metric: str | Metric | None = None, *, pos_label: Any = None) -> dict[str, Scores]:
         """Value of a metric on each test set, by estimator; NaN where the fit failed or was not run."""
-        wanted = self._metric if metric is None else get_metric(metric, self._data.task, pos_label=pos_label)
+        wanted = self._metric if metric is None else self._metric_named(metric, pos_label)
         scores = {name: np.full(len(self.splits), np.nan) for name in self.names}
         for name, own in scores.items():
             for i, split, outcome in self._tested(name):
                 own[i] = wanted.value(outcome, self._data, split.test)
         return scores
+
+    def _metric_named(self, metric: str | Metric, pos_label: Any) -> Metric:
+        return get_metric(metric, self._data.task, pos_label=self._pos_label if pos_label is None else pos_label)
 
     def row_losses(self, name: str) -> list[npt.NDArray[Any]] | None:
         """Values of the rows of each test set; None where the metric is not per-sample, or fits failed."""
@@ -124,6 +136,10 @@ class Assessment(EstimatorResult):
             return None
         squares = self._evidence(name, get_metric("mse", self._data.task)).rows()
         return [self._metric.smooth.sign * _linearised_root(each) for each in squares]
+
+    def contributions(self, name: str) -> Contributions | str:
+        """Contributions of the rows of the only test set to the metric, or why there are none."""
+        return self._incomplete(name) or contributions_of(self._evidence(name, self._metric))
 
     @cached_property
     def estimates(self) -> dict[str, Estimate]:
@@ -214,12 +230,15 @@ class Assessment(EstimatorResult):
     def score(self, metric: str, *, pos_label: Any = None) -> Any:
         """Return the estimate under another metric, from the stored predictions.
 
+        It is the mean over the test sets; rates such as precision and F1 are computed from the counts of all test sets
+        pooled, since one test set may lack their denominator.
+
         Parameters
         ----------
         metric : str
             Name of a metric or of a scikit-learn scorer.
         pos_label : label, optional
-            The positive class. By default the second class in sorted order.
+            The positive class. By default that of the assessment, or the second class in sorted order.
 
         Raises
         ------
@@ -236,9 +255,9 @@ class Assessment(EstimatorResult):
         metric : str
             Name of a metric or of a scikit-learn scorer.
         pos_label : label, optional
-            The positive class. By default the second class in sorted order.
+            The positive class. By default that of the assessment, or the second class in sorted order.
         """
-        wanted = get_metric(metric, self._data.task, pos_label=pos_label)
+        wanted = self._metric_named(metric, pos_label)
         wanted.check(self._data)
         other = copy(self)
         for cached in ("estimates", "best", "winner", "table"):
@@ -248,24 +267,36 @@ class Assessment(EstimatorResult):
             other._design = replace(self._design, interval="auto")
         return other
 
+    def of(self, name: str) -> Assessment:
+        """Return the assessment of one of its estimators alone."""
+        other = copy(self)
+        for cached in ("estimates", "best", "winner", "table"):
+            other.__dict__.pop(cached, None)
+        other.names, other.single, other._best = [name], True, None
+        return other
+
+    @property
+    def classes(self) -> npt.NDArray[Any] | None:
+        """The classes in order; None for a regression."""
+        return self._data.classes
+
     @property
     def predictions(self) -> Any:
         """Out-of-fold predictions as a frame with a line per tested row; a dict with several estimators."""
-        return self._one_or_all({name: self._predictions_of(name) for name in self.names})
+        return self._one_or_all({name: held_out_frame(self._tested(name), self._data) for name in self.names})
 
-    def _predictions_of(self, name: str) -> pd.DataFrame:
-        import pandas as pd
+    def _predictions_of(self, name: str) -> ModelPredictions:
+        """Return the first held-out prediction of each row; of repeats those of the first partition."""
+        reason = self._incomplete(name)
+        if reason is not None:
+            raise InvalidInput(f"Diagnostics need every prediction of {name}. {reason[:1].upper()}{reason[1:]}.")
+        several = len(self.splits) > 1
+        return first_predictions(self._tested(name), self._data, several=several, pos_label=self._pos_label)
 
-        frames = []
-        for i, split, outcome in self._tested(name):
-            rows, replay = split.test.index, StoredPredictor.of(outcome, self._data, split.test)
-            columns: dict[str, Any] = {"row": rows, "split": i, "repeat": split.repeat, "y": self._data.y[rows]}
-            columns["prediction"] = replay.predict(None)  # type: ignore[attr-defined]
-            if hasattr(replay, "predict_proba") and self._data.classes is not None:
-                proba = replay.predict_proba(None)
-                columns |= {f"p({label})": proba[:, j] for j, label in enumerate(self._data.classes)}
-            frames.append(pd.DataFrame(columns))
-        return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=["row", "split", "repeat", "y"])
+    def _rows_of(self, name: str) -> npt.NDArray[np.intp] | None:
+        """Return the rows that were tested; None where all of them were."""
+        tested = np.unique(np.concatenate([split.test.index for split in self.splits]))
+        return None if len(tested) == self._data.n else tested
 
     @property
     def groups(self) -> npt.NDArray[Any] | None:
@@ -278,10 +309,14 @@ class Assessment(EstimatorResult):
         return self._data.task
 
     def ranked(
-        self, *, pos_label: Any = None, probabilities: bool = False
+        self, *, pos_label: Any = None, probabilities: bool | None = False
     ) -> dict[str, list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]]:
-        """Whether rows are of the positive class, and their predicted scores, per test set, by estimator."""
-        positive = positive_class(self._data, pos_label)
+        """Whether rows are of the positive class, and their predicted scores, per test set, by estimator.
+
+        Scores are those of the decision function before probabilities, as scikit-learn's AUC takes them, or
+        ``probabilities`` only; with None probabilities before the decision function.
+        """
+        positive = positive_class(self._data, self._pos_label if pos_label is None else pos_label)
         return {
             name: [
                 ranked(outcome, self._data, split.test, positive, probabilities=probabilities)
@@ -293,16 +328,19 @@ class Assessment(EstimatorResult):
     def roc(self, *, pos_label: Any = None) -> Any:
         """Points of the ROC curve of each test set as a frame: split, fpr, tpr, threshold; a dict with several.
 
+        Test sets are not pooled. Thresholds are probabilities where the estimator predicts them, and otherwise values
+        of its decision function.
+
         Parameters
         ----------
         pos_label : label, optional
-            The positive class; by default the second in order.
+            The positive class; by default that of the assessment, or the second in order.
         """
         import pandas as pd
         from sklearn.metrics import roc_curve
 
         frames = {}
-        for name, folds in self.ranked(pos_label=pos_label).items():
+        for name, folds in self.ranked(pos_label=pos_label, probabilities=None).items():
             parts = []
             for i, (y01, scores) in enumerate(folds):
                 if 0 < y01.sum() < len(y01):
@@ -319,7 +357,7 @@ class Assessment(EstimatorResult):
         names : sequence of str, optional
             By default all metrics of truefit that suit the task, the classes and the responses of the estimators.
         pos_label : label, optional
-            The positive class. By default the second class in sorted order.
+            The positive class. By default that of the assessment, or the second class in sorted order.
         """
         import pandas as pd
 
@@ -341,14 +379,17 @@ class Assessment(EstimatorResult):
                 yield i, split, outcome
 
     def confusion(self) -> Any:
-        """Counts of true labels (lines) against predicted ones (columns), over all test sets."""
+        """Counts of true labels (lines) against predicted ones (columns), pooled over all test sets.
+
+        :meth:`per_class` has the shares with their intervals.
+        """
         import pandas as pd
 
         if self._data.classes is None:
             raise InvalidInput("A confusion matrix needs a classification. This is a regression; use .predictions.")
         tables = {}
         for name in self.names:
-            found = self._predictions_of(name)
+            found = held_out_frame(self._tested(name), self._data)
             tables[name] = pd.crosstab(found["y"], found["prediction"]).reindex(
                 index=self._data.classes, columns=self._data.classes, fill_value=0
             )
@@ -388,13 +429,15 @@ class Assessment(EstimatorResult):
 
         Parameters
         ----------
-        kind : {"roc", "precision_recall", "calibration", "confusion", "residuals", "predicted", "time"}, optional
+        kind : str, optional
             By default the scores on the splits of one estimator, or the estimates of several with their intervals.
-            "time": the score on each period, for rows in time order.
+            "roc", "precision_recall": the mean curve over the test sets. "calibration", "decision_curve", "confusion",
+            "residuals", "predicted": of the rows of all test sets pooled. "time": the score on each period, for rows in
+            time order.
         ax : matplotlib Axes, optional
             Where to draw. A new figure by default, which a notebook displays.
         pos_label : label, optional
-            The positive class of a curve; by default the second in order.
+            The positive class of a curve; by default that of the assessment, or the second in order.
         """
         if kind is not None:
             return KINDS[kind](self, pos_label, ax)

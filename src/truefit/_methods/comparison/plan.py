@@ -14,7 +14,7 @@ from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
 from truefit._core.protocols import Plan
 from truefit._methods.assessment.plan import assess_plan
-from truefit._methods.candidates import Candidates
+from truefit._methods.candidates import Candidates, Named
 from truefit._methods.comparison.result import Comparison
 from truefit._methods.splitting.designs import BOOTSTRAPS, Design
 from truefit._methods.splitting.splits import has_clusters
@@ -34,7 +34,7 @@ class CompareConfig:
     test: TestChoice = "auto"
     level: float = 0.95
 
-    def check(self, candidates: Candidates, data: Data, design: Design, metric: Metric) -> None:
+    def check(self, candidates: Named, data: Data, design: Design, metric: Metric) -> None:
         """Check the options before anything is fitted."""
         if len(candidates) < 2:
             raise InvalidInput(
@@ -80,14 +80,15 @@ class CompareConfig:
 def compared_by_rows(data: Data, design: Design, metric: Metric) -> bool:
     """Whether single rows can be compared: of a per-sample metric or RMSE, independent, each tested once per run.
 
-    With groups only 0-1 losses can be, of enough groups: for other losses the test on whole groups has not been shown
-    to hold its level.
+    On one test set any metric can be, by what its rows contribute. On several, with groups, only 0-1 losses can be, of
+    enough groups: for other losses the test on whole groups has not been shown to hold its level.
     """
+    if len(design.splits) == 1 and data.time is None:
+        return True
     if data.groups is not None:
         return metric.zero_one and has_clusters(data, design.splits)
-    once = design.splits.partition or len(design.splits) == 1
     by_row = metric.row_loss is not None or (isinstance(metric.smooth, RootMeanSquare) and data.y.ndim == 1)
-    return by_row and data.weight is None and data.time is None and once
+    return by_row and data.weight is None and data.time is None and design.splits.partition
 
 
 def compare_plan(

@@ -15,13 +15,14 @@ import numpy.typing as npt
 from truefit._core.errors import InvalidInput
 from truefit._core.typing import Floats
 from truefit._methods.assessment.estimate import ONE_PARTITION, REPEATED
+from truefit._methods.assessment.hold_out_interval import Contributions
 from truefit._methods.assessment.result import Assessment
 from truefit._methods.result import Result, frame, plain, plot_method
 from truefit._methods.text import MetricText, listed
 from truefit._metrics.metric import Metric
 from truefit._metrics.row_loss import is_share
 from truefit._plots.forest import differences
-from truefit._stats.clustered import clustered_paired_t, clustered_se
+from truefit._stats.clustered import clustered_paired_t
 from truefit._stats.paired import PairedDifference, corrected_paired_t, holm, one_standard_error, pooled_paired_t
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ _TESTS: Final = {
     "pooled losses": "t-test of the difference in loss on all held-out rows",
     "averaged repeats": "t-test of the difference in loss on all held-out rows, averaged over the repeats",
     "corrected t": "corrected resampled t-test on the scores of the test sets",
-    "paired t on the held-out rows": "t-test of the difference in loss on the held-out rows",
+    "paired t on the held-out rows": "t-test of the difference on the held-out rows",
+    "paired t over blocks": "t-test of the difference by a jackknife over blocks of held-out rows",
 }
 #: With fewer degrees of freedom only large differences are significant.
 _FEW_DEGREES = 10
@@ -96,12 +98,15 @@ class Comparison(Result):
         self.level = config.level
         self.rope = config.rope
         self.greater_is_better = metric.greater_is_better
+        self._zero_one = metric.zero_one
         self._config = config
         self._by_rows = by_rows
         self._groups = assessment.groups
         self._selected_separately = selected_separately
+        self._contributions: dict[str, Contributions | str] = {}
         # A test set of a single row has no score of its own unless the metric is per-sample: a row has no AUC.
         has_scores = metric.row_loss is not None or any(len(split.test) > 1 for split in assessment.splits)
+        has_scores &= len(assessment.splits) > 1  # the scores of one test set show no spread
         self._scores = assessment.split_scores() if has_scores else {}
         self.pairs = self._adjusted(self._requested_pairs())
 
@@ -146,13 +151,15 @@ class Comparison(Result):
 
     def _by_test_sets(self, candidate: str, reference: str) -> PairedDifference | None:
         splits = self.assessment.splits
-        if len(splits) == 1 or not self._scores:
+        if not self._scores:
             return None
         difference = _difference(self._scores[candidate], self._scores[reference])
         return None if np.isnan(difference).any() else corrected_paired_t(difference, splits.share)
 
     def _pair_by_rows(self, candidate: str, reference: str) -> Pair:
         splits = self.assessment.splits
+        if len(splits) == 1:
+            return self._pair_on_test_set(candidate, reference)
         losses = [self.assessment.row_contributions(name) or [] for name in (candidate, reference)]
         per_run = len(splits) // splits.repeats
         runs = [
@@ -161,20 +168,35 @@ class Comparison(Result):
         ]
         if runs[0].size < 2:
             return Pair(candidate, reference, reason="a single tested row shows no spread; use k-fold")
-        if len(splits) == 1:
-            factor, test = 1.0, "paired t on the held-out rows"
-        elif splits.repeats == 1:
+        if splits.repeats == 1:
             factor, test = ONE_PARTITION, f"pooled losses × {ONE_PARTITION:g}"
         else:
             factor, test = REPEATED, f"averaged repeats × {REPEATED:g}"
         if self._groups is None:
-            return Pair(candidate, reference, pooled_paired_t(runs, factor=factor), test)
+            found = pooled_paired_t(runs, factor=factor, zero_one=self._zero_one)
+            return Pair(candidate, reference, found, test)
         tested = [split.test.index for split in splits]
         groups = [
             self._groups[np.concatenate(tested[start : start + per_run])] for start in range(0, len(splits), per_run)
         ]
         found = clustered_paired_t(runs, groups, factor=factor)
         return Pair(candidate, reference, found, f"{test}, clustered by group")
+
+    def _pair_on_test_set(self, candidate: str, reference: str) -> Pair:
+        one, other = self._contributions_of(candidate), self._contributions_of(reference)
+        for each in (one, other):
+            if isinstance(each, str):
+                return Pair(candidate, reference, reason=each)
+        assert isinstance(one, Contributions)
+        assert isinstance(other, Contributions)
+        _, *further = one.method.split(", ")
+        test = "paired t over blocks" if one.method.startswith("jackknife") else "paired t on the held-out rows"
+        return Pair(candidate, reference, one.minus(other).mean, ", ".join([test, *further]))
+
+    def _contributions_of(self, name: str) -> Contributions | str:
+        if name not in self._contributions:
+            self._contributions[name] = self.assessment.contributions(name)
+        return self._contributions[name]
 
     def verdict_on(self, pair: Pair) -> Verdict:
         """Return how the candidate of a pair compares with the reference, in a word."""
@@ -227,16 +249,14 @@ class Comparison(Result):
 
     def _standard_error(self, name: str) -> float:
         splits = self.assessment.splits
-        rows = self.assessment.row_losses(name) if len(splits) == 1 else None
-        values = rows[0] if rows is not None else self._scores.get(name, np.empty(0))
+        if len(splits) == 1:
+            found = self._contributions_of(name)
+            return float("nan") if isinstance(found, str) else found.mean.se
+        values = self._scores.get(name, np.empty(0))
         if len(values) < 2 or np.isnan(values).any():
             return float("nan")
-        if rows is not None and self._groups is not None:
-            return clustered_se(values, self._groups[splits[0].test.index])
         # Repeats use the same rows, so they do not reduce the standard error.
-        share = 1 / len(values) if rows is not None else splits.repeats / len(splits)
-        if rows is None and not splits.partition:
-            share = 1 / len(splits) + splits.share
+        share = splits.repeats / len(splits) if splits.partition else 1 / len(splits) + splits.share
         return float(np.std(values, ddof=1) * math.sqrt(share))
 
     @cached_property
@@ -415,10 +435,10 @@ def _difference(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> Floats:
 
 def _test_text(test: str) -> str:
     """Return the test of a pair in words."""
-    name, _, rest = test.partition(" × ")
-    factor, _, clustered = rest.partition(", ")
-    corrected = f", with its standard error × {factor} because the training sets overlap" if factor else ""
-    return f"{_TESTS.get(name, name)}{', ' if clustered else ''}{clustered}{corrected}"
+    whole, *further = test.split(", ")
+    name, _, factor = whole.partition(" × ")
+    corrected = f"with its standard error × {factor} because the training sets overlap" if factor else ""
+    return ", ".join(part for part in (_TESTS.get(name, name), *further, corrected) if part)
 
 
 def _signed(*values: float) -> str:

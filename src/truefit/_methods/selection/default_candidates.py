@@ -103,16 +103,16 @@ MANY_COLUMNS: Final = 2_000
 
 #: Learners that need columns of one scale.
 _SCALED: Final = ("linear", "knn", "svm", "mlp")
-_SPARSE: Final = ("dummy", "linear", "knn", "random_forest", "svm")
+_SPARSE: Final = ("dummy", "linear", "knn", "random_forest", "extra_trees", "svm")
 
 
-def default_candidates(X: Any, task: Task) -> dict[str, Any]:
+def default_candidates(X: Any, task: Task, *, tuned: bool = False) -> dict[str, Any]:
     """Return learners by name, from a dummy to gradient boosting, with the preprocessing that X needs.
 
     A table with other columns than numbers, or with gaps, gets skrub's preprocessing in front of every learner, whether
     it is a pandas or a polars frame. A support vector machine is included up to 3,000 rows, boosting and a network up
-    to 2,000 columns, LightGBM and XGBoost where they are installed. InvalidInput is raised if X has infinities or
-    numbers beyond single precision.
+    to 2,000 columns, LightGBM and XGBoost where they are installed, and with ``tuned`` extra trees, which hardly differ
+    from a random forest untuned. InvalidInput is raised if X has infinities or numbers beyond single precision.
 
     >>> from sklearn.datasets import load_iris
     >>> names = list(default_candidates(load_iris().data, "classification"))
@@ -122,7 +122,8 @@ def default_candidates(X: Any, task: Task) -> dict[str, Any]:
     check_no_infinities(X)
     rows, columns = int(X.shape[0]), int(X.shape[1]) if len(X.shape) > 1 else 1
     learners = _learners(task, _Size(rows))
-    slow = ["svm"] if rows > SVM_ROWS else []
+    slow = [] if tuned else ["extra_trees"]
+    slow += ["svm"] if rows > SVM_ROWS else []
     slow += ["boosting", "mlp", "lightgbm", "xgboost"] if columns > MANY_COLUMNS else []
     learners = {name: learner for name, learner in learners.items() if name not in slow}
     if sparse.issparse(X):
@@ -145,6 +146,11 @@ class _Size:
     def forest(self) -> dict[str, Any]:
         """Rows per tree, as a share: the forest is also fitted on samples of the table."""
         return {} if self.rows <= FOREST_ROWS else {"max_samples": round(FOREST_ROWS / self.rows, 3)}
+
+    @property
+    def extra_trees(self) -> dict[str, Any]:
+        """As for forests; samples of the rows need bootstrapping."""
+        return {"bootstrap": True, **self.forest} if self.forest else {}
 
     @property
     def network(self) -> dict[str, Any]:
@@ -193,6 +199,7 @@ def _learners(task: Task, size: _Size) -> dict[str, Any]:
             "knn": neighbors.KNeighborsClassifier(size.neighbours),
             "tree": tree.DecisionTreeClassifier(min_samples_leaf=5),
             "random_forest": ensemble.RandomForestClassifier(**size.forest),
+            "extra_trees": ensemble.ExtraTreesClassifier(**size.extra_trees),
             "boosting": ensemble.HistGradientBoostingClassifier(),
             "svm": svm.SVC(),
             "mlp": neural_network.MLPClassifier(**size.network),
@@ -204,6 +211,7 @@ def _learners(task: Task, size: _Size) -> dict[str, Any]:
             "knn": neighbors.KNeighborsRegressor(size.neighbours),
             "tree": tree.DecisionTreeRegressor(min_samples_leaf=5),
             "random_forest": ensemble.RandomForestRegressor(max_features=1 / 3, **size.forest),
+            "extra_trees": ensemble.ExtraTreesRegressor(max_features=1 / 3, **size.extra_trees),
             "boosting": ensemble.HistGradientBoostingRegressor(),
             "svm": _scaled_target(svm.SVR()),
             "mlp": _scaled_target(neural_network.MLPRegressor(**size.network)),

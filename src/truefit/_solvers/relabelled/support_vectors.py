@@ -44,6 +44,10 @@ STRETCH_BYTES = 1 << 19
 MOST_OPEN = 0.01
 
 
+#: Bound of an error that is not known, finite so that a weight of 0 still makes it 0.
+_UNKNOWN = 1e300
+
+
 @dataclass(frozen=True, slots=True)
 class SVMKernel:
     """A kernel of libsvm with its parameters, for tables of so many columns."""
@@ -75,7 +79,9 @@ class SVMKernel:
         if self.kind == "linear":
             return np.asarray(product * a * b)
         if self.kind == "rbf":
-            return np.asarray(entries * (2 * self.gamma * (product + 4 * UNIT) * (a * a + b * b) + 8 * UNIT))
+            exponent = 2 * self.gamma * (product + 4 * UNIT) * (a * a + b * b)
+            # Rounding of the exponent by much multiplies the entry, even one that is 0 here, by any factor.
+            return np.where(exponent < 0.5, entries * (exponent + 8 * UNIT), _UNKNOWN)
         largest = (abs(self.gamma) * a * b + abs(self.coef0)) ** self.degree
         return np.asarray(largest * (self.degree * (product + 4 * UNIT) + 4 * UNIT * (self.degree + 1)))
 
@@ -88,6 +94,8 @@ class SVMKernel:
     def matrix(self, X: Floats) -> Floats:
         """Return the kernel of the rows of X with each other for libsvm; ValueError if too many entries are open."""
         n, sizes = len(X), norms(X)
+        if self.kind == "rbf" and not (self.error(np.zeros(n), sizes, sizes.max()) < _UNKNOWN).all():
+            raise ValueError("The values are so large that rounding decides the entries of the kernel matrix.")
         matrix = np.empty((n, n))
         left, step = int(MOST_OPEN * n * n) + 1000, max(1, STRETCH_BYTES // (8 * n))
         for start in range(0, n, step):

@@ -61,7 +61,7 @@ _ALIKE: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredDependence:
     """Loss of a small forest on the same rows: by folds of shuffled rows, and by folds that respect a structure."""
 
     shuffled: float
@@ -188,7 +188,7 @@ def _applies(table: CheckedTable) -> bool:
 # Measuring
 
 
-def _by_groups(table: CheckedTable, codes: Codes, rows: Positions | None = None) -> Measured | None:
+def _by_groups(table: CheckedTable, codes: Codes, rows: Positions | None = None) -> MeasuredDependence | None:
     """Compare shuffled folds with folds of whole groups, on a sample of the groups."""
     rng = np.random.default_rng(0)
     number = int(codes.max()) + 1
@@ -208,7 +208,7 @@ def _by_groups(table: CheckedTable, codes: Codes, rows: Positions | None = None)
     return _compared(table, index, _partition(_shuffled(rng, len(places))), _partition(structured), codes[places])
 
 
-def _forward(table: CheckedTable, times: Floats) -> Measured | None:
+def _forward(table: CheckedTable, times: Floats) -> MeasuredDependence | None:
     """Compare training on earlier rows with training on as many random rows; the same rows are tested."""
     rng = np.random.default_rng(0)
     rows = np.flatnonzero(~np.isnan(times))
@@ -225,7 +225,7 @@ def _forward(table: CheckedTable, times: Floats) -> Measured | None:
     return _compared(table, rows, shuffled, forward, np.arange(len(rows)) * 50 // len(rows))
 
 
-def _blocked(table: CheckedTable) -> Measured | None:
+def _blocked(table: CheckedTable) -> MeasuredDependence | None:
     """Compare shuffled folds with folds of neighbours.
 
     Each class, or tenth of the targets, is cut into stretches of its own: in a table that is sorted by the target, a
@@ -263,7 +263,7 @@ def _compared(
     shuffled: Iterable[tuple[Positions, Positions]],
     structured: Iterable[tuple[Positions, Positions]],
     clusters: Codes,
-) -> Measured | None:
+) -> MeasuredDependence | None:
     """Compare the losses of the same rows by two designs; None where nothing can be compared."""
     X = table.numbers(rows)
     y = (table.data.codes if table.data.codes is not None else table.data.y)[rows]
@@ -275,7 +275,7 @@ def _compared(
         tested = ~np.isnan(first[loss])
         plain, other = first[loss][tested], second[loss][tested]
         se = _FACTOR * clustered_se(other - plain, clusters[tested])
-        measured = Measured(float(plain.mean()), float(other.mean()), se, loss, int(tested.sum()))
+        measured = MeasuredDependence(float(plain.mean()), float(other.mean()), se, loss, int(tested.sum()))
         if measured.differs:
             return measured
     return measured

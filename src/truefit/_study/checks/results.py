@@ -1,4 +1,4 @@
-"""TF201, TF202, TF206, TF208, TF209: the choice of a model and its estimate. TF301, TF302, TF303: the run itself."""
+"""TF201, TF202, TF206, TF208 to TF211, TF213, TF215: the choice and the estimate. TF301 to TF303: the run itself."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from truefit._core.finding import Finding
-from truefit._methods.text import listed
+from truefit._methods.result import plain
+from truefit._methods.text import listed, percent
 from truefit._study.checks.base import ResultCheck
 from truefit._study.evidence import StudyEvidence
 
@@ -70,18 +71,35 @@ class SelectionUnstable(ResultCheck, code="TF206", title="Selection is unstable"
         """Yield a finding below 80% of the folds."""
         if evidence.nested is None:
             return
-        selected = evidence.nested.chosen
-        count = selected.count(evidence.best)
+        # Settings of one family are alike; what matters is which family was selected.
+        selected, best = [evidence.family(name) for name in evidence.nested.chosen], evidence.family(evidence.best)
+        count = selected.count(best)
         if count < STABLE_SHARE * len(selected):
             counts = {name: selected.count(name) for name in dict.fromkeys(selected)}
             shown = listed([f"{name} {times}" for name, times in counts.items()])
             yield self.finding(
-                f"Nested cross-validation selected {evidence.best} in {count} of {len(selected)} outer "
+                f"Nested cross-validation selected {best} in {count} of {len(selected)} outer "
                 f"{evidence.folds_name} (counts: {shown}).",
                 "Treat these models as alternatives: choose by cost or simplicity"
                 + (", or average them with Agghoo." if evidence.data.time is None else "."),
                 selected=counts,
                 folds=len(selected),
+            )
+
+
+class EdgeOfSpace(ResultCheck, code="TF213", title="Best value at the edge of its search space", severity="info"):
+    """Compares the parameters of the selected setting with the values that were tried."""
+
+    def run(self, evidence: StudyEvidence) -> Iterator[Finding]:
+        """Yield a finding where a parameter has the least or the greatest value, and could go beyond it."""
+        if evidence.edges:
+            named = listed([f"{name}={value!r}" for name, value in evidence.edges.items()])
+            family = evidence.family(evidence.best)
+            yield self.finding(
+                f"The selected setting of {family} has {named}, at the edge of the values that were tried.",
+                f"Try values beyond: models={{{family!r}: (estimator, grid)}} with a wider grid.",
+                family=family,
+                parameters={name: plain(value) for name, value in evidence.edges.items()},
             )
 
 
@@ -124,6 +142,44 @@ class TrainedOnFewerRows(ResultCheck, code="TF209", title="Estimate is for fewer
                 share_of_rows=share,
                 within_interval=within,
             )
+
+
+class HeavyTails(ResultCheck, code="TF211", title="Heavy-tailed losses", severity="warning"):
+    """Measures how much of the error a few rows carry: skewness, tail index, share of the largest 1%."""
+
+    def run(self, evidence: StudyEvidence) -> Iterator[Finding]:
+        """Yield a finding where the estimate rests on few rows."""
+        tail = evidence.winner.tail
+        if tail is None or not tail.heavy:
+            return
+        yield self.finding(
+            f"A few rows carry much of the {evidence.metric_text.name} of {evidence.best}: the largest 1% of its "
+            f"losses are {tail.largest:.0%} of their sum (tail index {tail.hill:.2f}, skewness {tail.skewness:.1f}). "
+            "New rows with larger losses may exist, so the interval, although widened, may cover less than its level.",
+            "Look at the rows with the largest errors: are they mistakes in the table? Otherwise use a metric that is "
+            "less sensitive to them, such as mae, or predict the logarithm of the target.",
+            largest_share=tail.largest,
+            tail_index=tail.hill,
+            skewness=tail.skewness,
+        )
+
+
+class OneColumnCarriesAll(ResultCheck, code="TF215", title="One column carries nearly everything", severity="warning"):
+    """Compares the importance of each column with that of all columns together."""
+
+    def run(self, evidence: StudyEvidence) -> Iterator[Finding]:
+        """Yield a finding where a column has 90% of the importance of all, and every other one below 10%."""
+        found = evidence.importance
+        if found is None or found.dominant is None:
+            return
+        name, share = found.dominant
+        yield self.finding(
+            f"Permuting {name!r} alone takes away {percent(share)} of what {evidence.best} knows, and no other column "
+            "takes away a tenth of it. That is typical of target leakage.",
+            f"Check that {name!r} is known before the target is, at the time of prediction. If not, drop it.",
+            column=name,
+            share=share,
+        )
 
 
 class QuestionsNotRun(ResultCheck, code="TF301", title="Parts not run", severity="info"):

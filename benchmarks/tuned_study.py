@@ -1,0 +1,194 @@
+"""What tuning brings: the test error of the model that a tuned study selects, against that of an untuned one.
+
+    python -m benchmarks.tuned_study --data FOLDER --store tuned_study.jsonl --out docs/tuned-study.md
+
+FOLDER (or TRUEFIT_DATA) holds the tables as Parquet files, the target last. Both see the same sample of a table, with
+the same folds and seeds; each model is then fitted on the whole sample and evaluated on held-out rows. Every finished
+sample is a line of the store: the same command goes on from there, and ``--minutes`` ends it early. Only the search is
+run, not the diagnosis of the selected model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import time
+import warnings
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from sklearn.model_selection import train_test_split
+
+from truefit import Engine
+from truefit._api.validation import read_input, resolve_metric
+from truefit._core.errors import InvalidInput
+from truefit._methods.selection.default_candidates import default_candidates
+from truefit._methods.selection.families import ModelFamily, default_families, settings_of
+from truefit._methods.splitting.splits import cv_splits
+from truefit._study.budget import TimeBudget
+from truefit._study.config import StudyConfig
+from truefit._study.plan import _SelectionRun
+
+#: Every table of the folder with at least twice the rows of the smaller sample, by task.
+TABLES = {
+    "german_credit": "classification",
+    "wine_quality": "regression",
+    "spambase": "classification",
+    "bike_sharing": "regression",
+    "adult": "classification",
+    "diamonds": "regression",
+    "letter": "classification",
+    "bank_marketing": "classification",
+    "connect4": "classification",
+}
+#: Samples of a table: the first half are small, the others large where the table is large enough.
+SAMPLES, SMALL, LARGE, TEST_ROWS = 10, 400, 1_000, 20_000
+TARGET = 0.96
+
+ABOUT = """\
+`truefit.study` with `tune=True` selects among all settings of all model families; without, among one setting of each.
+Both see the same {samples} samples of each table, of {small:,} or {large:,} rows, with the same folds. The selected
+models are fitted on the whole sample and evaluated on held-out rows, up to {test:,}: the share of wrong predictions, or
+the root mean squared error. *Ratio* is the error of the tuned selection over that of the untuned one, its geometric
+mean over samples, with the t-interval of its logarithm. *Estimate / true* is the mean of the nested estimate of the
+tuned study over the true error, *covered* how often its 95% interval holds the true error. Tables, sizes and seeds were
+fixed beforehand; every sample that was run is counted. Only the search is timed (CPU seconds)."""
+
+
+def sizes(seed, rows):
+    """Return the size of a sample."""
+    return LARGE if seed >= SAMPLES // 2 and rows >= 2 * LARGE else SMALL
+
+
+def drawn(name, folder, seed):
+    """Return rows to study and rows to judge by."""
+    file = folder / f"{name}.parquet"
+    if not file.is_file():
+        raise InvalidInput(f"The folder of tables must hold {file.name}. There is none in {folder}. Check --data.")
+    frame = pd.read_parquet(file)
+    y = frame.pop(frame.columns[-1])
+    y = y.astype(str).to_numpy() if TABLES[name] == "classification" else y.astype(float).to_numpy()
+    kept, aside = train_test_split(np.arange(len(y)), train_size=sizes(seed, len(y)), random_state=seed)
+    kept, aside = np.sort(kept), aside[:TEST_ROWS]
+    return (frame.iloc[kept].reset_index(drop=True), y[kept]), (frame.iloc[aside], y[aside])
+
+
+def selected(families, X, y, task, seed):
+    """Search among all settings; return the selected estimator and what is reported of it."""
+    settings = settings_of(families)
+    candidates, data = read_input(
+        {name: each.estimator for name, each in settings.items()}, X, y, **dict.fromkeys(("groups", "sample_weight"))
+    )
+    metric = resolve_metric(data, "rmse" if task == "regression" else "error", None)
+    config = StudyConfig(
+        candidates, data, cv_splits(data, 5, random_state=seed), metric, 0.95, TimeBudget(None, 1, measured=False),
+        seed, families=families, settings=settings,
+    )  # fmt: skip
+    run = _SelectionRun(config)
+    with Engine(on_error="record", progress=False) as engine:
+        engine.run(run.run_selection(), data)
+    found = run.found
+    return candidates.estimators[found.best], found
+
+
+def judged(name, folder, seed):
+    """Compare both selections on one sample: a line of the store."""
+    warnings.simplefilter("ignore")
+    (X, y), (others, truths) = drawn(name, folder, seed)
+    task = TABLES[name]
+    untuned = {each: ModelFamily(each, estimator) for each, estimator in default_candidates(X, task).items()}
+    line = {"table": name, "seed": seed, "rows": len(y)}
+    for how, families in (("untuned", untuned), ("tuned", default_families(X, task))):
+        began = time.process_time()
+        estimator, found = selected(families, X, y, task, seed)
+        line[f"{how}_seconds"] = time.process_time() - began
+        predicted = estimator.fit(X, y).predict(others)
+        wrong = (
+            np.mean(predicted != truths) if task == "classification" else math.sqrt(np.mean((predicted - truths) ** 2))
+        )
+        line |= {f"{how}_error": float(wrong), f"{how}_best": found.best, f"{how}_estimate": found.estimate}
+        line |= {f"{how}_interval": None if found.interval is None else list(found.interval)}
+    return line
+
+
+def missing(store):
+    """Return the samples that the store lacks, one of each table before the next."""
+    known = set()
+    if store.exists():
+        known = {(line["table"], line["seed"]) for line in map(json.loads, store.read_text().splitlines())}
+    return [(name, seed) for seed in range(SAMPLES) for name in TABLES if (name, seed) not in known]
+
+
+def run(folder, store, workers, minutes):
+    """Run what is missing; every finished sample is appended to the store."""
+    end = time.monotonic() + 60 * minutes
+    todo = missing(store)
+    with ProcessPoolExecutor(workers) as pool, store.open("a") as lines:
+        running = {pool.submit(judged, name, folder, seed) for name, seed in todo[:workers]}
+        todo = todo[workers:]
+        while running:
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for each in done:
+                lines.write(json.dumps(each.result()) + "\n")
+                lines.flush()
+                if todo and time.monotonic() < end:
+                    name, seed = todo.pop(0)
+                    running.add(pool.submit(judged, name, folder, seed))
+
+
+def page(store):
+    """Return the table as Markdown."""
+    from scipy import stats
+
+    frame = pd.DataFrame(map(json.loads, store.read_text().splitlines()))
+    frame["log"] = np.log(frame["tuned_error"] / frame["untuned_error"])
+    frame["share"] = frame["tuned_estimate"] / frame["tuned_error"]
+    frame["covered"] = [
+        ends is not None and ends[0] <= error <= ends[1]
+        for ends, error in zip(frame["tuned_interval"], frame["tuned_error"], strict=True)
+    ]
+
+    def line(name, part):
+        mean, count = part["log"].mean(), len(part)
+        half = stats.t.ppf(0.975, count - 1) * part["log"].std() / math.sqrt(count) if count > 1 else math.nan
+        cells = [
+            name, f"{count}", f"{part['untuned_error'].mean():.4g}", f"{part['tuned_error'].mean():.4g}",
+            f"{math.exp(mean):.3f}", f"{math.exp(mean - half):.3f} to {math.exp(mean + half):.3f}",
+            f"{part['share'].mean():.3f}", f"{int(part['covered'].sum())}",
+            f"{part['untuned_seconds'].mean():.0f}", f"{part['tuned_seconds'].mean():.0f}",
+        ]  # fmt: skip
+        return "| " + " | ".join(cells) + " |"
+
+    header = ["table", "samples", "untuned error", "tuned error", "ratio", "95% interval", "estimate / true"]
+    header += ["covered", "untuned s", "tuned s"]
+    lines = ["| " + " | ".join(header) + " |", "|---|" + "---:|" * (len(header) - 1)]
+    lines += [line(name, frame[frame["table"] == name]) for name in TABLES if (frame["table"] == name).any()]
+    lines.append(line("all", frame))
+    about = ABOUT.format(samples=SAMPLES, small=SMALL, large=LARGE, test=TEST_ROWS)
+    command = "    python -m benchmarks.tuned_study --data FOLDER --store tuned_study.jsonl --out docs/tuned-study.md"
+    return "\n\n".join(["# What tuning brings", command, about, "\n".join(lines)]) + "\n"
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.tuned_study", description=__doc__)
+    parser.add_argument("--data", type=Path, default=os.environ.get("TRUEFIT_DATA"))
+    parser.add_argument("--store", type=Path, default=Path("tuned_study.jsonl"))
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=math.inf)
+    options = parser.parse_args(arguments)
+    if options.data is None:
+        parser.error("name the folder of tables: --data FOLDER, or TRUEFIT_DATA")
+    run(Path(options.data), options.store, options.workers, options.minutes)
+    text = page(options.store)
+    print(text)
+    if options.out is not None:
+        options.out.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""Tests on other interpreters and versions: ``make test-matrix``, or ``nox -s SESSION`` for one of them.
+
+Each session uses the interpreters that this machine has: those on the path, and those of pyenv. ``oldest`` installs the
+lowest versions that pyproject.toml allows, ``newest`` what the package index has.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import nox
+
+nox.options.sessions = ["newest", "oldest", "wheel"]
+nox.options.reuse_existing_virtualenvs = True
+
+ROOT = Path(__file__).parent
+MINORS = range(11, 15)
+#: The first versions with wheels for an interpreter, where the lowest that is allowed has none.
+RAISED = {
+    "3.13": ["matplotlib==3.9.2", "numpy==2.1.0", "pandas==2.2.3", "pyarrow==18.0.0", "scipy==1.14.1"],
+    "3.14": [
+        *("matplotlib==3.10.5", "numpy==2.3.2", "pandas==2.3.3", "pyarrow==22.0.0", "scikit-learn==1.7.2"),
+        *("scipy==1.16.1", "skrub==0.6.2"),
+    ],
+}
+#: Of the same time as the oldest dependencies: later ones warn of how these use them.
+OLD_TOOLS = ["click==8.1.*", "pyparsing==3.1.*", "pytest==8.3.*"]
+#: What reads the answers of scikit-learn, numpy, pandas and the system. The rest is like it was on any version.
+CORE = [
+    *(
+        "tests/test_sklearn.py",
+        "tests/test_import.py",
+        "tests/core",
+        "tests/metrics",
+        "tests/api",
+        "tests/engine",
+        "tests/stores",
+    ),
+    *("tests/executors/test_other_systems.py", "tests/executors/test_dataset_file.py"),
+]
+
+
+#: Some of these, for a quick look before a change lands.
+SHORT = ["tests/test_sklearn.py", "tests/metrics", "tests/api/test_engine.py", "tests/executors/test_other_systems.py"]
+
+
+def interpreters() -> list[str]:
+    """Return an interpreter of each version that is tested and found."""
+    found = []
+    for minor in MINORS:
+        of_pyenv = sorted(Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python"))
+        for candidate in (shutil.which(f"python3.{minor}"), *map(str, reversed(of_pyenv))):
+            # pyenv puts commands on the path that only say that the version is not chosen.
+            if candidate and subprocess.run([candidate, "-V"], capture_output=True, check=False).returncode == 0:
+                found.append(candidate)
+                break
+    return found
+
+
+def oldest(python: str) -> list[str]:
+    """Return the lowest versions that are allowed and have wheels for an interpreter, as requirements."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    allowed = [*project["dependencies"], *project["optional-dependencies"]["polars"]]
+    pins = dict(re.fullmatch(r"([\w-]+)>=([\w.]+)", each).groups() for each in allowed)
+    pins |= dict(each.split("==") for each in RAISED.get(python, []))
+    return [*(f"{name}=={version}" for name, version in pins.items()), *OLD_TOOLS]
+
+
+def version_of(session: nox.Session) -> str:
+    """Return the version of the session's interpreter, such as "3.12"."""
+    code = "import sys; print('%d.%d' % sys.version_info[:2])"
+    return session.run("python", "-c", code, silent=True).strip()
+
+
+def test(session: nox.Session, paths: list[str]) -> None:
+    """Run tests, by default all quick ones or those that are named."""
+    session.run("python", "-m", "pytest", "-p", "no:cacheprovider", *(session.posargs or paths))
+
+
+@nox.session(python=interpreters())
+def newest(session: nox.Session) -> None:
+    """All quick tests with the newest dependencies."""
+    session.install("--upgrade", "-e", ".[test,skops]")
+    test(session, ["tests", "src"])
+
+
+@nox.session(name="oldest", python=interpreters())
+def with_oldest(session: nox.Session) -> None:
+    """The core of the tests with the oldest dependencies."""
+    session.install("-e", ".[test]", *oldest(version_of(session)))
+    test(session, CORE)
+
+
+@nox.session(python=[each for each in interpreters() if "3.11" not in each][:1])
+def short(session: nox.Session) -> None:
+    """A part of the core with the oldest dependencies, on another interpreter than that of ``make test``."""
+    session.install("-e", ".[test]", *oldest(version_of(session)))
+    test(session, SHORT)
+
+
+@nox.session(python=interpreters())
+def wheel(session: nox.Session) -> None:
+    """A wheel and a source distribution, checked; the wheel in an empty environment, where a study is run."""
+    distributions = Path(session.create_tmp()) / "dist"
+    shutil.rmtree(distributions, ignore_errors=True)
+    session.install("-c", "constraints.txt", "build", "twine", "check-wheel-contents")
+    session.run("python", "-m", "build", "--outdir", str(distributions), str(ROOT))
+    built = sorted(map(str, distributions.glob("truefit-*")))
+    session.run("twine", "check", "--strict", *built)
+    session.run("check-wheel-contents", str(distributions))
+    empty = Path(session.create_tmp()) / "empty"
+    session.run("python", "-m", "venv", "--clear", str(empty))
+    python = str(next(path for path in (empty / "Scripts" / "python.exe", empty / "bin" / "python") if path.exists()))
+    session.run(
+        python, "-m", "pip", "install", "--quiet", *(each for each in built if each.endswith(".whl")), external=True
+    )
+    session.chdir(session.create_tmp())  # away from the checkout
+    session.run(python, "-m", "truefit", "study", "iris", "--out", "report.html", external=True)
+    page = Path("report.html").read_text(encoding="utf-8")
+    if not page.rstrip().endswith("</html>"):
+        session.error("The study has not ended with a page.")

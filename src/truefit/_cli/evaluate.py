@@ -1,0 +1,194 @@
+"""truefit evaluate."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from truefit._cli.app import plain_command
+from truefit._cli.inputs import check_choice, label_in, print_notes
+from truefit._cli.messages import echo, note
+from truefit._cli.options import JsonOption, LevelOption, PlotOption, PositiveOption, QuietOption
+from truefit._cli.outputs import check_distinct, check_picture, check_report, write_picture, write_report
+from truefit._core.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from truefit._methods.evaluation.inputs import Kind
+    from truefit._methods.evaluation.result import Evaluation
+
+_KINDS = ("label", "probability", "score", "number")
+
+GroupsOfRows = Annotated[
+    str | None,
+    typer.Option("--groups", metavar="COLUMN", help="Groups of rows, such as patients, or items with several runs."),
+]
+WeightsOfRows = Annotated[str | None, typer.Option("--weights", metavar="COLUMN", help="Weights of the rows.")]
+MetricsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        help="error, auc, rmse, ... or the name of a scikit-learn scorer. Repeatable; the first compares the "
+        "models. Default: error for classes, rmse for numbers.",
+    ),
+]
+PageOption = Annotated[Path | None, typer.Option("--out", help="Write the result to this .html file.")]
+
+
+@plain_command
+def evaluate(
+    predictions: Annotated[
+        str,
+        typer.Argument(
+            metavar="PREDICTIONS",
+            help="A CSV, TSV, Parquet, Feather or JSON-lines file, or sqlite:///FILE#TABLE or "
+            "postgresql://HOST/NAME#TABLE, with the truth in one column and a model in every other one.",
+        ),
+    ],
+    truth: Annotated[str, typer.Option("--truth", metavar="COLUMN", help="Column of the true labels or numbers.")],
+    groups: GroupsOfRows = None,
+    weights: WeightsOfRows = None,
+    drop: Annotated[
+        list[str] | None, typer.Option("--drop", metavar="COLUMN", help="Column that is no model. Repeatable.")
+    ] = None,
+    metric: MetricsOption = None,
+    pos_label: PositiveOption = None,
+    classes: Annotated[
+        list[str] | None,
+        typer.Option("--class", metavar="LABEL", help="A class, where the truth lacks some of them. Repeatable."),
+    ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option("--as", help="What the columns are, where it does not show: label, probability, score or number."),
+    ] = None,
+    reference: Annotated[
+        str | None, typer.Option(help="Model to compare with, or all for every pair. Default: the best.")
+    ] = None,
+    rope: Annotated[float | None, typer.Option(help="Largest difference that is practically irrelevant.")] = None,
+    level: LevelOption = 0.95,
+    plot: PlotOption = None,
+    out: PageOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Evaluate predictions in a file: every other column is a model, with labels, numbers or probabilities.
+
+    Probabilities of several classes are columns such as "forest:yes" and "forest:no".
+
+    Example: truefit evaluate predictions.csv --truth outcome --groups patient
+    """
+    from truefit._api.evaluate import evaluate as run
+    from truefit.sources.load import load_rows
+    from truefit.sources.table import check_names, find_column
+
+    check_report(out, (predictions,))
+    check_picture(plot, (predictions,))
+    check_distinct(out, plot)
+    check_choice("--as", kind, _KINDS)
+    frame, name, notes = load_rows(predictions)
+    print_notes(notes)
+    names = [str(column) for column in frame.columns]
+    check_names(names, name)
+    frame = frame.set_axis(names, axis="columns")
+    if not len(frame):
+        raise InvalidInput(f"{name!r} must have rows to evaluate. Got none.")
+    others = [find_column(names, each, name) for each in (truth, groups, weights, *(drop or ())) if each is not None]
+    if len(set(others)) < len(others):
+        raise InvalidInput(f"A column of {name!r} can have one use. Got {', '.join(map(repr, others))}.")
+    numbered = [each for each in names if each.startswith("Unnamed: 0")]
+    if numbered:
+        note(f"Note: the column without a name in {name!r} counts the rows; it was left out.")
+    models = frame.drop(columns=[*others, *numbered])
+    if not models.shape[1]:
+        raise InvalidInput(f"{name!r} must have a column of predictions beside {', '.join(map(repr, others))}.")
+    labels = [*frame[truth].dropna().unique().tolist(), *(classes or ())]
+    result = run(
+        frame[truth], models_in(models, labels if kind is None or kind == "probability" else []),
+        metric=None if not metric else metric[0], groups=None if groups is None else frame[groups],
+        pos_label=None if pos_label is None else label_in(pos_label, frame[truth]),
+        classes=_all_classes(frame[truth], classes), sample_weight=None if weights is None else frame[weights],
+        kind=_kind(kind), reference=reference, rope=rope, level=level,
+    )  # fmt: skip
+    show_evaluation(result, metric or [], plot, out, as_json=as_json)
+
+
+def _kind(kind: str | None) -> Kind | None:
+    return kind  # type: ignore[return-value]
+
+
+def _all_classes(truth: pd.Series[Any], given: list[str] | None) -> list[Any] | None:
+    """Return the classes of the truth and those named, sorted; None where none is named."""
+    if not given:
+        return None
+    import numpy as np
+
+    known = truth.dropna().unique().tolist()
+    kind = type(known[0]) if known else str
+    try:
+        return list(np.unique([*known, *(label_in(each, truth, kind) for each in given)]).tolist())
+    except ValueError as error:
+        raise InvalidInput(f"--class must name a label like those of the truth, such as {known[0]!r}.") from error
+
+
+def models_in(frame: pd.DataFrame, labels: Sequence[Any]) -> dict[str, Any]:
+    """Return the predictions of each model; columns such as "model:class" become one table, classes in sorted order."""
+    import numpy as np
+
+    known = {str(label): label for label in labels}
+    columns: dict[str, dict[Any, str]] = {}
+    for name in frame.columns:
+        model, _, label = name.rpartition(":")
+        if model and label in known:
+            columns.setdefault(model, {})[label] = name
+    found: dict[str, Any] = {}
+    ordered = [str(label) for label in np.unique(np.array(list(known.values())))] if columns else []
+    for name in frame.columns:
+        model = name.rpartition(":")[0]
+        if model not in columns or name not in columns[model].values():
+            found[name] = frame[name]
+        elif model not in found:
+            found[model] = _table(frame, model, columns[model], ordered)
+    return found
+
+
+def _table(frame: pd.DataFrame, model: str, columns: dict[Any, str], classes: Sequence[str]) -> Any:
+    import numpy as np
+
+    if model in frame.columns:
+        raise InvalidInput(f"Model {model!r} must have either a column of its own name or columns per class. Got both.")
+    missing = [label for label in classes if label not in columns]
+    if missing and len(classes) == 2:
+        given = frame[columns[next(label for label in classes if label in columns)]].to_numpy(dtype=float)
+        return np.column_stack([1 - given if label in missing else given for label in classes])
+    if missing:
+        raise InvalidInput(
+            f"Model {model!r} must have a column for each class. Missing: "
+            f"{', '.join(repr(f'{model}:{label}') for label in missing)}."
+        )
+    return frame[[columns[label] for label in classes]].to_numpy(dtype=float)
+
+
+def show_evaluation(
+    result: Evaluation, metrics: Sequence[str], plot: Path | None, out: Path | None, *, as_json: bool
+) -> None:
+    """Print a result and the further metrics, and write the plot and the page."""
+    further = {name: result.under(name) for name in metrics[1:]}
+    if as_json:
+        also = {name: each.to_dict()["models"] for name, each in further.items()}
+        echo(json.dumps(result.to_dict() | ({"metrics": also} if also else {}), indent=2))
+    else:
+        width = max(map(len, result.names))
+        blocks = [result.summary()]
+        for each in further.values():
+            lines = [f"  {name:<{width}}  {found.text(each.level)}" for name, found in each.estimates.items()]
+            blocks.append("\n".join([each.heading, *lines]))
+        echo("\n\n".join(blocks))
+    if plot is not None:
+        write_picture(plot, result.plot, title=result.heading)
+    if out is not None:
+        write_report(out, result.to_html())

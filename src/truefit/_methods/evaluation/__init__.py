@@ -1,0 +1,1 @@
+"""Evaluation of predictions that somebody already has, and external validation of a fitted model."""

@@ -1,0 +1,222 @@
+"""Inputs of an evaluation: truth and predictions from arrays, as the table and the outcomes of a hold-out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, get_args
+
+import numpy as np
+
+from truefit._core.data import Data
+from truefit._core.errors import InvalidInput
+from truefit._core.outcome import Outcome, Predictions
+from truefit._core.typing import Array, Floats
+from truefit._core.validation import Task, as_array, checked_column, count_missing
+from truefit._methods.text import listed
+
+Kind = Literal["label", "probability", "score", "number"]
+
+#: Classes shown in a message.
+_SHOWN: Final = 6
+#: Probabilities of a row may miss a sum of 1 by so much: they were rounded when they were written.
+_ROUNDED: Final = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """Names of models, and whether there is only one, given without a name."""
+
+    names: list[str]
+    single: bool
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenPredictions:
+    """Predictions by model as arrays with one row per row of the truth, and what they are where that was stated."""
+
+    models: Models
+    arrays: Mapping[str, Array]
+    kind: Kind | None
+
+    @classmethod
+    def read(cls, predictions: Any, rows: int, kind: Any) -> GivenPredictions:
+        """Check the number of rows, missing values and the stated kind."""
+        if kind is not None and kind not in get_args(Kind):
+            raise InvalidInput(
+                f"The 'kind' parameter must be None or one of {', '.join(map(repr, get_args(Kind)))}. Got {kind!r}."
+            )
+        single = not isinstance(predictions, Mapping)
+        given = {"model": predictions} if single else {str(name): each for name, each in predictions.items()}
+        if not given or len(given) < (1 if single else len(predictions)):
+            raise InvalidInput(
+                "The 'predictions' parameter must hold the predictions of at least one model, each under a name of its "
+                f"own. Got {'none' if not given else ', '.join(map(repr, predictions))}."
+            )
+        return cls(Models(list(given), single), {name: _column(each, rows, name) for name, each in given.items()}, kind)
+
+    @property
+    def task(self) -> Task | None:
+        """The task that the predictions alone decide; None where the truth decides."""
+        if self.kind is not None:
+            return "regression" if self.kind == "number" else "classification"
+        several = any(each.ndim == 2 or each.dtype.kind in "OSUb" for each in self.arrays.values())
+        return "classification" if several else None
+
+    @property
+    def whole(self) -> bool:
+        """Whether all are whole numbers, as labels are."""
+        return all(each.dtype.kind in "iu" or bool((each % 1 == 0).all()) for each in self.arrays.values())
+
+    def outcomes(self, data: Data, classes: Sequence[Any] | None, pos_label: Any) -> dict[str, Outcome]:
+        """Return the predictions of each model as the outcome of a fit."""
+        if data.classes is None:
+            return {name: _numbers(name, each, data) for name, each in self.arrays.items()}
+        reader = _Classified(data, data.classes, data.classes if classes is None else np.asarray(classes), pos_label)
+        return {name: reader.outcome(name, each, self.kind) for name, each in self.arrays.items()}
+
+
+def _column(values: Any, rows: int, name: str) -> Array:
+    what = f"The predictions of {name!r}"
+    array = as_array(values, what)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim not in (1, 2):
+        raise InvalidInput(f"{what} must be one value per row, or one per row and class. Got shape {array.shape}.")
+    if len(array) != rows:
+        raise InvalidInput(
+            f"{what} must have one row for each of the {rows:,} of y_true. Got {len(array):,}. Check that both are of "
+            "the same rows."
+        )
+    missing = count_missing(array)
+    if missing:
+        raise InvalidInput(
+            f"{what} must have a value in every row. Got {missing:,} missing (NaN). Leave these rows out for all "
+            "models, or fill in what the model would have predicted."
+        )
+    array = checked_column(array, rows, what) if array.ndim == 1 else array
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise InvalidInput(f"{what} must be finite. Got {int((~np.isfinite(array)).sum()):,} infinite values.")
+    if array.ndim == 2 and array.dtype.kind not in "biuf":
+        raise InvalidInput(f"{what} must be numbers if they have several columns. Got {array.dtype}.")
+    return array
+
+
+def _numbers(name: str, values: Array, data: Data) -> Outcome:
+    if values.ndim != 1 or values.dtype.kind not in "biuf":
+        got = f"{values.shape[1]} columns" if values.ndim == 2 else f"values such as {values[0]!r}"
+        raise InvalidInput(
+            f"The predictions of {name!r} must be one number per row, since y_true holds numbers. Got {got}."
+        )
+    return Outcome(f"predictions of {name}", [Predictions("predict", data.tokens, values.astype(np.float64))])
+
+
+@dataclass(frozen=True, slots=True)
+class _Classified:
+    """Reads predictions of classes; ``columns`` are the classes in the order of columns of probabilities."""
+
+    data: Data
+    classes: Array
+    columns: Array
+    pos_label: Any
+
+    def outcome(self, name: str, values: Array, kind: Kind | None) -> Outcome:
+        """Return predictions as labels, probabilities or scores."""
+        what = f"The predictions of {name!r}"
+        kind = self._kind(what, values) if kind is None else kind
+        if kind == "score":
+            if values.ndim != 1 or values.dtype.kind not in "biuf" or len(self.classes) != 2:
+                raise InvalidInput(f"{what} must be one number per row, and y_true of 2 classes, to be scores.")
+            second = self._positive(what) == self.classes[1]
+            answers = [Predictions("decision_function", self.data.tokens, np.asarray(values if second else -values))]
+        elif kind == "label":
+            codes = self._codes(what, values)
+            answers = [Predictions("predict", self.data.tokens, codes, coded=True)]
+        else:
+            proba = self._probabilities(what, values)
+            labels = proba.argmax(axis=1).astype(np.int32)
+            answers = [
+                Predictions("predict", self.data.tokens, labels, coded=True),
+                Predictions("predict_proba", self.data.tokens, proba),
+            ]
+        return Outcome(f"predictions of {name}", answers, classes=self.classes)
+
+    def _kind(self, what: str, values: Array) -> Kind:
+        if values.ndim == 2:
+            return "probability"
+        if values.dtype.kind not in "iuf" or len(self.classes) > 2:
+            return "label"
+        return "label" if self.classes.dtype.kind in "biuf" and np.isin(values, self.classes).all() else "probability"
+
+    def _codes(self, what: str, values: Array) -> Array:
+        if values.ndim != 1:
+            raise InvalidInput(f"{what} must be one label per row. Got {values.shape[1]} columns.")
+        try:
+            codes = np.minimum(np.searchsorted(self.classes, values), len(self.classes) - 1)
+            unknown = self.classes[codes] != values
+        except TypeError:  # text among numbers
+            codes, unknown = np.zeros(len(values), dtype=np.intp), np.ones(len(values), dtype=bool)
+        if np.any(unknown):
+            found = np.unique(values[unknown])[:_SHOWN].tolist()
+            raise InvalidInput(
+                f"{what} must be classes of y_true: {self._shown()}. Got {', '.join(map(repr, found))} in "
+                f"{int(np.sum(unknown)):,} rows. Name all classes (classes=, --class) if y_true lacks some"
+                f"{'; a column per class if these are probabilities.' if values.dtype.kind == 'f' else '.'}"
+            )
+        return codes.astype(np.int32)
+
+    def _probabilities(self, what: str, values: Array) -> Floats:
+        if values.dtype.kind not in "biuf":
+            raise InvalidInput(f"{what} must be numbers to be probabilities. Got values such as {values.flat[0]!r}.")
+        values = values.astype(np.float64)
+        if values.min() < 0 or values.max() > 1:
+            raise InvalidInput(
+                f"{what} must lie within 0 and 1 to be probabilities. Got {values.min():.4g} to {values.max():.4g}. "
+                "State kind='score' (--as score) for scores such as log-odds, or kind='number' for numbers."
+            )
+        if values.ndim == 1:
+            if len(self.classes) != 2:
+                raise InvalidInput(
+                    f"{what} must have a column of probabilities for each of the {len(self.classes)} classes. Got one."
+                )
+            other = 1 - values
+            second = self._positive(what) == self.classes[1]
+            return np.column_stack([other, values] if second else [values, other])
+        return self._of_columns(what, values)
+
+    def _of_columns(self, what: str, values: Floats) -> Floats:
+        if values.shape[1] != len(self.columns):
+            raise InvalidInput(
+                f"{what} must have a column for each of the {len(self.columns)} classes ({self._shown()}). Got "
+                f"{values.shape[1]} columns. Pass classes= with the class of each column, in their order."
+            )
+        sums = values.sum(axis=1)
+        off = float(np.abs(sums - 1).max())
+        if off > _ROUNDED:
+            row = int(np.abs(sums - 1).argmax())
+            raise InvalidInput(
+                f"{what} must be probabilities that sum to 1 in every row. Got a sum of {sums[row]:.4g} in row {row:,} "
+                "(rows are counted from 0). Check that there is a column for every class."
+            )
+        if off > 1e-9:
+            values = values / sums[:, None]
+        return np.ascontiguousarray(values[:, np.argsort(self.columns, kind="stable")])
+
+    def _positive(self, what: str) -> Any:
+        """Return the class that numbers of one column are for."""
+        classes = self.classes.tolist()
+        if self.pos_label is None and classes not in ([0, 1], [-1, 1]):
+            raise InvalidInput(
+                f"{what} are one number per row: for which class? Name it as pos_label (--pos-label): "
+                f"{self._shown(' or ')}."
+            )
+        return 1 if self.pos_label is None else self.pos_label
+
+    def _shown(self, last: str = "") -> str:
+        shown = [repr(label) for label in self.classes[:_SHOWN].tolist()]
+        if len(self.classes) > _SHOWN:
+            return listed([*shown, f"{len(self.classes) - _SHOWN:,} more"])
+        return last.join(shown) if last else listed(shown)

@@ -1,0 +1,1 @@
+"""Which columns matter: permutation importance on held-out rows."""

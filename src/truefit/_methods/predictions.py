@@ -1,0 +1,88 @@
+"""ModelPredictions: the truth and the predictions of one model on rows it was not trained on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from truefit._core.errors import InvalidInput
+from truefit._core.typing import Array, Floats
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPredictions:
+    """Truth and predictions of one model on rows that it was not trained on, one value per row.
+
+    Attributes
+    ----------
+    y : ndarray of shape (n,)
+        True labels or numbers.
+    predicted : ndarray of shape (n,) or None
+        Predicted labels or numbers.
+    probability : ndarray of shape (n, n_classes) or None
+        Predicted probabilities, a column for each of the classes.
+    classes : ndarray of shape (n_classes,) or None
+        The classes in order; None for a regression.
+    groups : ndarray of shape (n,) or None
+        The group of each row: rows of one group are not independent.
+    weight : ndarray of shape (n,) or None
+        The weight of each row.
+    folds : ndarray of shape (n,) or None
+        The test fold of each row, predicted by a model trained on the other folds; None for one test set.
+    pos_label : label or None
+        The positive class of two; None for the second one.
+    """
+
+    y: Array
+    predicted: Array | None
+    probability: Array | None
+    classes: Array | None
+    groups: Array | None
+    weight: Array | None
+    folds: Array | None = None
+    pos_label: Any = None
+
+    def positive(self, pos_label: Any = None) -> int:
+        """Return the place of the positive class of two: the one named here, or before, or else the second."""
+        if self.classes is None or len(self.classes) != 2:
+            found = "a regression" if self.classes is None else f"{len(self.classes)} classes"
+            raise InvalidInput(f"A positive class is one of 2 classes. Got {found}.")
+        wanted = self.pos_label if pos_label is None else pos_label
+        if wanted is None:
+            return 1
+        known = self.classes.tolist()
+        if wanted not in known:
+            raise InvalidInput(
+                f"The 'pos_label' parameter must be a class of y. Got {wanted!r}; the classes are "
+                f"{', '.join(map(repr, known))}."
+            )
+        return int(known.index(wanted))
+
+    def chance_of(self, place: int, what: str) -> tuple[Floats, Floats]:
+        """Return whether each row is of a class, as 0 or 1, and its predicted probability of that class."""
+        assert self.classes is not None
+        label = self.classes.tolist()[place]
+        if self.probability is None:
+            raise InvalidInput(
+                f"{what} needs predicted probabilities. Got labels or scores only; use an estimator with predict_proba."
+            )
+        y01 = (self.y == label).astype(np.float64)
+        if not 0 < y01.sum() < len(y01):
+            raise InvalidInput(
+                f"{what} needs rows of class {label!r} and of another class. Got "
+                f"{'none' if not y01.any() else 'only rows'} of it among {len(y01)} rows."
+            )
+        probability = np.asarray(self.probability[:, place], dtype=np.float64)
+        if np.isnan(probability).any():
+            raise InvalidInput(
+                f"{what} needs a probability for every row. Got NaN at {int(np.isnan(probability).sum())} of "
+                f"{len(probability)} rows; drop these rows, or predict them."
+            )
+        if probability.min() < 0 or probability.max() > 1:
+            raise InvalidInput(
+                f"Probabilities must lie within 0 and 1. Got {probability.min():g} to {probability.max():g}. Use an "
+                "estimator that predicts probabilities."
+            )
+        return y01, probability
