@@ -6,6 +6,7 @@ lowest versions that pyproject.toml allows, ``newest`` what the package index ha
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -49,16 +50,20 @@ SHORT = ["tests/test_sklearn.py", "tests/metrics", "tests/api/test_engine.py", "
 
 
 def interpreters() -> list[str]:
-    """Return an interpreter of each version that is tested and found."""
+    """Return the versions that are tested and found, and put the interpreters of pyenv on the path."""
     found = []
     for minor in MINORS:
         of_pyenv = sorted(Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python"))
         for candidate in (shutil.which(f"python3.{minor}"), *map(str, reversed(of_pyenv))):
             # pyenv puts commands on the path that only say that the version is not chosen.
             if candidate and subprocess.run([candidate, "-V"], capture_output=True, check=False).returncode == 0:
-                found.append(candidate)
+                found.append(f"3.{minor}")
+                os.environ["PATH"] = os.pathsep.join([str(Path(candidate).parent), os.environ["PATH"]])
                 break
     return found
+
+
+FOUND = interpreters()
 
 
 def oldest(python: str) -> list[str]:
@@ -70,18 +75,12 @@ def oldest(python: str) -> list[str]:
     return [*(f"{name}=={version}" for name, version in pins.items()), *OLD_TOOLS]
 
 
-def version_of(session: nox.Session) -> str:
-    """Return the version of the session's interpreter, such as "3.12"."""
-    code = "import sys; print('%d.%d' % sys.version_info[:2])"
-    return session.run("python", "-c", code, silent=True).strip()
-
-
 def test(session: nox.Session, paths: list[str]) -> None:
     """Run tests, by default all quick ones or those that are named."""
     session.run("python", "-m", "pytest", "-p", "no:cacheprovider", *(session.posargs or paths))
 
 
-@nox.session(python=interpreters())
+@nox.session(python=FOUND)
 def newest(session: nox.Session) -> None:
     """All quick tests with the newest dependencies."""
     session.install("--upgrade", "-e", ".[test,skops]")
@@ -91,18 +90,18 @@ def newest(session: nox.Session) -> None:
 @nox.session(name="oldest", python=interpreters())
 def with_oldest(session: nox.Session) -> None:
     """The core of the tests with the oldest dependencies."""
-    session.install("-e", ".[test]", *oldest(version_of(session)))
+    session.install("-e", ".[test]", *oldest(session.python))
     test(session, CORE)
 
 
-@nox.session(python=[each for each in interpreters() if "3.11" not in each][:1])
+@nox.session(python=[each for each in FOUND if each != "3.11"][:1])
 def short(session: nox.Session) -> None:
     """A part of the core with the oldest dependencies, on another interpreter than that of ``make test``."""
-    session.install("-e", ".[test]", *oldest(version_of(session)))
+    session.install("-e", ".[test]", *oldest(session.python))
     test(session, SHORT)
 
 
-@nox.session(python=interpreters())
+@nox.session(python=FOUND)
 def wheel(session: nox.Session) -> None:
     """A wheel and a source distribution, checked; the wheel in an empty environment, where a study is run."""
     distributions = Path(session.create_tmp()) / "dist"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import json
 import sys
 from dataclasses import dataclass
@@ -16,6 +17,9 @@ import truefit._cli as truefit_cli
 from truefit._cli.__main__ import app
 
 SCHEMA = json.loads((Path(truefit_cli.__file__).parent / "json_schema.json").read_text())
+
+#: click 8.1 has one stream for both unless it is told; later versions have always two.
+RUNNER = CliRunner(**({"mix_stderr": False} if "mix_stderr" in inspect.signature(CliRunner).parameters else {}))
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,7 @@ def truefit(*arguments, cwd="."):
     """Run a command in a folder."""
     words = [str(argument) for argument in arguments]
     with contextlib.chdir(cwd), mock.patch.object(sys, "argv", ["truefit", *words]):
-        result = CliRunner().invoke(app, words)
+        result = RUNNER.invoke(app, words)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     made_up = result.stdout.strip() == "{}"  # a report that a test has put into a store

@@ -11,10 +11,12 @@ import warnings
 from pathlib import Path
 
 import pytest
+import typer
 from sklearn.exceptions import ConvergenceWarning
 from tests.cli.command import truefit
 
 import truefit._cli as truefit_cli
+from truefit._cli.__main__ import app
 from truefit._cli.messages import ResultStream, echo, results_only, warnings_shown_once
 from truefit._core.errors import WriteFailed
 
@@ -182,6 +184,22 @@ def test_the_log_is_shown_with_verbose_and_as_json_goes_elsewhere(tmp_path):
         assert (
             "fits are to be run" not in truefit("assess", "iris", "--model", "naive_bayes", *more, cwd=tmp_path).stderr
         )
+
+
+def test_every_command_that_computes_takes_quiet_and_verbose():
+    commands = typer.main.get_command(app).commands
+    taking = {
+        option: {name for name, each in commands.items() if any(option in found.opts for found in each.params)}
+        for option in ("--quiet", "--verbose")
+    }
+    assert set(commands) - taking["--verbose"] == {"runs", "show"}
+    assert taking["--verbose"] <= taking["--quiet"]
+
+
+def test_the_log_says_which_rows_were_read(tmp_path):
+    (tmp_path / "rows.csv").write_text("truth,model\n" + "1,1\n0,0\n" * 20)
+    said = truefit("evaluate", "rows.csv", "--truth", "truth", "--verbose", cwd=tmp_path)
+    assert "truefit.sources.load: Read rows: 40 rows, 2 columns." in said.stderr.splitlines()
 
 
 def test_all_loggers_are_in_one_tree():

@@ -75,6 +75,19 @@ def test_fits_run_in_threads_and_processes_and_are_resumed(system, tmp_path):
     assert (tmp_path / "report.html").exists()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("system", ["windows", "macos"])
+def test_the_command_line_makes_a_study_and_shows_it_again(system, tmp_path):
+    study = ["study", "iris", "--model", "naive_bayes", "--workers", "2", "--store", "runs.db", "--out", "report.html"]
+    for words in (study, ["show", "runs.db", "--out", "again.html"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "truefit", *words], env=environment(system), cwd=tmp_path,
+            capture_output=True, text=True, timeout=600,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr[-3000:]
+    assert (tmp_path / "again.html").read_bytes() == (tmp_path / "report.html").read_bytes()
+
+
 def started_by(process, log):
     """The processes that two hanging fits have started, once they have."""
     deadline = time.monotonic() + 120

@@ -12,7 +12,7 @@ import typer
 from truefit._cli.app import plain_command
 from truefit._cli.inputs import check_choice, label_in, print_notes
 from truefit._cli.messages import echo, note
-from truefit._cli.options import JsonOption, LevelOption, PlotOption, PositiveOption, QuietOption
+from truefit._cli.options import JsonOption, LevelOption, PlotOption, PositiveOption, QuietOption, VerboseOption
 from truefit._cli.outputs import check_distinct, check_picture, check_report, write_picture, write_report
 from truefit._core.errors import InvalidInput
 
@@ -75,6 +75,7 @@ def evaluate(
     out: PageOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
+    verbose: VerboseOption = False,
 ) -> None:
     """Evaluate predictions in a file: every other column is a model, with labels, numbers or probabilities.
 

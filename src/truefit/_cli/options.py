@@ -96,7 +96,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JS
 QuietOption = Annotated[
     bool, typer.Option("--quiet", help="Print results and errors only: no progress, notes or warnings.")
 ]
-VerboseOption = Annotated[bool, typer.Option("--verbose", help="Print what is done about the fits, too.")]
+VerboseOption = Annotated[bool, typer.Option("--verbose", help="Print what is read and which fits are run, too.")]
 PlotOption = Annotated[Path | None, typer.Option("--plot", help="Save a plot to this .svg, .png or .pdf file.")]
 
 

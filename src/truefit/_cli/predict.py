@@ -10,7 +10,7 @@ import typer
 from truefit._cli.app import plain_command
 from truefit._cli.inputs import columns_as_fitted, print_notes
 from truefit._cli.messages import note, results
-from truefit._cli.options import QuietOption
+from truefit._cli.options import QuietOption, VerboseOption
 from truefit._cli.outputs import check_output, csv_text, write_text
 from truefit._cli.saved_model import read_model
 from truefit._core.errors import InvalidInput
@@ -39,6 +39,7 @@ def predict(
         list[str] | None, typer.Option(help="Full name of a further type that the model may contain. Repeatable.")
     ] = None,
     quiet: QuietOption = False,
+    verbose: VerboseOption = False,
 ) -> None:
     """Predict new rows with a saved model, one line per row.
 

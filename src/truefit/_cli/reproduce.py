@@ -15,7 +15,15 @@ import typer
 from truefit import __version__
 from truefit._cli.app import plain_command
 from truefit._cli.messages import echo, note
-from truefit._cli.options import ClusterOption, MemoryOption, QuietOption, StoreOption, WorkersOption, command_engine
+from truefit._cli.options import (
+    ClusterOption,
+    MemoryOption,
+    QuietOption,
+    StoreOption,
+    VerboseOption,
+    WorkersOption,
+    command_engine,
+)
 from truefit._cli.outputs import check_output, write_text
 from truefit._core.errors import InvalidInput
 
@@ -40,6 +48,7 @@ def reproduce(
     cluster: ClusterOption = None,
     memory: MemoryOption = None,
     quiet: QuietOption = False,
+    verbose: VerboseOption = False,
 ) -> None:
     """Rerun a paper's experiment and compare the numbers. Needs a checkout of truefit's source.
 

@@ -11,7 +11,7 @@ from truefit._cli.app import plain_command
 from truefit._cli.evaluate import GroupsOfRows, MetricsOption, PageOption, WeightsOfRows, show_evaluation
 from truefit._cli.inputs import columns_as_fitted, label_in, print_notes
 from truefit._cli.messages import note
-from truefit._cli.options import JsonOption, LevelOption, PlotOption, PositiveOption, QuietOption
+from truefit._cli.options import JsonOption, LevelOption, PlotOption, PositiveOption, QuietOption, VerboseOption
 from truefit._cli.outputs import check_distinct, check_picture, check_report
 from truefit._cli.saved_model import read_model
 from truefit._core.errors import InvalidInput
@@ -43,6 +43,7 @@ def validate(
     out: PageOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
+    verbose: VerboseOption = False,
 ) -> None:
     """Evaluate a saved model on new rows, with intervals, beside what its study promised.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,8 @@ from truefit.sources.table import Table, nearest
 
 if TYPE_CHECKING:
     import pandas as pd
+
+logger = logging.getLogger(__name__)
 
 
 def load(name_or_path: str | os.PathLike[str], target: str | None = None) -> Table:
@@ -57,12 +60,15 @@ def load(name_or_path: str | os.PathLike[str], target: str | None = None) -> Tab
     """
     name = os.fspath(name_or_path)
     if name in BUILTIN:
-        return load_builtin(name, target)
-    if name.startswith(OPENML_PREFIX):
-        return load_openml(name, target)
-    frame, called, notes = _read(name, target)
-    table = Table.of(frame, name=called, target=target)
-    return replace(table, notes=(*notes, *table.notes))
+        table = load_builtin(name, target)
+    elif name.startswith(OPENML_PREFIX):
+        table = load_openml(name, target)
+    else:
+        frame, called, notes = _read(name, target)
+        table = Table.of(frame, name=called, target=target)
+        table = replace(table, notes=(*notes, *table.notes))
+    logger.info("Read %s: %s rows, %s features, target %r.", table.name, *table.X.shape, table.target)
+    return table
 
 
 def load_rows(name_or_path: str | os.PathLike[str]) -> tuple[pd.DataFrame, str, tuple[str, ...]]:
@@ -71,7 +77,9 @@ def load_rows(name_or_path: str | os.PathLike[str]) -> tuple[pd.DataFrame, str, 
     if name in BUILTIN or name.startswith(OPENML_PREFIX):
         table = load(name)
         return table.X.assign(**{table.target: table.y}), table.name, table.notes
-    return _read(name, None)
+    frame, called, notes = _read(name, None)
+    logger.info("Read %s: %s rows, %s columns.", called, *frame.shape)
+    return frame, called, notes
 
 
 def _read(name: str, target: str | None) -> tuple[pd.DataFrame, str, tuple[str, ...]]:
