@@ -76,28 +76,29 @@ def oldest(python: str) -> list[str]:
 
 
 def test(session: nox.Session, paths: list[str]) -> None:
-    """Run tests, by default all quick ones or those that are named."""
-    session.run("python", "-m", "pytest", "-p", "no:cacheprovider", *(session.posargs or paths))
+    """Run tests in two processes or more, by default all quick ones or those that are named."""
+    parallel = ["--numprocesses", "auto", "--dist", "loadfile"]
+    session.run("python", "-m", "pytest", "-p", "no:cacheprovider", *parallel, *(session.posargs or paths))
 
 
 @nox.session(python=FOUND)
 def newest(session: nox.Session) -> None:
     """All quick tests with the newest dependencies."""
-    session.install("--upgrade", "-e", ".[test,skops]")
+    session.install("--upgrade", "-e", ".[test,skops]", "pytest-xdist")
     test(session, ["tests", "src"])
 
 
 @nox.session(name="oldest", python=interpreters())
 def with_oldest(session: nox.Session) -> None:
     """The core of the tests with the oldest dependencies."""
-    session.install("-e", ".[test]", *oldest(session.python))
+    session.install("-e", ".[test]", "pytest-xdist", *oldest(session.python))
     test(session, CORE)
 
 
 @nox.session(python=[each for each in FOUND if each != "3.11"][:1])
 def short(session: nox.Session) -> None:
     """A part of the core with the oldest dependencies, on another interpreter than that of ``make test``."""
-    session.install("-e", ".[test]", *oldest(session.python))
+    session.install("-e", ".[test]", "pytest-xdist", *oldest(session.python))
     test(session, SHORT)
 
 

@@ -1,7 +1,6 @@
 """Configuration of the documentation site; ``make docs`` builds it."""
 
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -37,22 +36,15 @@ myst_heading_anchors = 4
 
 add_module_names = False
 autodoc_typehints = "none"
-autodoc_mock_imports = [name for name in ("torch", "safetensors") if find_spec(name) is None]
 autosummary_generate = False  # the extension public_api writes the pages
 numpydoc_show_class_members = False
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
-#: Examples that need an optional package are shown without output where it is not installed.
-NOT_RUN = [name for name, package in {"networks": "torch", "clusters": "distributed"}.items() if not find_spec(package)]
-#: Examples of functions that this version does not have are left out.
-LEFT_OUT = [name for name, needed in {"prediction_files": "evaluate"}.items() if needed not in truefit.__all__]
-
 sphinx_gallery_conf = {
     "examples_dirs": ["../examples"],
     "gallery_dirs": ["gallery"],
-    "filename_pattern": rf"/\d\d_(?!({'|'.join(NOT_RUN) or '-'})\.py)",
-    "ignore_pattern": rf"^\d\d_({'|'.join(LEFT_OUT) or '-'})\.py",
+    "filename_pattern": r"/\d\d_",
     "within_subsection_order": "FileNameSortKey",
     "capture_repr": ("_repr_html_",),
     "image_scrapers": ("matplotlib",),

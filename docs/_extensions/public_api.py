@@ -191,10 +191,7 @@ def write_pages(folder: Path) -> None:
 
 
 def _before_build(app: Any) -> None:
-    from sphinx.ext.autodoc.mock import mock
-
-    with mock(app.config.autodoc_mock_imports):
-        write_pages(Path(app.srcdir) / "api")
+    write_pages(Path(app.srcdir) / "api")
 
 
 def _correct_links(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
