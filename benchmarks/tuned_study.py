@@ -28,10 +28,12 @@ from truefit._api.validation import read_input, resolve_metric
 from truefit._core.errors import InvalidInput
 from truefit._methods.selection.default_candidates import default_candidates
 from truefit._methods.selection.families import ModelFamily, default_families, settings_of
+from truefit._methods.selection.simplicity import simplest_of_ties, simplicity_order
 from truefit._methods.splitting.splits import cv_splits
 from truefit._study.budget import TimeBudget
 from truefit._study.config import StudyConfig
 from truefit._study.plan import _SelectionRun
+from truefit.estimators.ensemble import EnsembleClassifier, EnsembleRegressor
 
 #: Every table of the folder with at least twice the rows of the smaller sample, by task.
 TABLES = {
@@ -91,8 +93,19 @@ def selected(families, X, y, task, seed):
     run = _SelectionRun(config)
     with Engine(on_error="record", progress=False) as engine:
         engine.run(run.run_selection(), data)
-    found = run.found
-    return candidates.estimators[found.best], found
+        engine.run(run.run_ensemble(), data)
+    return candidates.estimators, run
+
+
+def simple(run, *, within):
+    """Return the simplest setting within one standard error of the best: of its family, or of all."""
+    config, selected = run.config, run._selected
+    settings = [config.settings[name] for name in selected.searched]
+    scores = config.sign * selected.scores
+    order = simplicity_order(settings, config.families)
+    best = settings[int(np.nanargmin(scores.mean(axis=1)))].family
+    allowed = [place for place, each in enumerate(settings) if each.family == best or not within]
+    return selected.searched[simplest_of_ties(scores, order, allowed)]
 
 
 def judged(name, folder, seed):
@@ -102,16 +115,37 @@ def judged(name, folder, seed):
     task = TABLES[name]
     untuned = {each: ModelFamily(each, estimator) for each, estimator in default_candidates(X, task).items()}
     line = {"table": name, "seed": seed, "rows": len(y)}
-    for how, families in (("untuned", untuned), ("tuned", default_families(X, task))):
-        began = time.process_time()
-        estimator, found = selected(families, X, y, task, seed)
-        line[f"{how}_seconds"] = time.process_time() - began
+
+    def wrong(estimator):
         predicted = estimator.fit(X, y).predict(others)
-        wrong = (
-            np.mean(predicted != truths) if task == "classification" else math.sqrt(np.mean((predicted - truths) ** 2))
-        )
-        line |= {f"{how}_error": float(wrong), f"{how}_best": found.best, f"{how}_estimate": found.estimate}
+        if task == "classification":
+            return float(np.mean(predicted != truths))
+        return float(math.sqrt(np.mean((predicted - truths) ** 2)))
+
+    for how, families in (("untuned", untuned), ("tuned", default_families(X, task, y))):
+        began = time.process_time()
+        estimators, run = selected(families, X, y, task, seed)
+        found = run.found
+        line[f"{how}_seconds"] = time.process_time() - began
+        line |= {
+            f"{how}_error": wrong(estimators[found.best]),
+            f"{how}_best": found.best,
+            f"{how}_estimate": found.estimate,
+        }
         line |= {f"{how}_interval": None if found.interval is None else list(found.interval)}
+    errors = {found.best: line["tuned_error"]}
+    for rule, within in (("family", True), ("all", False)):
+        place = simple(run, within=within)
+        errors[place] = errors[place] if place in errors else wrong(estimators[place])
+        line |= {f"simple_{rule}_best": place, f"simple_{rule}_error": errors[place]}
+    if (tested := found.ensemble) is not None:
+        members = [(each, estimators[each]) for each in tested.members]
+        model = EnsembleRegressor(members)
+        if task == "classification":
+            model = EnsembleClassifier(members, aggregate=tested.aggregate)
+        line |= {"ensemble_error": wrong(model), "ensemble_estimate": tested.estimate, "members": tested.members}
+        line |= {"ensemble_interval": None if tested.interval is None else list(tested.interval)}
+        line |= {"ensemble_recommended": tested.recommended}
     return line
 
 

@@ -73,8 +73,24 @@ def test_the_aggregate_is_saved_in_the_place_of_a_single_model(tmp_path):
     assert predicted.returncode == 0, predicted.stderr
 
 
-def test_which_model_to_save_needs_a_file_to_save_it_in():
-    done = truefit("study", "iris", "--agghoo")
+def test_the_ensemble_of_a_tuned_study_is_saved_with_its_own_estimate(tmp_path):
+    pytest.importorskip("skops")
+    load_iris(as_frame=True).frame[::2].to_csv(tmp_path / "rows.csv", index=False)
+    command = ("study", "rows.csv", "--target", "target", "--models", "linear,knn", "--workers", 1, "--tune")
+    done = truefit(*command, "--save", "m.skops", "--ensemble", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    tested = json.loads(done.stdout)["parts"]["averaged"]
+    saved = read_model(tmp_path / "m.skops")
+    assert type(saved.estimator).__name__ == "EnsembleClassifier"
+    assert [name for name, _ in saved.estimator.estimators] == tested["members"]
+    assert saved.promise.estimate == tested["estimate"]
+    predicted = truefit("predict", "m.skops", "rows.csv", cwd=tmp_path)
+    assert predicted.returncode == 0, predicted.stderr
+
+
+@pytest.mark.parametrize("options", [("--agghoo",), ("--ensemble",), ("--ensemble", "--save", "model.skops")])
+def test_which_model_to_save_needs_a_file_to_save_it_in(options):
+    done = truefit("study", "iris", *options)
     assert done.returncode == 2
     assert "--save model.skops" in done.stderr
 

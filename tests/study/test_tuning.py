@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.dummy import DummyClassifier
 from sklearn.naive_bayes import GaussianNB
@@ -11,11 +12,21 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from truefit import Engine, HonestSearchCV, study
+from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
+from truefit._core.outcome import Outcome, Predictions
+from truefit._methods.selection.ensemble import Ensemble
+from truefit._methods.splitting.splits import make_splits
+from truefit._metrics.metric import get_metric
 from truefit._study.selection import CandidateSelection
 
 X, Y = make_classification(150, 6, flip_y=0.2, random_state=0)
 DEPTHS = [1, 2, 3]
+SEVERAL = {
+    "dummy": DummyClassifier(),
+    "tree": (DecisionTreeClassifier(random_state=0), {"max_depth": DEPTHS, "min_samples_leaf": [1, 10]}),
+    "knn": (KNeighborsClassifier(), {"n_neighbors": [5, 15, 40], "weights": ["uniform", "distance"]}),
+}
 MODELS = {
     "dummy": DummyClassifier(),
     "bayes": GaussianNB(),
@@ -59,6 +70,72 @@ def test_the_page_unfolds_to_all_settings_and_the_report_is_plain(tuned):
     json.dumps(tuned.to_dict(), allow_nan=False)
 
 
+def test_the_ensemble_is_selected_by_the_inner_folds_and_tested_on_the_outer_ones():
+    engine = Engine(progress=False)
+    found = study(X, Y, SEVERAL, random_state=0, engine=engine)
+    tested = found.averaged
+    models = {name: setting.estimator for name, setting in found._config.settings.items() if name != "dummy"}
+    splits = list(found.assessment.splits)
+    folds = [split.test.index for split in splits]
+
+    def error(estimator, train, test):
+        return np.mean(estimator.fit(X[train], Y[train]).predict(X[test]) != Y[test])
+
+    for place, test in enumerate(folds):
+        others = [rows for other, rows in enumerate(folds) if other != place]
+        rest = np.concatenate(others)
+        inner = {
+            name: np.mean([error(each, np.setdiff1d(rest, rows), rows) for rows in others])
+            for name, each in models.items()
+        }
+        assert tested.chosen[place] == sorted(inner, key=inner.get)[: len(tested.chosen[place])]
+        members = [models[name].fit(X[rest], Y[rest]) for name in tested.chosen[place]]
+        mean = np.mean([each.predict_proba(X[test]) for each in members], axis=0)
+        assert tested.fold_scores["ensemble"][place] == pytest.approx(np.mean(mean.argmax(axis=1) != Y[test]))
+    assert len(tested.members) == 4
+    assert tested.members[0] == found.best
+    assert tested.estimate == pytest.approx(tested.fold_scores["ensemble"].mean())
+    low, high = tested.interval
+    assert low <= tested.estimate <= high
+    assert tested.text in str(found)
+    assert "ensemble: the average of the 4 best settings" in found.to_html()
+    assert json.loads(json.dumps(tested.to_dict()))["members"] == tested.members
+    ran = engine.stats.run
+    ensemble = found.ensemble
+    assert engine.stats.run - ran <= 4  # the fits of the members on all rows, and nothing else
+    together = np.mean([models[name].fit(X, Y).predict_proba(X) for name in tested.members], axis=0)
+    assert np.allclose(ensemble.predict_proba(X), together)
+    assert ensemble.assessment_.estimate == tested.estimate
+    assert clone(ensemble).get_params()["aggregate"] == "soft"
+
+
+def test_an_ensemble_is_recommended_only_when_it_is_significantly_better():
+    data = Data(np.arange(400.0).reshape(-1, 1), np.arange(400.0), task="regression")
+    splits = make_splits(data, "kfold", k=5, random_state=0)
+    noise, other = np.random.default_rng(0).normal(size=(2, 400))
+
+    def fits(noise):
+        return [
+            Outcome("", (Predictions("predict", data.tokens[rows], data.y[rows] + noise[rows]),))
+            for rows in (split.test.index for split in splits)
+        ]
+
+    def tested(own):
+        names, metric = ["a", "b", "c"], get_metric("mse", "regression")
+        return Ensemble(names, "mean", [names] * 5, fits(own), fits(noise), data, splits, metric)
+
+    better, alike, worse = tested(0.5 * noise), tested(other), tested(1.5 * noise)
+    assert (better.recommended, alike.recommended, worse.recommended) == (True, False, False)
+    assert "significantly better than the single model" in better.text
+    assert "significantly worse" in worse.text
+    assert better.gain == pytest.approx(0.75 * np.mean(noise**2))
+
+
+def test_why_there_is_no_ensemble_is_said(tuned):
+    assert tuned.ensemble is None
+    assert dict(tuned.not_run)["Ensemble"].startswith("it averages the best third of the settings")
+
+
 def test_a_value_at_the_edge_is_a_finding():
     rng = np.random.default_rng(0)
     wide = rng.normal(size=(200, 2))
@@ -97,7 +174,7 @@ def test_default_candidates_are_tuned_on_request(monkeypatch):
     monkeypatch.setattr(CandidateSelection, "plan", noted)
     for tune in (True, False):
         study(X, Y, ["linear", "naive_bayes"], tune=tune, engine=Engine(progress=False, on_error="record"))
-    assert searched == [5, 2]
+    assert searched == [6, 2]
 
 
 @pytest.mark.parametrize(

@@ -252,7 +252,7 @@ def families_of(names: list[str] | None, table: Table, task: Task) -> dict[str, 
     """Return the models of these names as families with the search spaces of default candidates."""
     from truefit._methods.selection.families import ModelFamily, default_families
 
-    known = default_families(table.X, task)
+    known = default_families(table.X, task, table.y)
     candidates = candidates_of(names, table, task, known={name: each.estimator for name, each in known.items()})
     return {name: known[name] if name in known else ModelFamily(name, each) for name, each in candidates.items()}
 

@@ -44,6 +44,9 @@ def study(
     agghoo: Annotated[
         bool, typer.Option("--agghoo", help="With --save: save Agghoo, the average of the best models of the folds.")
     ] = False,
+    ensemble: Annotated[
+        bool, typer.Option("--ensemble", help="With --tune and --save: save the average of the best few settings.")
+    ] = False,
     intervals: Annotated[
         bool, typer.Option("--intervals", help="With --save: save prediction intervals too, for truefit predict.")
     ] = False,
@@ -91,10 +94,15 @@ def study(
         raise InvalidInput("--report adds a section to the page. Name a file for the page with --out report.html.")
     if agghoo and save is None:
         raise InvalidInput("--agghoo selects the model to save. Name a file for it with --save model.skops.")
-    if intervals and (save is None or agghoo):
+    if ensemble and (save is None or not tune or agghoo):
+        raise InvalidInput(
+            "--ensemble saves the average of the best few settings of a tuned study. Use it with --tune and --save "
+            "model.skops, without --agghoo."
+        )
+    if intervals and (save is None or agghoo or ensemble):
         raise InvalidInput(
             "--intervals is for the selected model that is saved. Name a file for it with --save model.skops, without "
-            "--agghoo."
+            "--agghoo or --ensemble."
         )
     seconds, seed, ignored = seconds_of(budget), config.seed, _codes(ignore)
     splits = config.splits(cv, window, gap)
@@ -146,12 +154,23 @@ def study(
         if out is not None:
             write_report(out, result.to_html(report="tripod" if report else None))
         if save is not None:
-            fitted, promise = result.interval_model() if intervals else result.model, result.promise
+            if ensemble:
+                fitted, promise = _ensemble_of(result)
+            else:
+                fitted, promise = result.interval_model() if intervals else result.model, result.promise
             if agghoo:
                 fitted = aggregate_of(result, candidates, table, label, cv=cv, random_state=seed, engine=engine)
                 promise = None if result.cross_test is None else result.cross_test.promise
             write_model(fitted, save, table=table, promise=promise)
     _check_severity(found, fail_on)
+
+
+def _ensemble_of(result: Study) -> tuple[Any, Any]:
+    """Return the ensemble and its estimate; raise where the study has none, after it was shown."""
+    if result.averaged is None:
+        why = next((why for what, why in result.not_run if what == "Ensemble"), "its members could not be fitted")
+        raise InvalidInput(f"There is no ensemble to save: {why}. Save the selected model: leave out --ensemble.")
+    return result.ensemble, result.averaged.promise
 
 
 def _show_stored(report: StoredReport, out: Path | None, *, as_json: bool, tripod: bool) -> None:

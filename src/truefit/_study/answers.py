@@ -48,9 +48,12 @@ _STOPPED: Final[Mapping[Cause, str]] = {
 def which_model(found: StudyEvidence) -> Answer:
     """Say which model to use, and which others do as well."""
     headline = f"Use {found.best}."
+    if found.ensemble is not None and found.ensemble.recommended:
+        count = len(found.ensemble.members)
+        headline = f"Use {found.best}, or the ensemble of the {count} best settings, which is significantly better."
     if found.baseline_reason is not None:
         headline = "None: no candidate is significantly better than the baseline."
-    sentences = [_best_candidate(found), *_compared(found), *_stability(found)]
+    sentences = [_best_candidate(found), *_compared(found), *_stability(found), *_ensemble(found)]
     return Answer("Which model?", headline, tuple(sentences), "which")
 
 
@@ -112,6 +115,10 @@ def _compared(found: StudyEvidence) -> list[str]:
             f"Significantly worse than {found.best}{how}: {listed(worse)}, by {least}{' or more' * (len(worse) > 1)}."
         )
     return sentences
+
+
+def _ensemble(found: StudyEvidence) -> list[str]:
+    return [] if found.ensemble is None else [found.ensemble.text]
 
 
 def _stability(found: StudyEvidence) -> list[str]:

@@ -19,6 +19,7 @@ from truefit._methods.importance.result import Importance
 from truefit._methods.learning_curve.result import LearningCurve, LearningCurves
 from truefit._methods.perturbation.result import Perturbation
 from truefit._methods.result import plain
+from truefit._methods.selection.ensemble import Ensemble
 from truefit._methods.selection.result import NestedAssessment
 from truefit._methods.text import MetricText
 from truefit._metrics.metric import Metric
@@ -55,12 +56,15 @@ class TunedSetting:
         return {**asdict(self), "params": plain(dict(self.params)), "text": params_text(self.params)}
 
 
-Part = Literal["nested", "shuffled", "cross_test", "training", "perturbation", "bias_variance", "learning_curve"]
+Part = Literal[
+    "nested", "shuffled", "cross_test", "ensemble", "training", "perturbation", "bias_variance", "learning_curve"
+]
 
 _PART_NAMES: Final[Mapping[Part, str]] = {
     "nested": "Nested cross-validation",
     "shuffled": "Shuffled cross-validation",
     "cross_test": "Cross-tested Agghoo",
+    "ensemble": "Ensemble",
     "training": "Training error",
     "perturbation": "Perturbed validation",
     "bias_variance": "Bias and variance",
@@ -110,6 +114,8 @@ class StudyEvidence:
     paired: tuple[str, ...] = ()
     comparison: Comparison | None = None
     cross_test: CrossTest | None = None
+    #: Of a tuned study: the average of the best few settings.
+    ensemble: Ensemble | None = None
     perturbation: Perturbation | None = None
     bias_variance: BiasVariance | None = None
     curves: LearningCurves | None = None

@@ -228,6 +228,11 @@ def _estimates(study: Part) -> Table:
         rows.append(
             ["Agghoo (aggregated hold-out)", cross["estimate"], cross["interval"], "averages the models of all folds"]
         )
+    if "averaged" in parts:
+        averaged = parts["averaged"]
+        use = "recommended: significantly better" if averaged["recommended"] else "not significantly better"
+        what = f"ensemble: the average of the {len(averaged['members'])} best settings"
+        rows.append([what, averaged["estimate"], averaged["interval"], use])
     if study["baseline"] is not None:
         interval_of = {own[name]["estimate"]: own[name]["interval"] for name in study["baselines"] if name in own}
         rows.append(["baseline", study["baseline"], interval_of.get(study["baseline"]), baseline_text(study)])

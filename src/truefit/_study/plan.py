@@ -26,6 +26,7 @@ from truefit._methods.splitting.splits import make_splits
 from truefit._metrics.metric import Metric
 from truefit._study.config import StudyConfig
 from truefit._study.diagnostics import DiagnosticRun
+from truefit._study.ensemble import ensemble_plan, why_not
 from truefit._study.evidence import SkippedCandidate, StudyEvidence, TunedSetting
 from truefit._study.result import Study
 from truefit._study.selection import CandidateSelection, SelectionOutcome
@@ -43,6 +44,7 @@ def study_plan(config: StudyConfig) -> Plan[Study]:
     yield from run.run_selection()
     yield from run.run_shuffled()
     yield from run.run_cross_test()
+    yield from run.run_ensemble()
     yield from run.run_training_error()
     yield from run.run_perturbation()
     yield from run.run_bias_variance()
@@ -66,6 +68,7 @@ class _SelectionRun(DiagnosticRun):
         """Search, and put together what is known of the selected model."""
         selected = yield from self._counted(CandidateSelection(self.config).plan())
         self._searched, self.late = self.meter.seconds, selected.late
+        self._selected = selected
         self.found = self._evidence(selected)
         if self.found.nested is None:
             how = "the selected model's own score, which is optimistically biased"
@@ -204,6 +207,16 @@ class _SelectionRun(DiagnosticRun):
         requested, distinct = self.meter.requested, self.meter.distinct
         found.cross_test = yield from self._run_part("cross_test", cross_test_plan(part_config, config.data))
         found.shared = self.meter.requested - requested, self.meter.distinct - distinct
+
+    def run_ensemble(self) -> Plan[None]:
+        """In a tuned study: cross-test the average of the best few settings."""
+        if not self.config.tuned:
+            return
+        why = why_not(self.config, self._selected)
+        if why is not None:
+            self._skip("ensemble", why)
+            return
+        self.found.ensemble = yield from self._run_part("ensemble", ensemble_plan(self.config, self._selected))
 
     def run_training_error(self) -> Plan[None]:
         """Fit the selected model and the next best ones on all rows, and score them there."""

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 #: The parts of a study, in the order of its questions.
-PARTS = ("assessment", "honest", "comparison", "perturbation", "bias_variance", "cross_test", "curves")
+PARTS = ("assessment", "honest", "comparison", "perturbation", "bias_variance", "cross_test", "averaged", "curves")
 
 
 def _dropped(each: SkippedCandidate) -> str:
@@ -107,6 +107,8 @@ class Study(PredictionDiagnostics, Result):
         Bias and variance of the selected model, and of a less flexible one where there is one.
     cross_test : CrossTest or None
         Agghoo over the candidates, on the same folds.
+    averaged : Ensemble or None
+        Cross-test of the average of the best few settings, where the study was tuned.
     curves : LearningCurves or None
         Learning curves of the best few candidates.
     training : dict
@@ -144,6 +146,7 @@ class Study(PredictionDiagnostics, Result):
         self.perturbation = found.perturbation
         self.bias_variance = found.bias_variance
         self.cross_test = found.cross_test
+        self.averaged = found.ensemble
         self.curves = found.curves
         self.training = dict(found.training)
         self.test: ExternalTest | None = None
@@ -160,6 +163,8 @@ class Study(PredictionDiagnostics, Result):
         self.refit: Callable[[], Any] | None = None
         #: Fits the selected candidate with prediction intervals; set by the caller that ran the study.
         self.refit_intervals: Callable[[], Any] | None = None
+        #: Fits the members of the ensemble on all rows; set by the caller that ran the study.
+        self.refit_ensemble: Callable[[], Any] | None = None
         self._intervals: Any = None
         #: Measures which columns the selected candidate needs; set by the caller that ran the study.
         self.permute: Callable[..., Importance] | None = None
@@ -176,6 +181,21 @@ class Study(PredictionDiagnostics, Result):
                 "The model must be fitted by the engine that ran the study, which is gone. Run study again."
             )
         return self.refit()
+
+    @cached_property
+    def ensemble(self) -> Any:
+        """The average of the best few settings, fitted on all rows at the first access; None where there is none.
+
+        Its ``assessment_`` is the cross-test, with ``estimate``, ``interval`` and ``recommended``. ``not_run`` says why
+        there is none. Studies that are not tuned have none.
+        """
+        if self.averaged is None:
+            return None
+        if self.refit_ensemble is None:
+            raise InvalidInput(
+                "The members must be fitted by the engine that ran the study, which is gone. Run study again."
+            )
+        return self.refit_ensemble()
 
     @property
     def promise(self) -> Promise | None:

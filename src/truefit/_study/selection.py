@@ -35,8 +35,8 @@ _FEWEST, _WORTH_SAVING = 4, 0.05
 class SelectionOutcome:
     """Result of the search.
 
-    ``outcomes`` are those of the folds. ``nested`` numbers the candidates in the order of ``searched``; those in
-    ``paired`` were fitted on every inner split too.
+    ``outcomes`` are those of the folds. ``nested`` numbers the candidates in the order of ``searched``, and ``scores``
+    has a line for each of them; those in ``paired`` were fitted on every inner split too.
     """
 
     best: str
@@ -48,6 +48,7 @@ class SelectionOutcome:
     dropped: list[SkippedCandidate] = field(default_factory=list)
     without_nesting: str | None = None
     late: bool = False
+    scores: npt.NDArray[np.float64] | None = None
 
 
 class CandidateSelection:
@@ -217,7 +218,8 @@ class CandidateSelection:
             )
             self._drop(name, each.after, each.reason, "failed" if failed else "racing")
         late = yield from self._completed(outcomes)
-        return self._selected(outcomes, names, names[search.best], search.nested, why, late=late)
+        scores = search.scores[config.metric.name]
+        return self._selected(outcomes, names, names[search.best], search.nested, why, late=late, scores=scores)
 
     def _best_of_lost_families(self, search: Search, names: Sequence[str]) -> set[str]:
         """Return the best setting of each tuned family that lost all of them early: the table compares families."""
@@ -265,6 +267,7 @@ class CandidateSelection:
         without_nesting: str | None,
         *,
         late: bool = False,
+        scores: npt.NDArray[np.float64] | None = None,
     ) -> SelectionOutcome:
         complete: dict[str, Sequence[Outcome]] = {}
         paired, width = [], self.config.folds
@@ -286,7 +289,9 @@ class CandidateSelection:
         seconds = {
             name: float(np.mean([outcome.fit_seconds for outcome in found[:width]])) for name, found in complete.items()
         }
-        return SelectionOutcome(best, searched, complete, paired, nested, seconds, self.dropped, without_nesting, late)
+        return SelectionOutcome(
+            best, searched, complete, paired, nested, seconds, self.dropped, without_nesting, late, scores
+        )
 
     def _fitted_so_far(self) -> Plan[SelectionOutcome]:
         """Select among the candidates that were fitted on every fold when time ran out."""

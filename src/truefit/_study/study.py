@@ -30,6 +30,7 @@ from truefit._study.checks import check_table, resolve_ignored
 from truefit._study.checks.base import CheckedTable
 from truefit._study.config import StudyConfig
 from truefit._study.cost import nominal_seconds
+from truefit._study.ensemble import fitted_ensemble
 from truefit._study.external_test import read_test
 from truefit._study.importance import SHARE, measured_importance
 from truefit._study.page import store_study
@@ -193,6 +194,8 @@ def study(
         result = engine.run(study_plan(config), data, seconds=left, description="study")
         result.refit = partial(_refitted, engine, candidates.estimators[result.best], data)
         result.refit_intervals = partial(with_intervals, engine, config, result.best)
+        if result.averaged is not None:
+            result.refit_ensemble = partial(fitted_ensemble, engine, config, result.averaged)
         result.permute = partial(measured_importance, engine, config, result.best)
         if importance:
             rest = None if seconds is None else max(seconds - (monotonic() - started), 0.0)
@@ -273,7 +276,7 @@ def _families(models: Any, X: Any, y: Any, task: Task | None, *, weighted: bool,
     if models is not None and not _are_names(models):
         return {}
     table, task = checked_table(X), infer_task(y)[0] if task is None else task
-    defaults = default_families(table, task)
+    defaults = default_families(table, task, y) if tune else {}
     if not tune:
         defaults = {name: ModelFamily(name, each) for name, each in default_candidates(table, task).items()}
     if models is None:  # not all candidates take weights

@@ -123,21 +123,29 @@ def _prefix(estimator: Any) -> str:
     return ""
 
 
-def default_families(X: Any, task: Task) -> dict[str, ModelFamily]:
+def default_families(X: Any, task: Task, y: Any = None) -> dict[str, ModelFamily]:
     """Return the default candidates as families with the search spaces that suit the task and the table.
+
+    The pruning of a regression tree is in units of the target's variance, of which ``y`` tells how large it is.
 
     >>> from sklearn.datasets import load_iris
     >>> families = default_families(load_iris().data, "classification")
     >>> len(families["svm"].settings()), families["linear"].settings()[0].name
-    (9, 'linear (C=0.01)')
+    (9, 'linear (C=0.001)')
     """
     candidates = default_candidates(X, task, tuned=True)
     rows, columns = int(X.shape[0]), int(X.shape[1]) if len(X.shape) > 1 else 1
-    spaces = _spaces(task, rows, columns)
+    spaces = _spaces(task, rows, columns, 1.0 if y is None or task == "classification" else _variance(y))
     return {name: ModelFamily(name, estimator, spaces.get(name, {})) for name, estimator in candidates.items()}
 
 
-def _spaces(task: Task, rows: int, columns: int) -> dict[str, Grid | Sequence[Grid]]:
+def _variance(y: Any) -> float:
+    """Return the variance of a target to one digit; 1 where it has none."""
+    found = float(np.var(np.asarray(y, dtype=np.float64)))
+    return float(f"{found:.0e}") if np.isfinite(found) and found > 0 else 1.0
+
+
+def _spaces(task: Task, rows: int, columns: int, variance: float) -> dict[str, Grid | Sequence[Grid]]:
     """Return the search space of each family."""
     classifies, many = task == "classification", rows > _MANY_ROWS
     neighbours = sorted({k for k in (1, 3, 5, 10, 15, 25, 40) if k <= max(rows // 5, 1)})
@@ -149,9 +157,14 @@ def _spaces(task: Task, rows: int, columns: int) -> dict[str, Grid | Sequence[Gr
     }
     trees: Grid = {"learning_rate": [0.05], "num_leaves": [6, 31], "n_estimators": [50, 100, 200, 400]}
     return {
-        "linear": {"C": [0.01, 0.1, 1.0, 10.0]} if classifies else {"alpha": [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0]},
+        "linear": {"C": [0.001, 0.01, 0.1, 1.0, 10.0]}
+        if classifies
+        else {"alpha": [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0]},
         "knn": {"weights": ["uniform", "distance"], "n_neighbors": neighbours},
-        "tree": {"min_samples_leaf": [2, 5, 10, 20, 40]},
+        "tree": [
+            {"min_samples_leaf": [2, 5, 10, 20, 40]},
+            {"ccp_alpha": [float(f"{share * variance:.2g}") for share in (0.001, 0.003, 0.01, 0.03)]},
+        ],
         "random_forest": {"max_features": features, "min_samples_leaf": [1, 3, 8]},
         "extra_trees": {"max_features": features, "min_samples_leaf": [1, 3]},
         "boosting": boosting,

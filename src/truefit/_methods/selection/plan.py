@@ -73,7 +73,7 @@ class Nested:
 
     ``outer`` are the splits that have inner ones: of chronological splits the first has none. ``fewer`` are its mean
     scores on the same rows when trained without one more fold; NaN where a race had dropped it, and empty without the
-    triangle of fits.
+    triangle of fits. ``tables`` are the scores by which each selection was made, of shape (candidates, inner splits).
     """
 
     chosen: list[int]
@@ -82,6 +82,7 @@ class Nested:
     outer: Splits
     triangle: bool
     fewer: dict[str, Scores]
+    tables: tuple[dict[str, Scores], ...] = ()
 
 
 def search_plan(
@@ -274,7 +275,9 @@ def _nested(
     common = [name for name in scored[0] if all(name in each for each in scored)]
     scores = {name: np.array([each[name] for each in scored]) for name in common}
     triangle = has_triangle(splits)
-    return Nested(chosen, scores, outcomes, splits, triangle, _fewer(chosen, splits, races, names) if triangle else {})
+    fewer = _fewer(chosen, splits, races, names) if triangle else {}
+    tables = tuple(race_run.table(names) for race_run in races)
+    return Nested(chosen, scores, outcomes, splits, triangle, fewer, tables)
 
 
 def _fewer(chosen: list[int], splits: Splits, races: Sequence[RaceRun], names: Sequence[str]) -> dict[str, Scores]:
