@@ -43,10 +43,10 @@ CORE = [
     ),
     *("tests/executors/test_other_systems.py", "tests/executors/test_dataset_file.py"),
 ]
-
-
 #: Some of these, for a quick look before a change lands.
 SHORT = ["tests/test_sklearn.py", "tests/metrics", "tests/api/test_engine.py", "tests/executors/test_other_systems.py"]
+#: Tests of an installed wheel, run from an unpacked source distribution.
+PACKED = ["tests/test_import.py", "tests/test_sklearn.py", "tests/cli/test_json_schema.py"]
 
 
 def interpreters() -> list[str]:
@@ -104,22 +104,27 @@ def short(session: nox.Session) -> None:
 
 @nox.session(python=FOUND)
 def wheel(session: nox.Session) -> None:
-    """A wheel and a source distribution, checked; the wheel in an empty environment, where a study is run."""
-    distributions = Path(session.create_tmp()) / "dist"
-    shutil.rmtree(distributions, ignore_errors=True)
+    """A wheel and a source distribution, checked; the wheel in an empty environment, with a study and some tests."""
+    home = Path(session.create_tmp()).resolve()
+    distributions = home / "dist"
+    for old in (distributions, *home.glob("truefit-*")):
+        shutil.rmtree(old, ignore_errors=True)
     session.install("-c", "constraints.txt", "build", "twine", "check-wheel-contents")
     session.run("python", "-m", "build", "--outdir", str(distributions), str(ROOT))
     built = sorted(map(str, distributions.glob("truefit-*")))
     session.run("twine", "check", "--strict", *built)
     session.run("check-wheel-contents", str(distributions))
-    empty = Path(session.create_tmp()) / "empty"
+    empty = home / "empty"
     session.run("python", "-m", "venv", "--clear", str(empty))
     python = str(next(path for path in (empty / "Scripts" / "python.exe", empty / "bin" / "python") if path.exists()))
-    session.run(
-        python, "-m", "pip", "install", "--quiet", *(each for each in built if each.endswith(".whl")), external=True
-    )
-    session.chdir(session.create_tmp())  # away from the checkout
+    packed, source = sorted(built, key=lambda path: not path.endswith(".whl"))
+    session.run(python, "-m", "pip", "install", "--quiet", packed, external=True)
+    session.chdir(home)  # away from the checkout
     session.run(python, "-m", "truefit", "study", "iris", "--out", "report.html", external=True)
     page = Path("report.html").read_text(encoding="utf-8")
     if not page.rstrip().endswith("</html>"):
         session.error("The study has not ended with a page.")
+    shutil.unpack_archive(source, home, filter="data")
+    session.chdir(home / Path(source).name.removesuffix(".tar.gz"))
+    session.run(python, "-m", "pip", "install", "--quiet", f"{packed}[test]", external=True)
+    session.run(python, "-m", "pytest", "-p", "no:cacheprovider", *PACKED, external=True)
