@@ -1,5 +1,6 @@
 import functools
 import threading
+import types
 
 import numpy as np
 import pytest
@@ -12,10 +13,10 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from truefit._core import identity, namespace_versions
+from truefit._core import identity
 from truefit._core.data import Data
 from truefit._core.errors import InvalidEstimator
-from truefit._core.identity import Keys, class_state, environment_digest, replaced
+from truefit._core.identity import Keys, NamespaceVersions, class_state, environment_digest, readable, replaced
 from truefit._core.parameters import seeded, settled
 from truefit._core.protocols import Ask, FitTask, is_private
 from truefit._core.rows import Rows
@@ -153,7 +154,7 @@ CHANGES = {
 def search(request, monkeypatch):
     """Search as on Python 3.11 to 3.13, and as where the versions of dictionaries cannot be read."""
     if request.param == "their values":
-        monkeypatch.setattr(namespace_versions, "readable", lambda: False)
+        monkeypatch.setattr(identity, "readable", lambda: False)
         monkeypatch.setattr(identity, "_searched", {})
 
 
@@ -167,6 +168,67 @@ def test_what_is_replaced_is_seen_and_forgotten_when_it_is_undone(case, monkeypa
     assert digest() == before
 
 
+def test_so_many_searches_are_remembered_and_no_more(monkeypatch):
+    monkeypatch.setattr(identity, "_searched", {})
+    monkeypatch.setattr(identity, "_MOST_SEARCHED", 2)
+    for packages in (["sklearn"], ["scipy"], ["numpy"], ["joblib"]):
+        assert replaced(packages) == []
+        assert len(identity._searched) <= 2
+
+
 def test_nothing_is_replaced_by_itself():
     assert replaced(["sklearn", "pandas", "skrub"]) == []
     assert class_state(Ridge) == class_state(Ridge)
+
+
+# Versions of namespaces.
+
+
+class Example:
+    value = 1
+
+
+def versions_of(module):
+    return NamespaceVersions([module, Example], {})
+
+
+NAMESPACE_CHANGES = {
+    "a new name": lambda module, patch: setattr(module, "new", 1),
+    "another value": lambda module, patch: setattr(module, "value", 2),
+    "an equal value": lambda module, patch: setattr(module, "value", 1.0),
+    "a name removed": lambda module, patch: delattr(module, "value"),
+    "written into the dictionary": lambda module, patch: vars(module).update(value=3),
+    "a member of a class": lambda module, patch: patch.setattr(Example, "value", 2),
+    "changed and changed back": lambda module, patch: (setattr(module, "value", 2), setattr(module, "value", 1)),
+}
+
+
+@pytest.mark.skipif(not readable(), reason="dictionaries have no versions here")
+@pytest.mark.parametrize("case", NAMESPACE_CHANGES)
+def test_every_change_is_seen(case, monkeypatch):
+    module = types.ModuleType("example")
+    module.value = 1
+    versions = versions_of(module)
+    assert versions.unchanged()
+    _ = module.value, Example.value, list(vars(module))
+    assert versions.unchanged()
+    NAMESPACE_CHANGES[case](module, monkeypatch)
+    assert not versions.unchanged()
+
+
+def test_a_change_of_a_further_dictionary_is_seen():
+    registry = {"a": 1}
+    versions = NamespaceVersions([], registry)
+    registry["b"] = 2
+    assert not versions.unchanged()
+
+
+@pytest.mark.parametrize("name", ["pypy", "cpython"])
+def test_nothing_is_unchanged_where_versions_cannot_be_read(name, monkeypatch):
+    monkeypatch.setattr(identity.sys, "version_info", (3, 99, 0))
+    monkeypatch.setattr(identity.sys, "implementation", types.SimpleNamespace(name=name))
+    readable.cache_clear()
+    try:
+        assert not NamespaceVersions([Example]).unchanged()
+    finally:
+        readable.cache_clear()

@@ -3,6 +3,7 @@ import threading
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.base import BaseEstimator, clone
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import BaggingClassifier, VotingClassifier
@@ -17,7 +18,16 @@ from truefit._core import parameters
 from truefit._core.data import Data
 from truefit._core.fingerprint import Fingerprint
 from truefit._core.identity import Keys
-from truefit._core.parameters import WithFitParams, bare, fit_metadata, params_of, wants_groups, weight_parameter
+from truefit._core.parameters import (
+    WithFitParams,
+    bare,
+    cloned,
+    fit_metadata,
+    params_of,
+    plain_params,
+    wants_groups,
+    weight_parameter,
+)
 from truefit._core.protocols import FitTask
 from truefit._core.rows import Rows
 
@@ -37,6 +47,37 @@ def test_they_are_those_of_get_params_in_the_same_order(name, deep):
     estimator = ESTIMATORS[name]
     for _ in range(2):  # found out, and remembered
         assert list(params_of(estimator, deep=deep).items()) == list(estimator.get_params(deep=deep).items())
+
+
+CLONED = ESTIMATORS | {
+    "values of numpy": Ridge(alpha=np.float64(3.0)),
+    "a random state": SVC(random_state=np.random.RandomState(0)),
+    "fitted": Ridge().fit([[0.0], [1.0]], [0.0, 1.0]),
+    "output as a frame": StandardScaler().set_output(transform="pandas"),
+}
+
+
+@pytest.mark.parametrize("name", CLONED)
+def test_clones_are_those_of_scikit_learn(name):
+    estimator = CLONED[name]
+    ours, theirs = cloned(estimator), clone(estimator)
+    assert type(ours) is type(theirs)
+    assert ours is not estimator
+    assert vars(ours).keys() == vars(theirs).keys()
+    assert Fingerprint(ours).digest == Fingerprint(theirs).digest
+
+
+def test_clones_keep_requests_for_metadata():
+    with sklearn.config_context(enable_metadata_routing=True):
+        asked = Ridge().set_fit_request(sample_weight=True)
+        assert weight_parameter(cloned(asked)) == "sample_weight"
+        assert weight_parameter(cloned(Ridge())) is None
+
+
+def test_plain_parameters_are_all_that_an_estimator_has():
+    assert plain_params(Ridge(alpha=[1.0]), but=("alpha",))["solver"] == "auto"
+    assert plain_params(Ridge(alpha=[1.0])) is None
+    assert plain_params(Ridge().fit([[0.0], [1.0]], [0.0, 1.0])) is None
 
 
 class Own(BaseEstimator):

@@ -102,8 +102,7 @@ class Fingerprint:
 
     def _text(self, text: str) -> None:
         content = text.encode("utf-8", "surrogatepass")
-        self._hash.update(b"%d:" % len(content))
-        self._hash.update(content)
+        self._hash.update(b"%d:%b" % (len(content), content))
 
     def _bytes(self, tag: str, content: Any) -> None:
         self._text(tag)

@@ -90,10 +90,37 @@ def _draw(text: bytes) -> int:
     return int.from_bytes(blake2b(text, digest_size=8).digest(), "little") % 2**31
 
 
+#: Types of parameters that nothing can change: a clone has the values themselves.
+_PLAIN = (bool, int, float, str, type(None), np.float64, np.int64)
+
+
+def plain_params(estimator: Any, *, but: Iterable[str] = ()) -> dict[str, Any] | None:
+    """Return the parameters, but for some, of an estimator that has nothing else and plain values; None for others."""
+    params = params_of(estimator)
+    # Fitted attributes, requests for metadata and output settings would be further entries.
+    if getattr(estimator, "__dict__", {}).keys() != params.keys():
+        return None
+    for name in but:
+        params.pop(name, None)
+    return params if all(type(value) in _PLAIN for value in params.values()) else None
+
+
+def cloned(estimator: Any) -> Any:
+    """Return what ``clone`` returns, faster for scikit-learn's own learners with plain values as parameters."""
+    kind = type(estimator)
+    if kind.__module__.startswith("sklearn.") and kind.__sklearn_clone__ is BaseEstimator.__sklearn_clone__:
+        params = plain_params(estimator)
+        if params is not None:
+            copy = kind(**params)
+            if all(getattr(copy, name) is value for name, value in params.items()):
+                return copy
+    return clone(estimator)
+
+
 def settled(estimator: Any) -> Any:
     """Return a clone in which every RandomState or Generator is drawn once to an int, so that fits are repeatable."""
     try:
-        copy = clone(estimator)
+        copy = cloned(estimator)
         params = params_of(copy, deep=True)
     except Exception as error:
         raise InvalidEstimator(
@@ -111,7 +138,7 @@ def settled(estimator: Any) -> Any:
 
 def seeded(estimator: Any, seeds: tuple[tuple[str, int], ...]) -> Any:
     """Return a fresh clone with the seeds put in."""
-    copy = clone(estimator)
+    copy = cloned(estimator)
     return copy.set_params(**dict(seeds)) if seeds else copy
 
 

@@ -19,6 +19,7 @@ from sklearn.pipeline import Pipeline
 from truefit._core.data import Data
 from truefit._core.fingerprint import Fingerprint
 from truefit._core.outcome import Outcome, Predictions
+from truefit._core.parameters import plain_params
 from truefit._core.protocols import Fit, Job, Response, Solver
 from truefit._core.rows import Rows
 from truefit._core.stages import AtStage
@@ -225,14 +226,25 @@ class EstimatorFamilies:
     def __init__(self, path: Sequence[str]) -> None:
         self.path = tuple(path)
         self._known: dict[bytes, bytes | None] = {}
+        self._by_values: dict[tuple[Any, ...], bytes | None] = {}
 
     def of(self, fit: Fit) -> bytes | None:
         """Return the key that the estimators of a family share; None where there is none."""
         if not self.path:
             return fit.estimator_key
         if fit.estimator_key not in self._known:
-            self._known[fit.estimator_key] = key_without(fit.estimator, self.path)
+            self._known[fit.estimator_key] = self._key(fit.estimator)
         return self._known[fit.estimator_key]
+
+    def _key(self, estimator: Any) -> bytes | None:
+        others = plain_params(estimator, but=self.path)
+        if others is None:
+            return key_without(estimator, self.path)
+        # Of a grid the values are compared: that is faster than to make each key.
+        values = (type(estimator), *((name, type(value), repr(value)) for name, value in others.items()))
+        if values not in self._by_values:
+            self._by_values[values] = key_without(estimator, self.path)
+        return self._by_values[values]
 
 
 RowsKey = tuple[int | None, str, bytes]

@@ -44,6 +44,7 @@ CPU_WEIGHTS = 250_000
 
 #: Architectures that could not be stacked in this process, with a warning.
 _refused: set[bytes] = set()
+_MOST_REFUSED = 1000
 
 
 class StackedNetworksSolver:
@@ -405,6 +406,8 @@ def _warn_once(fit: Fit, error: BaseException) -> None:
     family = _family_of(_network_of(fit.estimator))
     if family is None or family[0] in _refused:
         return
+    if len(_refused) >= _MOST_REFUSED:
+        _refused.clear()
     _refused.add(family[0])
     name = getattr(family[1].module, "__qualname__", repr(family[1].module))
     reason = str(error).strip().partition("\n")[0]
