@@ -11,7 +11,6 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -21,6 +20,7 @@ from truefit._core.finding import Finding, Severity
 from truefit._core.typing import Floats, Positions
 from truefit._methods.text import counted, percent
 from truefit._stats.clustered import clustered_se
+from truefit._stats.near_duplicates import near_duplicates
 from truefit._study.checks.base import CheckedTable, TableCheck
 from truefit._study.checks.columns import as_dates, looks_like_date
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Codes = npt.NDArray[np.intp]
 
 #: Rows that a difference is measured on, and rows that are searched for near-duplicates.
-_MEASURED_ROWS, _SEARCHED_ROWS, _NEIGHBOURS_OF = 2_000, 20_000, 1_000
+_MEASURED_ROWS, _SEARCHED_ROWS = 2_000, 20_000
 #: Fewer rows show no difference.
 _FEWEST_ROWS: Final = 100
 _FOLDS, _TREES = 5, 10
@@ -52,10 +52,6 @@ _GROUP_NAME: Final = re.compile(
 #: A column of this many values, in at least this share of the rows twice or more, may name groups; numbers only if the
 #: most frequent one is not much more frequent than the others, as it is among amounts.
 _MANY_VALUES, _MANY_SHARE, _REPEATED_SHARE, _LARGEST_SHARE, _EVEN = 30, 0.02, 0.5, 0.2, 3.0
-#: Near-duplicates are reported where so many of the rows have one, in so many groups.
-_NEAR_SHARE, _NEAR_GROUPS = 0.05, 10
-#: Neighbours belong together where the next row is so many times as far away as the last of them.
-_GAP, _NEIGHBOURS = 4.0, 10
 #: Neighbouring rows are alike from this correlation of their targets on.
 _ALIKE: Final = 0.1
 
@@ -377,77 +373,5 @@ def _near_duplicates(table: CheckedTable) -> tuple[Positions, Codes] | None:
     """Return rows that were searched and the group of each; None where there are hardly any near-duplicates."""
     rng = np.random.default_rng(0)
     rows = np.sort(rng.permutation(table.data.n)[:_SEARCHED_ROWS])
-    X = table.numbers(rows)
-    X = X[:, X.std(axis=0) > 0]
-    if X.shape[1] < 2:
-        return None
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    for edges in (_edges_by_cells(X), _edges_by_distance(X)):
-        groups = _isolated(X, edges)
-        if groups is not None:
-            return rows, groups
-    return None
-
-
-def _edges_by_cells(X: Floats) -> list[tuple[Positions, Positions]]:
-    """Pairs of rows that are equal, up to rounding, in all cells but one or two."""
-    n, columns = X.shape
-    cells = np.round(X * 1_000).astype(np.int64).astype(np.uint64)
-    # A product with an odd number mixes the bits: the sum over the columns is a hash of the row.
-    odd = 2 * np.random.default_rng(1).integers(2**62, 2**63, columns, dtype=np.uint64) + 1
-    hashes = cells * odd
-    hashes = (hashes ^ (hashes >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-    total = hashes.sum(axis=1, dtype=np.uint64)
-    left_out: list[tuple[int, ...]] = [()]
-    if columns >= 4 and columns * n <= 3_000_000:
-        left_out += [(j,) for j in range(columns)]
-    if columns >= 8 and columns**2 // 2 * n <= 1_000_000:
-        left_out += list(combinations(range(columns), 2))
-    edges = []
-    for each in left_out:
-        keys = total - hashes[:, list(each)].sum(axis=1, dtype=np.uint64)
-        order = np.argsort(keys, kind="stable")
-        same = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
-        edges.append((order[same], order[same + 1]))
-    return edges
-
-
-def _edges_by_distance(X: Floats) -> list[tuple[Positions, Positions]]:
-    """Pairs of rows that are much closer to each other than to the next row."""
-    from sklearn.neighbors import NearestNeighbors
-
-    queries = np.random.default_rng(2).permutation(len(X))[:_NEIGHBOURS_OF]
-    number = min(_NEIGHBOURS, len(X) - 1)
-    distances, neighbours = NearestNeighbors(n_neighbors=number + 1, algorithm="brute").fit(X).kneighbors(X[queries])
-    distances, neighbours = distances[:, 1:], neighbours[:, 1:]
-    ratios = distances[:, 1:] / np.maximum(distances[:, :-1], 1e-9)
-    last = ratios.argmax(axis=1)
-    close = (ratios.max(axis=1) >= _GAP) & (distances[:, 0] > 0)
-    linked = close[:, None] & (np.arange(number) <= last[:, None])
-    places = np.nonzero(linked)
-    return [(queries[places[0]], neighbours[linked])]
-
-
-def _isolated(X: Floats, edges: list[tuple[Positions, Positions]]) -> Codes | None:
-    """Return connected components, where they are many, small and far from the other rows; else None.
-
-    In a dense table of few distinct values every row has neighbours that differ in one cell: that is no sign of
-    dependence, and its components grow together.
-    """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    left, right = (np.concatenate(each) for each in zip(*edges, strict=True))
-    links = coo_array((np.ones(len(left), bool), (left, right)), shape=(len(X), len(X)))
-    groups: Codes = connected_components(links, directed=False)[1].astype(np.intp)
-    sizes = np.bincount(groups)
-    related = np.flatnonzero(sizes[groups] > 1)
-    if len(related) < _NEAR_SHARE * len(X) or (sizes > 1).sum() < _NEAR_GROUPS or sizes.max() > _LARGEST_SHARE * len(X):
-        return None
-    rng = np.random.default_rng(3)
-    queries, others = rng.permutation(related)[:200], rng.permutation(len(X))[:5_000]
-    cells = np.round(X * 1_000)
-    apart = np.stack([(cells[query] != cells[others]).sum(axis=1) for query in queries]).astype(float)
-    apart[groups[queries][:, None] == groups[others]] = np.inf
-    # Rows of different groups differ in at least a third of the cells, most of the time.
-    return groups if np.median(apart.min(axis=1)) >= max(3, X.shape[1] / 3) else None
+    groups = near_duplicates(table.numbers(rows))
+    return None if groups is None else (rows, groups)
