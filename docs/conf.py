@@ -21,6 +21,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "code_blocks",
     "command_line",
     "formulas",
     "public_api",
@@ -73,7 +74,7 @@ html_show_sphinx = False
 html_sidebars = {"index": []}
 html_theme_options = {
     "logo": {"text": "truefit", "image_light": "_static/favicon.svg", "image_dark": "_static/favicon.svg"},
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 5,
     "navbar_align": "left",
     "show_toc_level": 2,
     "show_prev_next": False,
