@@ -84,7 +84,7 @@ def test(session: nox.Session, paths: list[str]) -> None:
 @nox.session(python=FOUND)
 def newest(session: nox.Session) -> None:
     """All quick tests with the newest dependencies."""
-    session.install("--upgrade", "-e", ".[test,skops]", "pytest-xdist")
+    session.install("--upgrade", "-e", ".[test,skops,sql,dask]", "pytest-xdist")
     test(session, ["tests", "src"])
 
 

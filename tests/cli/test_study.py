@@ -50,6 +50,8 @@ def test_a_finished_study_is_answered_from_its_store_without_an_engine(studied):
 
 @pytest.mark.parametrize("option", [("--budget", "1h"), ("--save", "model.skops")])
 def test_what_may_have_more_to_say_is_asked_anew(studied, tmp_path, option):
+    if "--save" in option:
+        pytest.importorskip("skops")
     folder = shutil.copytree(studied[0], tmp_path / "copy")
     assert " fits requested: " in truefit(*STUDY, *option, cwd=folder).stdout
 
