@@ -1,4 +1,5 @@
 import pickle
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -299,18 +300,45 @@ def test_one_against_rest_is_averaged_over_the_classes_of_the_test_rows(name):
             np.average(each, weights=share)
         )
     only = Rows.of(np.flatnonzero(y == 0))
-    with pytest.raises(InvalidInput, match="needs rows of every class"):
+    with pytest.raises(InvalidInput, match="needs rows of two classes"):
         get_metric(name, "classification").value(outcome, data, only)
 
 
-@pytest.mark.parametrize("name", ["auc", "roc_auc_ovo", "average_precision"])
-def test_a_ranking_needs_every_class_in_a_test_set(name):
-    classes = 2 if name == "auc" else 3
-    X, y = hard(classes, names=["a", "b", "c"][:classes])
+@pytest.mark.parametrize("name", ["roc_auc_ovo", "roc_auc_ovo_weighted", "average_precision"])
+def test_other_rankings_are_averaged_over_the_classes_of_the_test_rows(name):
+    X, y = hard(4)
+    y = np.where(np.arange(len(y)) % 5 > 1, y % 2, y)  # classes of different sizes
     data, outcome = fitted(LogisticRegression(), X, y)
-    rows = Rows.of(np.flatnonzero(y != "a"))
-    with pytest.raises(InvalidInput, match=f"'{name}' needs rows of every class .* has none of class 'a'"):
-        get_metric(name, "classification").value(outcome, data, rows)
+    rows = Rows.of(np.flatnonzero(y != 3))
+    truth, scores = y[rows.index], outcome.answer(data, rows, "predict_proba").round(1)  # with ties
+    data_of_three = Data(X[rows.index], truth, task="classification")
+    judge = get_metric(name, "classification")._judge
+    if name == "average_precision":
+        wanted = np.mean([sk.average_precision_score(truth == code, scores[:, code]) for code in range(3)])
+    else:
+        each, sizes = [], []
+        for pair in combinations(range(3), 2):
+            both = np.isin(truth, pair)
+            each.append(np.mean([sk.roc_auc_score(truth[both] == code, scores[both, code]) for code in pair]))
+            sizes.append(both.sum())
+        wanted = np.average(each, weights=sizes if name.endswith("weighted") else None)
+    assert judge._of_present(truth, scores, None) == pytest.approx(wanted)
+    # Where no class is missing, it is scikit-learn's value.
+    three = scores[:, :3] / scores[:, :3].sum(axis=1, keepdims=True)
+    if name != "average_precision":
+        average = "weighted" if name.endswith("weighted") else "macro"
+        assert judge._of_present(truth, three, None) == pytest.approx(
+            sk.roc_auc_score(truth, three, multi_class="ovo", average=average)
+        )
+    assert judge.missing(data, np.flatnonzero(y == 0)) == [1, 2, 3]
+    assert judge.missing(data_of_three, np.flatnonzero(truth < 2)) == []
+
+
+def test_a_ranking_needs_every_class_in_a_test_set():
+    X, y = hard(2, names=["a", "b"])
+    data, outcome = fitted(LogisticRegression(), X, y)
+    with pytest.raises(InvalidInput, match=r"'auc' needs rows of every class .* has none of class 'a'"):
+        get_metric("auc", "classification").value(outcome, data, Rows.of(np.flatnonzero(y != "a")))
 
 
 def test_precision_and_recall_over_thresholds_need_a_positive_row():

@@ -151,12 +151,17 @@ def checked_weight(weight: Any, n: int) -> Floats:
     name = called(weight, "sample_weight")
     values = checked_column(weight, n, name)
     if values.dtype.kind not in "biuf" or values.ndim != 1:
-        raise InvalidInput(f"{name} must be one number per row. Got {values.dtype} of shape {values.shape}.")
+        got = f"values such as {values[0]!s}" if values.ndim == 1 and len(values) else f"shape {values.shape}"
+        raise InvalidInput(f"{name} must be one number per row. Got {got}; pass a column of numbers.")
     values = values.astype(np.float64)
-    if not np.isfinite(values).all() or (values < 0).any():
-        raise InvalidInput(f"{name} must be finite and not negative. Got a NaN, infinite or negative weight.")
+    bad = ~np.isfinite(values) | (values < 0)
+    if bad.any():
+        raise InvalidInput(
+            f"{name} must be finite and not negative. {bad.sum():,} of {n:,} are not, such as {values[bad][0]:g}. "
+            "Correct these weights."
+        )
     if not values.any():
-        raise InvalidInput(f"{name} must leave some weight. Got 0 for every row.")
+        raise InvalidInput(f"{name} must leave some weight. Got 0 for every row; leave them out to count all alike.")
     return values
 
 

@@ -107,6 +107,10 @@ class Metric(properties.MetricProperties):
         rarest = int(np.argmin(counts))
         return data.classes[needed][rarest].item(), counts[rarest]
 
+    def missing_class(self, data: Data, rows: Rows) -> Any | None:
+        """Return a class that the metric needs and that these rows lack; None where they lack none."""
+        return next(iter(self._judge.missing(data, rows.index, self.pos_label)), None)
+
     def clipped(self, interval: tuple[float, float]) -> tuple[float, float]:
         """Return the part of an interval that the metric can take."""
         low, high = self.bounds

@@ -137,9 +137,11 @@ def aligned_answer(outcome: Outcome, data: Data, rows: Rows, response: Response)
         return None
     if data.classes is None or outcome.classes is None or response == "predict":
         return values
+    if values.ndim == 1 and len(data.classes) > 2 and len(outcome.classes) == 2:
+        values = np.column_stack([-values, values])  # the training rows had two of the classes
     if values.ndim == 2 and not np.array_equal(outcome.classes, data.classes):
         column = {label: place for place, label in enumerate(data.classes.tolist())}
-        fill = 0.0 if response == "predict_proba" else -np.inf
+        fill = 0.0 if response == "predict_proba" else float(values.min(initial=0.0)) - 1
         aligned = np.full((len(values), len(data.classes)), fill, dtype=values.dtype)
         aligned[:, [column[label] for label in outcome.classes.tolist()]] = values
         return aligned
@@ -222,50 +224,79 @@ class DecomposedScorer:
         return options.get("pos_label")
 
     @property
-    def _one_against_rest(self) -> bool:
-        """Whether this is an average of the AUC of each class against the others."""
-        return self.function is sk.roc_auc_score and self.options.get("multi_class") == "ovr"
+    def _ranks(self) -> bool:
+        return self.function in (sk.roc_auc_score, sk.average_precision_score)
 
     def _lacks_class(self, codes: Array, predicted: Array) -> bool:
-        return self._one_against_rest and predicted.ndim == 2 and len(np.unique(codes)) < predicted.shape[1]
+        return self._ranks and predicted.ndim == 2 and len(np.unique(codes)) < predicted.shape[1]
 
     def _of_present(self, codes: Array, predicted: Array, weight: Array | None) -> float:
         """Return the average over the classes that the rows have, as balanced accuracy takes it."""
         present, counts = np.unique(codes, return_counts=True)
+        rows = counts if weight is None else np.bincount(codes, weight)[present]
+        average = self.options.get("average", "macro")
+        if self.options.get("multi_class") == "ovo":
+            return _of_pairs(codes, predicted, present, rows if average == "weighted" else None)
+        if self.function is sk.average_precision_score:
+            indicator = (codes[:, None] == present).astype(np.intp)
+            return float(self.function(indicator, predicted[:, present], average=average, sample_weight=weight))
         if weight is None:
             ranks = rankdata(predicted[:, present], axis=0)
             above = (ranks * (codes[:, None] == present)).sum(axis=0) - counts * (counts + 1) / 2
             each = above / (counts * (len(codes) - counts))
         else:
             each = [sk.roc_auc_score(codes == code, predicted[:, code], sample_weight=weight) for code in present]
-        rows = np.bincount(codes, weight)[present] if self.options.get("average") == "weighted" else None
-        return float(np.average(each, weights=rows))
+        return float(np.average(each, weights=rows if average == "weighted" else None))
 
     def required(self, data: Data, positive: Any = None) -> Array | None:
-        """Return which classes each test set must have, for a ranking of two classes or of pairs of classes."""
-        if self.function not in (sk.roc_auc_score, sk.average_precision_score) or data.classes is None:
+        """Return which classes each test set must have, for a ranking: of several classes any two, here the largest."""
+        if not self._ranks or data.classes is None or data.codes is None:
             return None
-        if self._one_against_rest:
-            return None
+        if len(data.classes) > 2:
+            needed = np.zeros(len(data.classes), dtype=bool)
+            needed[np.argsort(-np.bincount(data.codes), kind="stable")[:2]] = True
+            return needed
         return np.ones(len(data.classes), dtype=bool) if positive is None else data.classes == positive
+
+    def missing(self, data: Data, index: Array, positive: Any = None) -> list[Any]:
+        """Return the classes that a ranking of these rows needs and that they lack."""
+        needed = self.required(data, positive)
+        if needed is None:
+            return []
+        assert data.classes is not None
+        assert data.codes is not None
+        present = np.bincount(data.codes[index], minlength=len(data.classes)) > 0
+        if len(data.classes) > 2:
+            needed = np.full(len(data.classes), present.sum() < 2)
+        return data.classes[needed & ~present].tolist()  # type: ignore[no-any-return]
 
     def _check_classes(self, data: Data, index: Array, positive: Any) -> None:
         """Refuse rows of too few classes for a ranking."""
-        needed = self.required(data, positive)
-        assert data.classes is not None
-        assert data.codes is not None
-        counts = np.bincount(data.codes[index], minlength=len(data.classes))
-        if needed is None:
-            if not self._one_against_rest or (counts > 0).sum() > 1:
-                return
-            needed = np.ones(len(counts), dtype=bool)
-        missing = data.classes[needed & (counts == 0)].tolist()
+        missing = self.missing(data, index, positive)
         if missing:
+            assert data.classes is not None
+            several = "two classes" if len(data.classes) > 2 else "every class"
             raise InvalidInput(
-                f"The metric {self.name!r} needs rows of {'every' if positive is None else 'the positive'} class in "
+                f"The metric {self.name!r} needs rows of {several if positive is None else 'the positive class'} in "
                 f"each test set. One of {len(index)} rows has none of class {', '.join(map(repr, missing))}. Use fewer "
                 "folds or stratified ones, or a metric that does without, such as 'log_loss'."
             )
+
+
+def _of_pairs(codes: Array, predicted: Array, present: Array, rows: Array | None) -> float:
+    """Return the mean AUC of all pairs of the classes that the rows have, each by both of their columns."""
+    place, counts = np.searchsorted(present, codes), np.bincount(codes)[present]
+    above = np.empty((len(present), len(present)))
+    for first, code in enumerate(present):
+        order = np.argsort(predicted[:, code], kind="stable")
+        scores, own = predicted[order, code], predicted[codes == code, code]
+        below = np.zeros((len(codes) + 1, len(present)))
+        np.cumsum(place[order, None] == np.arange(len(present)), axis=0, out=below[1:])
+        ends = below[np.searchsorted(scores, own)] + below[np.searchsorted(scores, own, side="right")]
+        above[first] = ends.mean(axis=0) / 2 / counts
+    pairs = np.triu_indices(len(present), 1)
+    weights = None if rows is None else rows[pairs[0]] + rows[pairs[1]]
+    return float(np.average((above + above.T)[pairs] / 2, weights=weights))
 
 
 def _takes(function: Any, name: str) -> bool:

@@ -22,6 +22,7 @@ from truefit._methods.splitting.splits import Split, Splits
 from truefit._metrics.metric import Metric
 from truefit._study.budget import TimeBudget
 from truefit._study.cost import nominal_seconds
+from truefit._study.evidence import NotRun
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,8 @@ class StudyConfig:
     settings: Mapping[str, Setting] = field(default_factory=dict)
     #: The positive class that was named, or None.
     pos_label: Any = None
+    #: What the study does without from the start, and why.
+    not_run: tuple[NotRun, ...] = ()
 
     def fit_seconds(self, task: FitTask, outcome: Outcome) -> float:
         """Return what a fit took; without a budget what it is expected to take, so that reruns decide alike."""

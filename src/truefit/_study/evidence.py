@@ -57,10 +57,13 @@ class TunedSetting:
 
 
 Part = Literal[
-    "nested", "shuffled", "cross_test", "ensemble", "training", "perturbation", "bias_variance", "learning_curve"
-]
+    "metric", "candidates", "nested", "shuffled", "cross_test", "ensemble", "training", "perturbation",
+    "bias_variance", "learning_curve",
+]  # fmt: skip
 
 _PART_NAMES: Final[Mapping[Part, str]] = {
+    "metric": "Requested metric",
+    "candidates": "Some candidates",
     "nested": "Nested cross-validation",
     "shuffled": "Shuffled cross-validation",
     "cross_test": "Cross-tested Agghoo",

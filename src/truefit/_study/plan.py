@@ -127,6 +127,7 @@ class _SelectionRun(DiagnosticRun):
             edges=config.edges(selected.best),
             stopped=Counter(each.cause for each in selected.dropped),
             dropped=_by_family(selected.dropped, config, shown=names),
+            not_run=list(config.not_run),
             time_budget=config.time_budget,
         )
 

@@ -20,17 +20,19 @@ from truefit._core.parameters import weight_parameter
 from truefit._core.provenance import now, versions
 from truefit._core.time_column import take_time
 from truefit._core.validation import Task, check_level, checked_table
+from truefit._methods.candidates import Candidates
 from truefit._methods.selection.default_candidates import default_candidates
-from truefit._methods.selection.families import ModelFamily, default_families, settings_of
-from truefit._methods.splitting.splits import cv_splits
+from truefit._methods.selection.families import ModelFamily, Setting, default_families, settings_of
+from truefit._methods.splitting.splits import Splits, cv_splits
 from truefit._methods.text import counted
-from truefit._metrics.metric import Metric
+from truefit._metrics.metric import Metric, get_metric
 from truefit._study.budget import TimeBudget, seconds_of
 from truefit._study.checks import check_table, resolve_ignored
 from truefit._study.checks.base import CheckedTable
-from truefit._study.config import StudyConfig
+from truefit._study.config import StudyConfig, is_baseline
 from truefit._study.cost import nominal_seconds
 from truefit._study.ensemble import fitted_ensemble
+from truefit._study.evidence import NotRun
 from truefit._study.external_test import read_test
 from truefit._study.importance import SHARE, measured_importance
 from truefit._study.page import store_study
@@ -166,9 +168,11 @@ def study(
     chosen = resolve_metric(data, metric, pos_label)
     seed = resolve_seed(random_state)
     if data.time is None or not isinstance(cv, TimeSeriesSplit):
-        folds = resolve_folds(cv, why="nested cross-validation also leaves out pairs of them")
-        cv = folds if data.time is not None else _folds_with_every_class(folds, chosen, data)
-    splits = cv_splits(data, cv, random_state=seed)
+        cv = resolve_folds(cv, why="nested cross-validation also leaves out pairs of them")
+    chosen, splits, not_run = _with_every_class(chosen, data, cv, seed)
+    not_run += _suited(candidates, chosen, settings)
+    settings = {name: each for name, each in settings.items() if name in candidates.names}
+    families = {each.family: families[each.family] for each in settings.values()}
     own = engine is None
     engine = engine_for_one_call(on_error="record") if engine is None else engine_or_new(engine)
     known = all(nominal_seconds(each, data.n, 1) is not None for _, each in candidates)
@@ -188,6 +192,7 @@ def study(
         families=families,
         settings=settings,
         pos_label=pos_label,
+        not_run=not_run,
     )
     left = None if seconds is None else seconds * (1 - SHARE * importance) - (monotonic() - started)
     try:
@@ -220,25 +225,55 @@ def study(
     return result
 
 
-def _folds_with_every_class(folds: int, metric: Metric, data: Data) -> int:
-    """Return fewer folds where the metric needs a class in each test set that is too rare for so many."""
+def _with_every_class(
+    metric: Metric, data: Data, cv: Any, seed: int | None
+) -> tuple[Metric, Splits, tuple[NotRun, ...]]:
+    """Return a metric that has a value on every test set, its splits, and why it is not the requested one.
+
+    Fewer folds are used where the metric needs a class that is too rare for so many. Where that does not help, the
+    study goes on with the default metric: a rare class does not stop it.
+    """
     rarest = metric.required_class(data)
-    if rarest is None or rarest[1] >= folds:
-        return folds
-    label, count = rarest
-    unit = "row" if data.groups is None else "group"
-    if count < 2:
-        raise InvalidInput(
-            f"The metric {metric.name!r} needs at least 2 {unit}s of each class: one to train on and one to test on. "
-            f"Class {label!r} has {counted(count, unit)}. Use a metric that does without, such as 'log_loss'."
+    if rarest is None:
+        return metric, cv_splits(data, cv, random_state=seed), ()
+    fewer = rarest[1] if data.time is None and 2 <= rarest[1] < cv else cv
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of rare classes, which is said below
+        splits = cv_splits(data, fewer, random_state=seed)
+    what = f"Class {rarest[0]!r} has {counted(rarest[1], 'row' if data.groups is None else 'group')}"
+    lacking = [label for split in splits if (label := metric.missing_class(data, split.test)) is not None]
+    if lacking:
+        instead = get_metric(None, data.task)
+        why = (
+            f"{metric.name} needs rows of class {lacking[0]!r} in each test set, and {len(lacking)} of "
+            f"{counted(len(splits), 'test set')} would have none; {instead.name} is the metric instead"
         )
-    warnings.warn(
-        f"Class {label!r} has {counted(count, unit)}, and {metric.name} needs one in each test set: {count} folds are "
-        f"used instead of {folds}.",
-        UserWarning,
-        stacklevel=3,
-    )
-    return count
+        warnings.warn(f"{what}: {why}.", UserWarning, stacklevel=3)
+        return instead, cv_splits(data, cv, random_state=seed), (NotRun("metric", why),)
+    if fewer != cv:
+        used = f"{fewer} folds are used instead of {cv}"
+        warnings.warn(f"{what}, and {metric.name} needs one in each test set: {used}.", UserWarning, stacklevel=3)
+    return metric, splits, ()
+
+
+def _suited(candidates: Candidates, metric: Metric, settings: Mapping[str, Setting]) -> tuple[NotRun, ...]:
+    """Leave out candidates without the predictions that the metric takes, unless no learner would be left."""
+    others = [name for name, each in candidates if not _suits(metric, each)]
+    if not others or not any(name not in others and not is_baseline(each) for name, each in candidates):
+        return ()
+    candidates.estimators = {name: each for name, each in candidates if name not in others}
+    names = list(dict.fromkeys(settings[name].family if name in settings else name for name in others))
+    why = f"{' and '.join(names)} cannot be scored, since {metric.name} needs {' or '.join(metric.accepted)}"
+    warnings.warn(f"Some candidates are left out: {why}.", UserWarning, stacklevel=3)
+    return (NotRun("candidates", why),)
+
+
+def _suits(metric: Metric, estimator: Any) -> bool:
+    try:
+        metric.responses(estimator)
+    except InvalidInput:
+        return False
+    return True
 
 
 def _measure_importance(result: Study, seconds: float | None) -> None:

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from truefit import (
@@ -106,7 +108,33 @@ def test_a_study_by_a_ranking_uses_as_many_folds_as_the_rarest_class_has_rows(co
     assert ("none is left to validate on; the estimate is the selected model's own score" in why) == (count == 2)
 
 
-def test_a_ranking_of_a_single_row_of_a_class_is_refused():
+@pytest.mark.filterwarnings("ignore:.*fewer (rows )?than the 5 folds")
+@pytest.mark.parametrize("metric", ["auc", "average_precision", "roc_auc_ovr"])
+def test_a_study_by_a_ranking_of_a_single_row_uses_the_default_metric_and_says_so(metric):
     rows, y = table(40, 1)
-    with pytest.raises(InvalidInput, match=r"'auc' needs at least 2 rows of each class.* Class 1 has 1 row"):
-        study(rows, y, MODELS, metric="auc")
+    with pytest.warns(UserWarning, match=f"Class 1 has 1 row: {metric} needs .* 4 of 5 test sets would have none"):
+        found = study(rows, y, MODELS, metric=metric)
+    assert found.metric == "error"
+    assert "; error is the metric instead" in dict(found.not_run)["Requested metric"]
+    assert "Requested metric" in next(each.text for each in found.findings if each.code == "TF301")
+
+
+@pytest.mark.filterwarnings("ignore:.*fewer (rows )?than the 5 folds")
+@pytest.mark.parametrize("metric", ["roc_auc_ovr", "roc_auc_ovo", "average_precision"])
+@pytest.mark.filterwarnings("ignore:Some candidates are left out")
+def test_a_study_by_a_ranking_of_several_classes_takes_those_that_a_test_set_has(metric):
+    rows, y = table(40, 30, 1)
+    found = study(rows, y, {"svm": SVC(), **MODELS}, metric=metric)
+    assert found.metric == metric
+    assert len(found.assessment.splits) == 5
+    assert 0 < found.estimate <= 1
+    assert ("svm cannot be scored" in dict(found.not_run).get("Some candidates", "")) == (metric != "average_precision")
+
+
+@pytest.mark.filterwarnings("ignore:.*fewer (rows )?than the 5 folds")
+def test_the_estimate_of_a_rate_counts_the_rows_of_all_test_sets():
+    """Two of five test sets have no row of the class: their mean would say that always predicting the other is good."""
+    rows, y = table(40, 3)
+    found = study(rows, y, {"dummy": DummyClassifier(), "constant": DummyClassifier(strategy="constant", constant=0)},
+                  metric="balanced_accuracy")  # fmt: skip
+    assert found.estimate == found.cross_test.estimate == pytest.approx(0.5)

@@ -28,11 +28,12 @@ from truefit._methods.evaluation.promise import Promise
 from truefit._methods.result import Result, frame, plain, plot_method
 from truefit._methods.selection.plan import inner_splits
 from truefit._methods.splitting.designs import Design, has_triangle
-from truefit._methods.splitting.splits import Split, Splits, is_whole
+from truefit._methods.splitting.splits import Split, Splits, is_whole, lacks_a_class
 from truefit._methods.text import new_rows
 from truefit._metrics.metric import Metric
 from truefit._metrics.row_loss import is_share
 from truefit._metrics.scorers import aligned_answer
+from truefit._metrics.smooth import Ratios
 from truefit._plots.agghoo import cross_tested, estimates_and_truth, members_and_aggregate
 
 if TYPE_CHECKING:
@@ -268,8 +269,10 @@ class CrossTest(Result):
         self._splits = config.splits
         self._outcomes = [fold.outcome for fold in folds]
         design = Design("splits", config.splits, "auto")
+        # As in nested cross-validation, a rate of a class that a test set lacks is computed from all test rows.
+        pooled = isinstance(config.metric.smooth, Ratios) and lacks_a_class(data, config.splits)
         evidence = Evidence(
-            self._outcomes, (), self._data, design, config.metric, pooled_rates=False, scores=self.fold_risks.copy()
+            self._outcomes, (), self._data, design, config.metric, pooled_rates=pooled, scores=self.fold_risks.copy()
         )
         # As for the winner of a selection, one partition varies more than its losses show.
         self._estimate = estimate(evidence, level=config.level, factor=WINNER)
@@ -285,7 +288,7 @@ class CrossTest(Result):
         self.learning_gap = self.mean_validation - self.inner_validation
         self.selection_burden = (1 + log(len(self.candidates))) / self.validation_rows
         shift = 0.0 if self.correction is None else self.learning_gap
-        self.estimate = self.cross_tested + shift
+        self.estimate = (self._estimate.value if pooled else self.cross_tested) + shift
         found = self._estimate.interval
         self.interval = None if found is None else (found[0] + shift, found[1] + shift)
         size = f"{self.train_rows:,.0f}" if self.correction is None else f"all {self.rows:,}"

@@ -19,10 +19,11 @@ from truefit._methods.assessment.result import plain_spans, time_spans
 from truefit._methods.result import Result, plot_method
 from truefit._methods.selection.plan import Nested
 from truefit._methods.splitting.designs import Design
-from truefit._methods.splitting.splits import Splits
+from truefit._methods.splitting.splits import Splits, lacks_a_class
 from truefit._methods.text import MetricText, new_rows
 from truefit._metrics.metric import Metric
 from truefit._metrics.row_loss import is_share
+from truefit._metrics.smooth import Ratios
 from truefit._plots.forest import fold_scores
 from truefit._plots.periods import periods
 from truefit._stats.triangle import change_to_all_rows
@@ -138,7 +139,9 @@ def _estimate(
     if np.isnan(scores).any():
         return Estimate(float("nan"), None, None, "fits of selected candidates failed")
     design = Design("splits", splits, "auto")
-    evidence = Evidence(nested.outcomes, (), data, design, metric, pooled_rates=False, scores=scores)
+    # A rate of a class has no value on a test set without rows of it, and the mean over the test sets would be biased.
+    pooled = isinstance(metric.smooth, Ratios) and lacks_a_class(data, splits)
+    evidence = Evidence(nested.outcomes, (), data, design, metric, pooled_rates=pooled, scores=scores)
     # The nested estimate of one partition varies more than its losses show; the factor was found by simulation.
     return estimate(evidence, level=level, factor=WINNER)
 

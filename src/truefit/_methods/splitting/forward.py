@@ -23,9 +23,12 @@ def forward_pairs(data: Data, periods: int) -> list[ForwardPair]:
     times, order = _in_order(data)
     starts = np.flatnonzero(times[1:] != times[:-1]) + 1
     if periods > len(starts):
+        advice = f"Use cv={len(starts)}{', or fewer' if len(starts) > 2 else ''}."
+        if len(starts) < 2:
+            advice = "Use a finer time, or leave it out if the rows have no order."
         raise InvalidInput(
             f"{periods} periods need at least {periods + 1} different times: the rows of the first one only train. Got "
-            f"{len(starts) + 1}. Use cv={len(starts)}{', or fewer' if len(starts) > 2 else ''}."
+            f"{len(starts) + 1}. {advice}"
         )
     cuts, first = [], 0
     for cut in range(1, periods + 1):

@@ -458,6 +458,14 @@ class _Runs:
         return len(self._sizes) - 1 if self.partition else 1
 
 
+def lacks_a_class(data: Data, splits: Splits) -> bool:
+    """Whether a test set has no row of some class."""
+    codes, classes = data.codes, data.classes
+    if codes is None or classes is None:
+        return False
+    return any(len(np.unique(codes[split.test.index])) < len(classes) for split in splits)
+
+
 def has_clusters(data: Data, splits: Splits) -> bool:
     """Whether groups show the spread of losses: each row counts alike and is tested once per run, in enough groups."""
     if data.groups is None or data.weight is not None or not (splits.partition or len(splits) == 1):
