@@ -9,7 +9,7 @@ from matplotlib.dates import date2num
 from truefit._plots.periods import periods
 
 SPANS = [(10, 19), (20, 29), (30, 30)]
-DATES = [(np.datetime64("2024-01-01") + a, np.datetime64("2024-01-01") + b) for a, b in SPANS]
+DATES = [tuple(np.datetime64("2024-01-01") + np.timedelta64(day, "D") for day in span) for span in SPANS]
 SCORES = {"linear": [0.2, 0.3, np.nan], "tree": [0.25, 0.2, 0.4]}
 
 
