@@ -1,7 +1,8 @@
 """One test set: the interval of any metric, of rows that come in groups or have weights too.
 
-Everything follows from the contributions of the rows: their mean is the metric, and the standard error of that mean,
-for independent rows or for whole groups, is that of the metric.
+Everything follows from the contributions of the rows, one value per row: their mean is the metric, and the standard
+error of that mean, for independent rows or for whole groups, is that of the metric by the delta method. So is that of
+the difference of two models.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn import metrics as sk
 
+from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
 from truefit._core.typing import Array, Floats, Positions
-from truefit._methods.assessment.contributions import row_contributions
 from truefit._methods.assessment.evidence import Evidence
-from truefit._metrics.scorers import StoredPredictor, is_auc
-from truefit._stats.auc import auc_interval
+from truefit._metrics.metric import Metric
+from truefit._metrics.scorers import StoredPredictor, is_auc, positive_label
+from truefit._metrics.smooth import Smooth
+from truefit._stats.auc import auc_contributions, auc_interval, average_precision_contributions
 from truefit._stats.clustered import clustered_mean
 from truefit._stats.delta import BoundedScale, Estimated, interval_on_scale
 from truefit._stats.intervals import normal_quantile, t_quantile, wilson
@@ -88,6 +91,70 @@ def _contributions(evidence: Evidence) -> Contributions | str:
         return f"{metric.name} is the same for all rows"
     method = "hold-out" if groups is None else "hold-out, clustered by group"
     return Contributions(values, method if weight is None else f"{method}, weighted", groups, weight)
+
+
+def row_contributions(metric: Metric, replay: StoredPredictor, data: Data, index: Positions) -> Floats | None:
+    """Return the contributions of the rows at ``index``; None for a metric that has no known ones.
+
+    Weights are in the values: their plain mean is the weighted metric. NaN where the metric has no slope, such as the
+    RMSE of predictions without an error.
+
+    Examples
+    --------
+    >>> from truefit._metrics.metric import get_metric
+    >>> data = Data([[0.0], [1.0], [2.0]], [1.0, 2.0, 3.0], task="regression")
+    >>> replay = StoredPredictor({"predict": np.array([1.0, 2.0, 5.0])}, data)
+    >>> row_contributions(get_metric("mse", "regression"), replay, data, np.arange(3)).tolist()
+    [0.0, 0.0, 4.0]
+    """
+    weight = data.weights_of(index)
+    if metric.row_loss is not None:
+        each = metric.rows_of(replay, data, index)
+        centre = float(np.average(each, weights=weight))
+        return each if weight is None else centre + weight * (each - centre) / weight.mean()
+    if metric.smooth is not None:
+        return _of_means(metric.smooth, replay, data, index, weight)
+    function, options = getattr(metric.scorer, "_score_func", None), getattr(metric.scorer, "_kwargs", {})
+    sign = metric.sign * getattr(metric.scorer, "_sign", 1)
+    if function is sk.roc_auc_score and data.classes is not None:
+        found = _of_auc(options, replay, data, index, weight)
+        return None if found is None else sign * found
+    if function is sk.average_precision_score and data.classes is not None and len(data.classes) == 2:
+        positive = positive_label(data, options.get("pos_label"))
+        scores = replay.response_values(("decision_function", "predict_proba"), positive)
+        return sign * average_precision_contributions(data.y[index] == positive, scores, weight)
+    return None
+
+
+def _of_means(smooth: Smooth, replay: StoredPredictor, data: Data, index: Positions, weight: Floats | None) -> Floats:
+    """Linearise a function of means: its value, plus its slope times what a row adds to each mean."""
+    parts = smooth.parts(data.y[index], replay.answer("predict"), data)
+    means: Floats = np.average(parts, axis=0, weights=weight)
+    linear = (parts - means) @ np.asarray(smooth.slopes(means), dtype=np.float64)
+    if weight is not None:
+        linear *= weight / weight.mean()
+    linear += smooth.value(means)
+    return linear
+
+
+def _of_auc(
+    options: dict[str, object], replay: StoredPredictor, data: Data, index: Positions, weight: Floats | None
+) -> Floats | None:
+    """Placements of the rows; of several classes the mean over each class against the others."""
+    assert data.classes is not None
+    assert data.codes is not None
+    codes = data.codes[index]
+    if len(data.classes) == 2:
+        return auc_contributions(codes == 1, replay.response_values(("decision_function", "predict_proba")), weight)
+    present = np.unique(codes)
+    average = options.get("average", "macro")
+    if options.get("multi_class") != "ovr" or average != "macro" or len(present) < 2:
+        return None
+    proba = replay.answer("predict_proba")
+    total = np.zeros(len(index))
+    for code in present:
+        total += auc_contributions(codes == code, proba[:, code], weight)
+    return total / len(present)
 
 
 def _by_blocks(evidence: Evidence, replay: StoredPredictor, index: Positions) -> Contributions | str:
