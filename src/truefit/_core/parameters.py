@@ -108,7 +108,8 @@ def plain_params(estimator: Any, *, but: Iterable[str] = ()) -> dict[str, Any] |
 def cloned(estimator: Any) -> Any:
     """Return what ``clone`` returns, faster for scikit-learn's own learners with plain values as parameters."""
     kind = type(estimator)
-    if kind.__module__.startswith("sklearn.") and kind.__sklearn_clone__ is BaseEstimator.__sklearn_clone__:
+    usual = getattr(kind, "__sklearn_clone__", None) is BaseEstimator.__sklearn_clone__
+    if usual and kind.__module__.startswith("sklearn."):
         params = plain_params(estimator)
         if params is not None:
             copy = kind(**params)
