@@ -123,14 +123,25 @@ def _check_spline(state: Any) -> None:
     _require(type(weights) is np.ndarray and weights.dtype == np.float64 and weights.ndim > 0, what)
     _require(len(knots) >= 2 * int(degree) + 2 and len(weights) >= len(knots) - int(degree) - 1, what)
     _require(bool(np.isfinite(knots).all()) and bool((np.diff(knots) >= 0).all()), what)
+    _require(state.get("_delegate_to") is None, what)
+
+
+def _check_spline_and_its_array(state: Any) -> None:
+    """From scipy 1.18 on a spline holds another one, which was checked, and an array of the kind that it returns."""
+    what = "a spline"
+    _require(isinstance(state, tuple) and len(state) == 2 and type(state[1]) is np.ndarray, what)
+    kind = type(state[0])
+    _require((kind.__module__, kind.__name__) == ("scipy.interpolate._bsplines", "_BSpline"), what)
 
 
 _DICT_STATES: Final[Mapping[str, Callable[[Any], None]]] = {
     "scipy.interpolate._bsplines.BSpline": _check_spline,
+    "scipy.interpolate._bsplines._BSpline": _check_spline,
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor": _check_boosted_tree,
 }
-#: Compiled types, whose state is a tuple.
+#: Compiled types, and others whose state is a tuple.
 TUPLE_STATES: Final[Mapping[str, Callable[[Any], None]]] = {
+    "scipy.interpolate._bsplines.BSpline": _check_spline_and_its_array,
     "sklearn.metrics._dist_metrics.ChebyshevDistance64": _check_metric,
     "sklearn.metrics._dist_metrics.EuclideanDistance64": _check_metric,
     "sklearn.metrics._dist_metrics.ManhattanDistance64": _check_metric,
@@ -142,7 +153,9 @@ TUPLE_STATES: Final[Mapping[str, Callable[[Any], None]]] = {
 
 def checked_state(name: str, state: Any) -> Any:
     """Return the state that an object of a listed type may get, with arrays of its own where they are checked."""
-    check = _DICT_STATES.get(name, TUPLE_STATES.get(name))
+    # Every name that is here is checked, by the other check if its state is of the wrong kind: that one refuses it.
+    first, then = (TUPLE_STATES, _DICT_STATES) if isinstance(state, tuple) else (_DICT_STATES, TUPLE_STATES)
+    check = first.get(name, then.get(name))
     if check is None:
         return state
     check(state)
