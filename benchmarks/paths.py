@@ -37,6 +37,16 @@ def numbers(n, p):
     return make_regression(n, p, n_informative=p // 2, noise=10.0, random_state=0)
 
 
+def with_copies(table, share):
+    """A table in which a share of the rows are copies of others, in random order."""
+    X, y = table
+    rng, n = np.random.default_rng(0), len(y)
+    copies = int(share * n)
+    source = np.r_[np.arange(n - copies), rng.integers(0, n - copies, copies)]
+    order = rng.permutation(source)
+    return X[order], y[order]
+
+
 def spent(work):
     start = time.process_time()
     result = work()
@@ -87,6 +97,11 @@ def rows():
         both = {"n_neighbors": k, "weights": ["uniform", "distance"]}
         yield compare("KNeighborsClassifier, both weights", KNeighborsClassifier(), both, classes(2000, 10), 10)
         yield compare("KNeighborsRegressor, n=2000, p=30", KNeighborsRegressor(), both, numbers(2000, 30), 10)
+        for share in (0.1, 0.3):
+            name, table = f"KNeighborsClassifier, {share:.0%} copied rows", with_copies(classes(2000, 10), share)
+            yield compare(name, KNeighborsClassifier(), {"n_neighbors": k}, table, 6)
+        table = with_copies(numbers(2000, 30), 0.1)
+        yield compare("KNeighborsRegressor, 10% copied rows", KNeighborsRegressor(), both, table, 6)
         alpha = {"alpha": list(np.logspace(-3, 4, 20))}
         for n, p in ((2000, 50), (10_000, 50), (10_000, 100)):
             yield compare(f"Ridge, n={n}, p={p}", Ridge(), alpha, numbers(n, p), 10)

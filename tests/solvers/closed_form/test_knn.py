@@ -228,11 +228,16 @@ def test_neighbours_are_found_in_blocks(rows, monkeypatch):
     assert_same_bits(NeighboursSolver(), sweep_fits(data, KNeighborsClassifier(), [None, *flipped(y)], BOTH), data)
 
 
-def test_only_rows_whose_order_is_uncertain_are_searched_again(monkeypatch):
-    X = np.random.default_rng(0).normal(size=(80, 3))
-    X[1] = X[0]  # two rows that are equally near to all others
-    data = Data(X, np.arange(80) % 3, task="classification")
-    fits = [fit for k in (1, 3, 7) for fit in sweep_fits(data, KNeighborsClassifier(k), [None], BOTH)]
+@pytest.mark.parametrize("weights", VOTES)
+@pytest.mark.parametrize("same_label", [True, False])
+def test_only_rows_whose_vote_is_uncertain_are_searched_again(weights, same_label, monkeypatch):
+    X, y = np.random.default_rng(0).normal(size=(80, 3)), np.arange(80) % 3
+    X[1], X[41] = X[0], X[40]  # pairs of rows that are equally near to all others
+    if same_label:
+        y[[1, 41]] = y[[0, 40]]
+    data = Data(X, y, task="classification")
+    candidates = [KNeighborsClassifier(k, weights=weights) for k in (1, 3, 7)]
+    fits = [fit for each in candidates for fit in sweep_fits(data, each, [None], BOTH)]
     searches, search = [], KNeighborsClassifier.kneighbors
 
     def counted(self, X, n_neighbors, return_distance=True):
@@ -245,5 +250,6 @@ def test_only_rows_whose_order_is_uncertain_are_searched_again(monkeypatch):
         outcomes = job.run(data)
     assert searches[0] == (7, 80)
     assert all(rows < 40 for _, rows in searches[1:])
+    assert bool(searches[1:]) != same_label
     for fit, outcome in zip(job.fits, outcomes, strict=True):
         assert_equal_answers(outcome, fit_plain(fit, data), fit, data)

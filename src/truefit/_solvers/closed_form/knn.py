@@ -66,29 +66,72 @@ class Neighbours:
         return Neighbours(distances, self.index[:, :k].copy())
 
 
-class NeighbourSearch:
-    """Finds neighbours for each number in ``wanted`` as a fitted model itself would.
+@dataclass(frozen=True, slots=True)
+class TiedLabels:
+    """Where the neighbours of a row are tied and have different labels, for one vector of labels.
 
-    A search for the most finds those for fewer too, in the same order, except for ties: such rows are searched again.
+    Of neighbours in one block of ties the order is uncertain. ``differ`` has for each neighbour whether its block has
+    several labels, or may have: a block at the end of the list may go on beyond it. ``before`` is the number of ties
+    between different labels up to each neighbour.
+    """
+
+    tied: Mask
+    differ: Mask
+    before: Positions
+
+    @classmethod
+    def of(cls, tied: Mask, labels: Array) -> TiedLabels:
+        """``tied`` is whether each neighbour but the last is tied with the next, ``labels`` are those of all."""
+        rows, most = labels.shape
+        place = np.arange(most)
+        before = np.zeros((rows, most), dtype=np.intp)
+        np.cumsum(tied & (labels[:, 1:] != labels[:, :-1]), axis=1, out=before[:, 1:])
+        starts, ends = np.zeros((rows, most), dtype=np.intp), np.full((rows, most), most - 1)
+        starts[:, 1:] = np.where(tied, 0, place[1:])
+        ends[:, :-1] = np.where(tied, most - 1, place[:-1])
+        first = np.maximum.accumulate(starts, axis=1)
+        last = np.minimum.accumulate(ends[:, ::-1], axis=1)[:, ::-1]
+        line = np.arange(rows)[:, None]
+        return cls(tied, (before[line, last] > before[line, first]) | (last == most - 1), before)
+
+    def uncertain(self, k: int, *, ordered: bool) -> Mask:
+        """Return the rows whose first ``k`` neighbours have uncertain labels, or an uncertain order of them."""
+        found = self.tied[:, k - 1] & self.differ[:, k - 1]
+        return found | (self.before[:, k - 1] > 0) if ordered else found
+
+
+class NeighbourSearch:
+    """Finds neighbours for each number wanted as a fitted model itself would.
+
+    A search for the most finds those for fewer too, in the same order, except for ties. Rows are searched again where
+    ties are between different labels, which decide the vote.
     """
 
     def __init__(self, model: Any) -> None:
         self.model = model
-        self.wanted: set[int] = set()
-        #: Whether distances are wanted too.
-        self.weighted = False
+        #: The labels of the training rows that vote, by number of neighbours, and whether their order counts.
+        self._votes: dict[int, list[tuple[Array, bool]]] = {}
+        self._weighted = False
+
+    def want(self, k: int, labels: Array, *, weighted: bool) -> None:
+        """Have the first ``k`` neighbours found for a vote of labels.
+
+        Sums of weights depend on their order by rounding, which decides between classes whose sums are equal.
+        """
+        self._votes.setdefault(k, []).append((labels, weighted))
+        self._weighted |= weighted
 
     def of(self, X: Any) -> dict[int, Neighbours]:
         """Return the neighbours of rows, by how many are wanted."""
-        most = max(self.wanted)
-        if len(self.wanted) == 1:
+        most = max(self._votes)
+        if len(self._votes) == 1:
             return {most: self._search(X, most)}
         distances, index = self.model.kneighbors(X, n_neighbors=most)
         nearest = Neighbours(distances, index)
-        certain = np.logical_and.accumulate(self.certain(X, distances), axis=1)
+        uncertain = self._uncertain(~self.certain(X, distances), index)
         found = {most: nearest}
-        for k in sorted(self.wanted - {most}):
-            again = np.flatnonzero(~certain[:, k - 1])
+        for k in sorted(set(self._votes) - {most}):
+            again: Positions = np.flatnonzero(uncertain.get(k, ()))
             if 2 * len(again) > len(index):
                 found[k] = self._search(X, k)
                 continue
@@ -97,8 +140,24 @@ class NeighbourSearch:
                 found[k].replace(again, self._search(_rows(X, again), k))
         return found
 
+    def _uncertain(self, tied: Mask, index: Positions) -> dict[int, Mask]:
+        """Return the rows to search again, by number of neighbours."""
+        found: dict[int, Mask] = {}
+        some = np.flatnonzero(tied.any(axis=1))
+        if not len(some):
+            return found
+        known: dict[bytes, TiedLabels] = {}  # candidates that differ by k only have the same labels
+        most = index.shape[1]
+        for k, labels, ordered in ((k, *vote) for k, votes in self._votes.items() if k < most for vote in votes):
+            content = labels.tobytes()
+            if content not in known:
+                known[content] = TiedLabels.of(tied[some], labels[index[some]])
+            rows = found.setdefault(k, np.zeros(len(index), dtype=bool))
+            rows[some] |= known[content].uncertain(k, ordered=ordered)
+        return found
+
     def _search(self, X: Any, k: int) -> Neighbours:
-        if self.weighted:
+        if self._weighted:
             return Neighbours(*self.model.kneighbors(X, n_neighbors=k))
         return Neighbours(None, self.model.kneighbors(X, n_neighbors=k, return_distance=False))
 
@@ -159,7 +218,8 @@ class NeighboursSolver(RelabelledSolver):
     """Nearest neighbours on the same rows, with any k, weights and labels.
 
     scikit-learn finds the neighbours once, for the largest k, and each fit votes among its first k by scikit-learn's
-    own sums, so answers equal plain fitting bit for bit. Where the k-th is a tie, the search is repeated for that k.
+    own sums, so answers equal plain fitting bit for bit; means of tied neighbours may differ by rounding. Where the
+    k-th is tied with one of another label, the search is repeated for that k and row.
     """
 
     name = "neighbours"
@@ -189,8 +249,7 @@ class NeighboursSolver(RelabelledSolver):
             many = k >= len(index) // 2  # then scikit-learn may search in another way
             if many not in searches:
                 searches[many] = NeighbourSearch(clone(fits[place].estimator).fit(X, y))
-            searches[many].wanted.add(int(k))
-            searches[many].weighted |= fits[place].estimator.weights == "distance"
+            searches[many].want(int(k), votes[place].labels, weighted=fits[place].estimator.weights == "distance")
             results[place] = SharedResult(votes[place].classes)
 
         def scores_of(block: Positions) -> Callable[[Response, int], Array]:
@@ -252,11 +311,11 @@ class ClassVote:
     """The vote of a label vector in a classification."""
 
     def __init__(self, codes: Positions, number: int, classes: Array | None = None) -> None:
-        self.codes, self.number, self.classes = codes, number, classes
+        self.labels, self.number, self.classes = codes, number, classes
 
     def __call__(self, response: Response, weights: Weights | None, near: Positions) -> Array:
         """Return the labels of rows as codes, or the shares of the classes, by neighbours and weights."""
-        codes = self.codes[near]
+        codes = self.labels[near]
         if weights is None:
             counts = np.array([np.count_nonzero(codes == code, axis=1) for code in range(self.number)])
             if response == "predict_proba":
@@ -271,7 +330,7 @@ class ClassVote:
         """Return the rows whose response does not depend on the last digits of the weights."""
         if weights is None or values.ndim == 2:
             return np.ones(len(near), dtype=bool)
-        shares = np.sort(self._shares(self.codes[near], weights), axis=1)
+        shares = np.sort(self._shares(self.labels[near], weights), axis=1)
         return np.asarray(shares[:, -1] - shares[:, -2] > 10 * TOLERANCE)
 
     def _leaders(self, votes: Array) -> Array:
