@@ -79,22 +79,47 @@ def groups_and_weight(owner: Any, params: Mapping[str, Any]) -> tuple[Any, Any]:
 
 def grid_points(given: Any, *, n_iter: Any = None, seed: int | None = None) -> list[dict[str, Any]]:
     """Return the points of a grid, or ``n_iter`` points drawn from it; only then may values be distributions."""
+    spaces_of(given, distributions=n_iter is not None)
+    if n_iter is None:
+        return list(ParameterGrid(given))
+    return list(ParameterSampler(given, check_n_iter(n_iter), random_state=seed))
+
+
+def spaces_of(given: Any, *, distributions: bool) -> list[Mapping[str, Any]]:
+    """Return a search space as a list of mappings; refuse parameters without values."""
     maps = [given] if isinstance(given, Mapping) else given
     if not isinstance(maps, Sequence) or not maps or not all(isinstance(each, Mapping) for each in maps):
         raise InvalidInput(
             f"The 'param_grid' parameter must be a dict or a list of dicts, not an empty list. Got {given!r} instead."
         )
     for name, values in ((name, values) for each in maps for name, values in each.items()):
-        drawn_from = n_iter is not None and hasattr(values, "rvs")
+        drawn_from = distributions and (hasattr(values, "rvs") or type(values).__module__.startswith("optuna."))
         if not drawn_from and (isinstance(values, str) or not hasattr(values, "__len__") or len(values) == 0):
             raise InvalidInput(
                 f"Each parameter of 'param_grid' must have a list of values to try. {name!r} has {values!r}."
             )
-    if n_iter is None:
-        return list(ParameterGrid(given))
+    return list(maps)
+
+
+def check_n_iter(n_iter: Any) -> int:
+    """Return the number of candidates to draw."""
     if not is_whole(n_iter) or n_iter < 1:
         raise InvalidInput(f"The 'n_iter' parameter must be a positive whole number. Got {n_iter!r} instead.")
-    return list(ParameterSampler(given, int(n_iter), random_state=seed))
+    return int(n_iter)
+
+
+def check_known(estimator: Any, given: Any) -> None:
+    """Refuse a search space with parameters that the estimator does not have."""
+    known = estimator.get_params()
+    for space in [given] if isinstance(given, Mapping) else given:
+        # A step that is itself searched may be replaced by one with other parameters.
+        replaced = tuple(f"{name}__" for name in space)
+        unknown = [name for name in space if name not in known and not str(name).startswith(replaced)]
+        if unknown:
+            raise InvalidInput(
+                f"The search space must have parameters of the estimator. Got {unknown[0]!r}, which "
+                f"{type(estimator).__name__} does not have; see its get_params()."
+            )
 
 
 def with_params(estimator: Any, params: Mapping[str, Any]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,16 +13,27 @@ from truefit._api.engine import Engine
 from truefit._api.validation import resolve_seed
 from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
-from truefit._core.parameters import WithFitParams, check_takes_weights, weight_parameter
+from truefit._core.parameters import WithFitParams, bare, check_takes_weights, weight_parameter
 from truefit._core.validation import Task, check_level
 from truefit._methods.candidates import Candidates, params_text
+from truefit._methods.selection.optuna_sampler import OptunaSampler, import_optuna, is_optuna_sampler
 from truefit._methods.selection.plan import Search, inner_splits, search_plan
 from truefit._methods.selection.race_run import NOT_FITTED
 from truefit._methods.selection.racing import Race
 from truefit._methods.selection.result import NestedAssessment
+from truefit._methods.selection.sampled import SampledConfig, sampled_search_plan
+from truefit._methods.selection.simplicity import points_by_simplicity, simplest_of_ties
 from truefit._methods.splitting.splits import Splits, cv_splits
 from truefit._metrics.metric import Metric, metric_of_scorer
-from truefit.estimators._base import SearchBase, grid_points, warn_of_failures, with_params
+from truefit.estimators._base import (
+    SearchBase,
+    check_known,
+    check_n_iter,
+    grid_points,
+    spaces_of,
+    warn_of_failures,
+    with_params,
+)
 from truefit.estimators._scoring import (
     OutcomeScorer,
     check_score_is_usual,
@@ -34,6 +45,9 @@ from truefit.estimators._scoring import (
 )
 
 Scores = Mapping[str, npt.NDArray[np.float64]]
+
+#: Number of candidates where it is not given.
+_DRAWN = {"random": 10, "optuna": 30}
 
 
 class HonestSearchCV(SearchBase):
@@ -47,16 +61,27 @@ class HonestSearchCV(SearchBase):
     estimator : estimator
         The learner whose parameters are selected.
     param_grid : dict or list of dicts
-        A grid; with ``n_iter`` lists or distributions to draw from.
+        A grid; where candidates are drawn from it lists or distributions of scipy.
+    search : {"grid", "random", "race", "optuna"} or Optuna sampler, default="grid"
+        How candidates are proposed. Whatever it is, the nested assessment repeats it without each of its test sets.
+
+        - "grid": all combinations; with ``n_iter`` as many drawn at random.
+        - "random": ``n_iter`` combinations drawn at random.
+        - "race": those of "grid", of which a race over the folds stops the clearly worse ones early (see ``race``).
+        - "optuna": each candidate is proposed from the scores of earlier ones, by Optuna's default sampler (TPE) or the
+          sampler given (``pip install truefit[optuna]``). Values are lists or distributions of scipy or Optuna.
     n_iter : int, optional
-        Number of candidates drawn from ``param_grid``. None tries them all.
+        Number of candidates. By default all with "grid" and "race", 10 with "random", 30 with "optuna".
     scoring : str, callable, list, tuple or dict, optional
         The score or scores, as for ``GridSearchCV``. By default accuracy or R².
     cv : int, splitter or iterable, default=5
         With a number the folds are those that every method of truefit shares for these rows.
     refit : bool, str or callable, default=True
         Whether the selected candidate is fitted on all rows, and by which score it is selected, as for
-        ``GridSearchCV``.
+        ``GridSearchCV``. "one_se" selects the simplest candidate within one standard error of the best score, the
+        standard error of the paired difference over the folds. Simpler means stronger regularisation, more neighbours,
+        fewer or smaller trees, by the known names of parameters (``alpha``, ``C``, ``max_depth``, ...); otherwise
+        the first of equals.
     n_jobs : int, optional
         Number of worker processes. Ignored where an ``engine`` is given.
     verbose : int, default=0
@@ -73,6 +98,7 @@ class HonestSearchCV(SearchBase):
     level : float, default=0.95
         Confidence level of the interval of ``assessment_``.
     race : {"folds", "sizes"} or Race, optional
+        The race of ``search="race"``, over the folds by default; with "grid" and "random" it adds a race.
         Stop candidates early that are unlikely to overtake the best so far, so that later folds are fitted for the
         others only: see :class:`truefit.Race`. The nested assessment repeats the race without each of its test sets, so
         it stays unbiased. Needs one score to select by: a ``refit`` that is a function of all results is refused.
@@ -107,6 +133,7 @@ class HonestSearchCV(SearchBase):
         estimator: Any,
         param_grid: Any,
         *,
+        search: Any = "grid",
         n_iter: int | None = None,
         scoring: Any = None,
         cv: Any = 5,
@@ -123,6 +150,7 @@ class HonestSearchCV(SearchBase):
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
+        self.search = search
         self.n_iter = n_iter
         self.scoring = scoring
         self.cv = cv
@@ -159,7 +187,7 @@ class HonestSearchCV(SearchBase):
             others. Fits with parameters that have no comparable content are run each time, never shared or stored.
         """
         check_level(self.level)
-        on_error, race = self._on_error(), Race.of(self.race)
+        on_error, race = self._on_error(), self._race()
         scorers, refit_metric = self._get_scorers()
         base = Candidates({"estimator": self.estimator}, y)
         if self.scoring is None:
@@ -172,38 +200,106 @@ class HonestSearchCV(SearchBase):
             check_takes_weights(self.estimator)
         fit_params, score_params = self._routed(params)
         seed = resolve_seed(self.random_state)
-        candidates = grid_points(self.param_grid, n_iter=self.n_iter, seed=seed)
-        estimators = [with_params(base.estimators["estimator"], point) for point in candidates]
+        candidates = self._candidates(seed)
+        check_known(self.estimator, self.param_grid)
         cv = 5 if self.cv is None else self.cv
         splits = cv_splits(data, cv, random_state=seed)
         inner, reason = self._inner(data, splits, cv, seed)
         scorer = OutcomeScorer(scorers, data, score_params, self.error_score)
-        plan = search_plan(
-            [WithFitParams(each, fit_params, data.n) for each in estimators] if fit_params else estimators,
-            data,
-            splits,
-            responses=[scorer.responses(estimator) for estimator in estimators],
-            judge=scorer,
-            choose=self._chooser(candidates, refit_metric),
-            inner=inner,
-            refit=bool(self.refit),
-            race=race,
-            metric=None if race is None else self._race_metric(scorers, refit_metric, data.task),
-            error_score=np.nan if on_error == "raise" else float(self.error_score),
-            train_scores=self.return_train_score,
-        )
-        self._print(
-            f"Fitting {len(splits)} folds for each of {len(candidates)} candidates, totalling "
-            f"{len(splits) * len(candidates)} fits, and those of the nested assessment"
-        )
-        search: Search = self._run(plan, data, "search", on_error=on_error)
+
+        def estimator_of(point: dict[str, Any]) -> Any:
+            estimator = with_params(base.estimators["estimator"], point)
+            return WithFitParams(estimator, fit_params, data.n) if fit_params else estimator
+
+        error_score = np.nan if on_error == "raise" else float(self.error_score)
+        selected = None
+        if candidates is None:
+            config = SampledConfig(
+                self._sampler(seed),
+                estimator_of,
+                lambda estimator: scorer.responses(bare(estimator)),
+                scorer,
+                lambda tables, points: self._chooser(points, refit_metric)(tables),
+                n_iter=check_n_iter(_DRAWN["optuna"] if self.n_iter is None else self.n_iter),
+                score=self._one_score(scorers, refit_metric, "An adaptive search"),
+                refit=bool(self.refit),
+                error_score=error_score,
+                train_scores=self.return_train_score,
+            )
+            self._print(f"Fitting {len(splits)} folds for each of {config.n_iter} sampled candidates")
+            found = self._run(sampled_search_plan(config, data, splits, inner), data, "search", on_error=on_error)
+            search, candidates, selected = found.search, found.points, found.selected
+            if found.stopped is not None:
+                self._warn_of_sampler(found.stopped, len(candidates), config.n_iter)
+        else:
+            estimators = [estimator_of(point) for point in candidates]
+            plan = search_plan(
+                estimators,
+                data,
+                splits,
+                responses=[scorer.responses(bare(estimator)) for estimator in estimators],
+                judge=scorer,
+                choose=self._chooser(candidates, refit_metric),
+                inner=inner,
+                refit=bool(self.refit),
+                race=race,
+                metric=None if race is None else self._race_metric(scorers, refit_metric, data.task),
+                error_score=error_score,
+                train_scores=self.return_train_score,
+            )
+            self._print(
+                f"Fitting {len(splits)} folds for each of {len(candidates)} candidates, totalling "
+                f"{len(splits) * len(candidates)} fits, and those of the nested assessment"
+            )
+            search = self._run(plan, data, "search", on_error=on_error)
         self._warn(search)
         names = [params_text(each) or "as given" for each in candidates]
         if self.verbose > 1:
             self._print("\n".join(verbose_lines(search, names, with_scores=self.verbose > 2)))
         metric = self._publish(search, candidates, scorers, refit_metric, data.task)
+        if selected is not None:
+            names = [params_text(each) or "as given" for each in selected]
         self._assess(search, metric, data, names, reason or search.without_nesting)
         return self
+
+    def _race(self) -> Race | None:
+        """Return the race of the search, if it is one; refuse a search that does not exist."""
+        race = Race.of(self.race)
+        if is_optuna_sampler(self.search) or (isinstance(self.search, str) and self.search == "optuna"):
+            if race is not None:
+                raise InvalidInput(
+                    f"An adaptive search has no race: its candidates come one after the other. Got race={self.race!r}; "
+                    "omit it, or use search='random'."
+                )
+        elif not isinstance(self.search, str) or self.search not in ("grid", "random", "race"):
+            raise InvalidInput(
+                "The 'search' parameter must be 'grid', 'random', 'race', 'optuna' or a sampler of Optuna. "
+                f"Got {self.search!r} instead."
+            )
+        return Race() if race is None and self.search == "race" else race
+
+    def _candidates(self, seed: int | None) -> list[dict[str, Any]] | None:
+        """Return the candidates, or None where they are sampled one after the other."""
+        if self.search not in ("grid", "random", "race"):
+            return None
+        n_iter = _DRAWN["random"] if self.search == "random" and self.n_iter is None else self.n_iter
+        return grid_points(self.param_grid, n_iter=n_iter, seed=seed)
+
+    def _sampler(self, seed: int | None) -> Callable[[], OptunaSampler]:
+        """Return what makes the samplers of the search and its nested ones: with one seed, so that they share fits."""
+        import_optuna()
+        spaces = spaces_of(self.param_grid, distributions=True)
+        given = None if isinstance(self.search, str) else self.search
+        drawn = int(np.random.default_rng().integers(2**31 - 1)) if seed is None else seed
+        return lambda: OptunaSampler(spaces, drawn, given)
+
+    def _warn_of_sampler(self, stopped: str, done: int, wanted: int) -> None:
+        warnings.warn(
+            f"{stopped} The search ended after {done} of {wanted} candidates; its results and their nested assessment "
+            "are those of these candidates.",
+            UserWarning,
+            stacklevel=3,
+        )
 
     def _routed(self, params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what scikit-learn routes to ``fit``, besides weights and groups, and to the scorers."""
@@ -258,29 +354,45 @@ class HonestSearchCV(SearchBase):
             return
         self.assessment_ = NestedAssessment(search.nested, data, metric, names=names, level=self.level)
 
-    def _chooser(self, candidates: list[dict[str, Any]], refit_metric: str) -> Callable[[Scores], int]:
+    def _chooser(self, candidates: Sequence[dict[str, Any]], refit_metric: str) -> Callable[[Scores], int]:
         def choose(tables: Scores) -> int:
             scores = tested_scores(tables)
             by = self._chosen_by(scores, refit_metric)
             if by is None:
                 return 0
+            if self._one_se:
+                return simplest_of_ties(-scores[by], points_by_simplicity(candidates))
             # Missing scores are warned of once, for the search as a whole.
-            results = format_results(self, candidates, scores, trained_scores(tables), None, quiet=True)
+            results = format_results(self, list(candidates), scores, trained_scores(tables), None, quiet=True)
             return int(self._select_best_index(self.refit, by, results))
 
         return choose
 
-    def _race_metric(self, scorers: Any, refit_metric: str, task: Task) -> Metric:
-        """Return the metric of the score that decides a race."""
+    @property
+    def _one_se(self) -> bool:
+        return isinstance(self.refit, str) and self.refit == "one_se"
+
+    def _one_score(self, scorers: Any, refit_metric: str, owner: str) -> str:
+        """Return the name of the score that decides while the search runs."""
         by_name = getattr(scorers, "_scorers", {"score": scorers})
         several = "score" not in by_name or (callable(self.scoring) and isinstance(self.refit, str))
-        name = self.refit if several else refit_metric
-        if callable(self.refit) or not isinstance(name, str):
+        name = self.refit if several and not self._one_se else refit_metric
+        if not isinstance(name, str) or (several and callable(self.refit)):
             raise InvalidInput(
-                "A race needs one score to select by: with several scores 'refit' must be the name of one. Got "
-                f"refit={self.refit!r}; name a score, or omit the race."
+                f"{owner} needs one score to select by: with several scores 'refit' must be the name of one. Got "
+                f"refit={self.refit!r}; name a score."
             )
-        return metric_of_scorer(name, by_name.get(name), task)
+        return name
+
+    def _race_metric(self, scorers: Any, refit_metric: str, task: Task) -> Metric:
+        """Return the metric of the score that decides a race."""
+        if callable(self.refit):
+            raise InvalidInput(
+                "A race needs one score to select by. Got a function of all results as 'refit'; name a score, or omit "
+                "the race."
+            )
+        name = self._one_score(scorers, refit_metric, "A race")
+        return metric_of_scorer(name, getattr(scorers, "_scorers", {"score": scorers}).get(name), task)
 
     def _chosen_by(self, scores: Scores, refit_metric: str) -> str | None:
         """Return the name of the score that decides; None with several scores and without refit."""
@@ -302,7 +414,7 @@ class HonestSearchCV(SearchBase):
         # With dropped candidates NaN scores are expected.
         quiet = bool(search.dropped and not search.failures)
         results = format_results(self, candidates, search.scores, search.train_scores, search.fit_seconds, quiet=quiet)
-        self.cv_results_ = results if self.race is None else rank_dropped(results, search)
+        self.cv_results_ = results if self._race() is None else rank_dropped(results, search)
         self.multimetric_ = set(search.scores) != {"score"}
         self.scorer_ = getattr(scorers, "_scorers", scorers)
         self.n_splits_ = search.fit_seconds.shape[1]

@@ -6,7 +6,7 @@ rise and fall together, so the standard error of a single score would call far w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -34,7 +34,7 @@ def simplicity_order(settings: Sequence[Setting], families: Mapping[str, ModelFa
     """
     ranks = {name: place for place, name in enumerate(_FAMILIES)}
     own = {name: place for place, name in enumerate(families)}
-    ranges = {name: _tried(family) for name, family in families.items()}
+    ranges = {name: _tried([each.params for each in family.settings()]) for name, family in families.items()}
 
     def rank(place: int) -> tuple[int, int, float, int]:
         setting = settings[place]
@@ -46,11 +46,22 @@ def simplicity_order(settings: Sequence[Setting], families: Mapping[str, ModelFa
     return sorted(range(len(settings)), key=rank)
 
 
-def _tried(family: ModelFamily) -> dict[str, list[Any]]:
-    """Return the values of each parameter of a family, numbers in ascending order."""
+def points_by_simplicity(points: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Return the positions of the candidates of a search from the simplest to the most complex.
+
+    >>> points_by_simplicity([{"alpha": 0.1}, {"alpha": 10.0}, {"alpha": 1.0}])
+    [1, 2, 0]
+    """
+    tried = _tried(points)
+    complexity = [sum(_complexity(name, value, tried[name]) for name, value in point.items()) for point in points]
+    return sorted(range(len(points)), key=lambda place: (complexity[place], place))
+
+
+def _tried(points: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return the values tried of each parameter, numbers in ascending order."""
     found: dict[str, list[Any]] = {}
-    for setting in family.settings():
-        for name, value in setting.params.items():
+    for point in points:
+        for name, value in point.items():
             found.setdefault(name, [])
             if value not in found[name]:
                 found[name].append(value)
