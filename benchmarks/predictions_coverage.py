@@ -122,55 +122,64 @@ def predicted(setting, X, y, groups, random):
     return p, folds, learner_of(setting).fit(X, y)
 
 
+@dataclass(frozen=True)
+class Sample:
+    """Held-out predictions of a sample, the level of each row, and many fresh rows with the model's probabilities."""
+
+    own: ModelPredictions
+    level: np.ndarray
+    y_fresh: np.ndarray
+    p_fresh: np.ndarray
+    level_fresh: np.ndarray
+
+
+def sampled(setting, random):
+    """Draw one sample, and what is true of its model."""
+    X, y, groups, level = drawn(setting, setting.rows, random)
+    p, folds, model = predicted(setting, X, y, groups, random)
+    X_fresh, y_fresh, _, level_fresh = drawn(setting, FRESH, random)
+    called, both = (p >= 0.5).astype(int), np.column_stack([1 - p, p])
+    own = ModelPredictions(y, called, both, np.array([0, 1]), groups, None, folds)
+    return Sample(own, level, y_fresh, model.predict_proba(X_fresh)[:, 1], level_fresh)
+
+
 def measured(place, repetition):
     """Draw one sample, and return a line of the file: the intervals and the truth of each quantity."""
     warnings.simplefilter("ignore")
     began, setting = time.process_time(), SETTINGS[place]
     random = np.random.default_rng([1, place, repetition])
-    X, y, groups, level = drawn(setting, setting.rows, random)
-    p, folds, model = predicted(setting, X, y, groups, random)
-    X_fresh, y_fresh, _, level_fresh = drawn(setting, FRESH, random)
-    p_fresh = model.predict_proba(X_fresh)[:, 1]
-    called, both = (p >= 0.5).astype(int), np.column_stack([1 - p, p])
-    given = Given(ModelPredictions(y, called, both, np.array([0, 1]), groups, None, folds))
-    found = {**_calibrated(given, y_fresh, p_fresh), **_chosen(given, y_fresh, p_fresh)}
-    curve = given.decision_curve(THRESHOLDS)
-    for i, threshold in enumerate(THRESHOLDS):
-        truth = float(contributions(y_fresh, p_fresh, threshold).mean())
-        line = curve.table.iloc[i]
-        ends = None if np.isnan(line["low"]) else (line["low"], line["high"])
-        found[f"net benefit at {threshold:g}"] = [_case(line["net_benefit"], truth, ends)]
-    truths = {
-        "accuracy": lambda at: float(np.mean((p_fresh[at] >= 0.5) == y_fresh[at])),
-        "auc": lambda at: float(roc_auc_score(y_fresh[at], p_fresh[at])),
+    sample = sampled(setting, random)
+    given, groups = Given(sample.own), sample.own.groups
+    found = {
+        **calibrated(given, sample),
+        **chosen(given, sample),
+        **by_threshold(given, sample),
+        **by_level(given, sample),
     }
-    for metric, truth_of in truths.items():
-        by = given.by(level, metric)
-        label = "AUC" if metric == "auc" else metric
-        found[f"{label} in 3 subgroups"] = [
-            _case(by.estimate[name], truth_of(level_fresh == int(name)), ends) for name, ends in by.interval.items()
-        ]
     # A column that has nothing to do with anything, and that is alike for all rows of a group.
-    units = np.arange(len(y)) if groups is None else groups
-    null = given.by(random.integers(0, 3, len(y))[units], "accuracy").p
+    rows = len(sample.own.y)
+    units = np.arange(rows) if groups is None else groups
+    null = given.by(random.integers(0, 3, rows)[units], "accuracy").p
     line = {"setting": setting.name, "repetition": repetition, "found": found, "null": null}
     return line | {"cpu_seconds": round(time.process_time() - began, 3), "versions": versions()}
 
 
-def _calibrated(given, y, p):
+def calibrated(given, sample):
+    """Calibration slope, and calibration in the large."""
     own = given.calibration()
-    truth = calibration(y, p, probabilities=True)
+    truth = calibration(sample.y_fresh, sample.p_fresh, probabilities=True)
     return {
         "calibration slope": [_case(own.slope, truth.slope, own.slope_interval)],
         "calibration in the large": [_case(own.in_the_large, truth.in_the_large, own.in_the_large_interval)],
     }
 
 
-def _chosen(given, y, p):
-    found = {}
+def chosen(given, sample):
+    """The rates at a threshold by each rule."""
+    found, y = {}, sample.y_fresh
     for name, rule in RULES.items():
         own = given.threshold(rule)
-        called = p >= own.threshold
+        called = sample.p_fresh >= own.threshold
         truths = {
             "sensitivity": float(called[y == 1].mean()),
             "specificity": float(1 - called[y == 0].mean()),
@@ -178,6 +187,34 @@ def _chosen(given, y, p):
         }
         for rate, truth in truths.items():
             found[f"{rate} at {name}"] = [_case(getattr(own, rate), truth, getattr(own, f"{rate}_interval"))]
+    return found
+
+
+def by_threshold(given, sample):
+    """Net benefit at each threshold."""
+    curve, found = given.decision_curve(THRESHOLDS), {}
+    for i, threshold in enumerate(THRESHOLDS):
+        truth = float(contributions(sample.y_fresh, sample.p_fresh, threshold).mean())
+        line = curve.table.iloc[i]
+        ends = None if np.isnan(line["low"]) else (line["low"], line["high"])
+        found[f"net benefit at {threshold:g}"] = [_case(line["net_benefit"], truth, ends)]
+    return found
+
+
+def by_level(given, sample):
+    """Accuracy and AUC in each subgroup."""
+    y, p, found = sample.y_fresh, sample.p_fresh, {}
+    truths = {
+        "accuracy": lambda at: float(np.mean((p[at] >= 0.5) == y[at])),
+        "auc": lambda at: float(roc_auc_score(y[at], p[at])),
+    }
+    for metric, truth_of in truths.items():
+        by = given.by(sample.level, metric)
+        label = "AUC" if metric == "auc" else metric
+        found[f"{label} in 3 subgroups"] = [
+            _case(by.estimate[name], truth_of(sample.level_fresh == int(name)), ends)
+            for name, ends in by.interval.items()
+        ]
     return found
 
 
@@ -199,7 +236,7 @@ class Cell:
     without: int
 
 
-def cells(lines):
+def cells(lines, method="truefit"):
     """Return a cell for every setting and quantity; of several subgroups all intervals must hold."""
     found = []
     for setting in SETTINGS:
@@ -207,9 +244,9 @@ def cells(lines):
         for quantity in QUANTITIES if own else ():
             samples = [each[quantity] for each in own]
             flat = [case for cases in samples for case in cases]
-            _, width, without = covers(flat, "truefit")
+            _, width, without = covers(flat, method)
             held = [
-                all(case["truefit"][0] <= case["truth"] <= case["truefit"][1] for case in cases if case["truefit"])
+                all(case[method][0] <= case["truth"] <= case[method][1] for case in cases if case[method])
                 for cases in samples
             ]
             truth = float(np.mean([case["truth"] for case in flat]))

@@ -1,8 +1,13 @@
 """The coverage study of diagnostics: a sample has intervals and truths, and the page states what was held."""
 
 import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
 
 from benchmarks import predictions_coverage as benchmark
+from benchmarks import reasons_coverage
 
 
 def test_a_sample_has_every_quantity_with_its_truth_and_can_be_drawn_again(monkeypatch):
@@ -13,6 +18,19 @@ def test_a_sample_has_every_quantity_with_its_truth_and_can_be_drawn_again(monke
         assert set(line["found"]) == set(benchmark.QUANTITIES)
         assert len(line["found"]["accuracy in 3 subgroups"]) == 3
         assert line["found"] == json.loads(json.dumps(benchmark.measured(place, 0)["found"]))
+
+
+def test_narrower_intervals_are_within_those_given(monkeypatch):
+    monkeypatch.setattr(benchmark, "FRESH", 2000)
+    line = json.loads(json.dumps(reasons_coverage.measured(1, 0)))
+    cases = [case for cases in line["found"].values() for case in cases]
+    for wider, narrower in pairwise(reasons_coverage.METHODS):
+        assert all(np.ptp(case[narrower]) <= np.ptp(case[wider]) for case in cases)
+    slope = line["found"]["calibration slope"][0]
+    assert np.ptp(slope["truefit"]) == pytest.approx(1.2 * np.ptp(slope["narrowest"]))
+    chosen = line["found"]["sensitivity at Youden"][0]
+    assert np.ptp(chosen["narrowest"]) < np.ptp(chosen["narrower"])
+    assert "| calibration slope | 100.0 [100.0, 100.0] |" in reasons_coverage.page([line], 1)
 
 
 def test_of_subgroups_all_intervals_must_hold():
