@@ -82,6 +82,9 @@ def test_numbers_a_page_and_a_plot(folder):
         (("--truth", "outcome", "--drop", "patient", "--class", "dead"), "Missing: 'forest:dead'"),
         (("--truth", "outcome", "--as", "odds"), "--as"),
         (("--truth", "outcome", "--drop", "patient", "--metric", "f1"), "The positive class must be named"),
+        (("--truth", "outcome", "--drop", "patient", "--threshold", "best"), "cost=5:1 or a probability such as 0.2"),
+        (("--truth", "outcome", "--drop", "patient", "--threshold", "0.2.1"), "Got '0.2.1' instead"),
+        (("--truth", "outcome", "--drop", "patient", "--by", "site"), "has no column 'site'"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(folder, arguments, sentence):
@@ -89,6 +92,37 @@ def test_bad_input_is_one_sentence_and_exit_code_2(folder, arguments, sentence):
     assert done.returncode == 2
     assert sentence in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_diagnostics_are_printed_are_in_the_json_and_on_the_page(folder):
+    frame = pd.read_csv(folder / "predictions.csv")
+    frame["site"] = np.where(frame["patient"] < 25, "north", "south")
+    frame[["outcome", "patient", "site", "forest:ill"]].to_csv(folder / "sites.csv", index=False)
+    asked = ("--calibration", "--threshold", "cost=5:1", "--threshold", "0.3", "--net-benefit", 0.2, "--by", "site")
+    command = ("evaluate", "sites.csv", "--truth", "outcome", "--groups", "patient", "--pos-label", "ill", *asked)
+    done = truefit(*command, "--out", "sites.html", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    expected = evaluate(frame["outcome"], frame["forest:ill"], pos_label="ill", groups=frame["patient"])
+    found = json.loads(truefit(*command, "--json", cwd=folder).stdout)["diagnostics"]
+    assert found["calibration"][0]["models"][0]["slope"] == pytest.approx(expected.calibration().slope)
+    called = frame["forest:ill"] >= 0.3
+    chosen, given = found["thresholds"]
+    assert chosen["models"][0]["threshold"] == expected.threshold({"cost": (5, 1)}).threshold
+    assert given["models"][0]["sensitivity"] == pytest.approx(called[frame["outcome"] == "ill"].mean())
+    benefit = expected.decision_curve([0.2])
+    assert found["decision_curve"][0]["models"][0]["net_benefit"] == benefit.net_benefit.tolist()
+    assert {each["group"] for each in found["subgroups"][0]["subgroups"]} == {"north", "south"}
+    for sentence in (
+        "slope", "Threshold 0.3, as given, class 'ill'", "Net benefit on 200", "error by site in 2 subgroups",
+        f"{benefit.net_benefit[0]:.3f} (",
+    ):  # fmt: skip
+        assert sentence in done.stdout
+    page = (folder / "sites.html").read_text()
+    assert len(page) < 2_000_000
+    for part in ("ROC curve", "Calibration", "Thresholds", "Decision curve", "Recall and precision per class"):
+        assert f"<summary><h3>{part}</h3></summary>" in page
+    assert "Subgroups: site" in page
+    assert "Confusion matrix: rows, and their share of the true class" in page
 
 
 def test_files_without_rows_or_models(folder):
@@ -109,13 +143,16 @@ def test_a_saved_study_is_validated(folder):
     study = ("study", "train.csv", "--target", "kind", "--model", "naive_bayes", "--metric", "auc")
     done = truefit(*study, "--pos-label", "malignant", "--save", "model.skops", "--quiet", cwd=folder)
     assert done.returncode == 0, done.stderr
-    arguments = ("--groups", "site", "--metric", "auc", "--metric", "sensitivity", "--out", "v.html")
+    asked = ("--calibration", "--threshold", "youden", "--by", "mean texture")
+    arguments = ("--groups", "site", "--metric", "auc", "--metric", "sensitivity", "--out", "v.html", *asked)
     done = truefit("validate", "model.skops", "cohort.csv", *arguments, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "AUC on 269 rows in 30 groups" in done.stdout
     assert "Its study promised AUC 0.9" in done.stdout
     assert "sensitivity on 269 rows" in done.stdout
-    assert "External validation" in (folder / "v.html").read_text()
+    assert "AUC by mean texture in 4 subgroups" in done.stdout  # a feature may name subgroups too
+    page = (folder / "v.html").read_text()
+    assert all(text in page for text in ("External validation", "Its study promised AUC 0.9", "Decision curve"))
     assert "columns that the model was not fitted on: 'site'" not in done.stderr
     found = json.loads(truefit("validate", "model.skops", "cohort.csv", "--json", cwd=folder).stdout)
     assert found["promise"]["pos_label"] == "malignant"

@@ -157,6 +157,34 @@ def test_recall_and_precision_of_every_class(several):
     assert table.loc["benign", "most_often_called"] == "malignant"
 
 
+def test_the_confusion_matrix_has_shares_with_intervals(several):
+    cells = several.per_class().confusion.loc["nb"].set_index(["class", "predicted"])
+    counts = several.confusion()["nb"]
+    for (true, called), cell in cells.iterrows():
+        assert cell["rows"] == counts.loc[true, called]
+        assert cell["share"] == pytest.approx(counts.loc[true, called] / counts.loc[true].sum())
+        assert cell["low"] < cell["share"] < cell["high"]
+    assert cells["share"].sum() == pytest.approx(2)
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(200) // 4])
+def test_a_given_threshold_is_evaluated_as_it_is(groups):
+    own = binary(HELD.y, HELD.probability[:, 1], groups=groups)
+    found = Given(own=own).threshold(0.4)
+    called = HELD.probability[:, 1] >= 0.4
+    assert found.threshold == 0.4
+    assert found.sensitivity == pytest.approx(recall_score(HELD.y, called))
+    assert found.specificity == pytest.approx(recall_score(HELD.y, called, pos_label=0))
+    assert found.precision == pytest.approx(precision_score(HELD.y, called))
+    alone = wilson(found.sensitivity, 100)
+    assert (
+        found.sensitivity_interval == pytest.approx(alone)
+        if groups is None
+        else np.ptp(found.sensitivity_interval) >= np.ptp(alone)
+    )
+    assert "not chosen" in found.summary()
+
+
 def test_several_classes_and_regressions_are_calibrated_too():
     iris = assess(GaussianNB(), *load_iris(return_X_y=True)).calibration()
     assert list(iris.slope) == [0, 1, 2]
@@ -219,13 +247,15 @@ UNKNOWN = binary(np.arange(50) % 2, np.where(np.arange(50) == 7, np.nan, 0.5))
         (UNKNOWN, lambda it: it.decision_curve(), "a probability for every row. Got NaN at 1 of 50 rows"),
         (HELD, lambda it: it.threshold("best"), 'must be "youden", {"sensitivity": 0.9}.*Got \'best\''),
         (HELD, lambda it: it.threshold({"cost": (0, 0)}), "two costs"),
+        (HELD, lambda it: it.threshold(1.5), "a threshold between 0 and 1. Got 1.5"),
         (HELD, lambda it: it.threshold({"recall": 0.5}), "Got {'recall': 0.5}"),
         (HELD, lambda it: it.decision_curve([0, 0.5]), "between 0 and 1"),
         (HELD, lambda it: it.decision_curve().difference("own", "other", 0.5), "must be one of 'own'. Got 'other'"),
         (HELD, lambda it: it.calibration(pos_label=7), "must be a class of y. Got 7; the classes are 0, 1"),
         (HELD, lambda it: it.by(np.arange(199)), "one for each of the 200 rows. Got 199"),
         (HELD, lambda it: it.by([f"id{i}" for i in range(200)]), "Got a different value in every row"),
-        (HELD, lambda it: it.by(np.arange(200) % 8), "must have 30 rows or more. The largest of 8 has 25"),
+        (HELD, lambda it: it.by(np.arange(200) % 8), "The largest of 8 has 25 rows: fewer than 30 rows"),
+        (HELD, lambda it: it.by(HELD.y, "auc"), "The largest of 2 has 100 rows: fewer than 10 rows of a class"),
         (HELD, lambda it: it.by([None] * 200), "not all be missing"),
         (HELD, lambda it: it.by(np.arange(200), bins=1), "whole number of at least 2. Got 1"),
         (HELD, lambda it: it.by(np.arange(200), "mse2"), "Unknown metric 'mse2'"),

@@ -8,12 +8,13 @@ import shutil
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.cli.command import truefit
-from tests.report.study_example import ATTACK, MADE, made_study
+from tests.report.study_example import ATTACK, MADE, QUOTE, made_study
 from tests.report.test_html import HOSTILE
 
-from truefit import Engine
+from truefit import Engine, evaluate
 from truefit._core.provenance import store_report
 from truefit._study.page import study_report
 
@@ -163,6 +164,30 @@ def test_nothing_overflows(opened, width):
     page = opened(viewport={"width": width, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate(STICKS_OUT) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_an_evaluation_has_its_verdict_and_parts_that_open(browser, tmp_path, scheme):
+    random = np.random.default_rng(0)
+    y = np.where(random.random(200) < 0.5, ATTACK, QUOTE)
+    p = (0.3 * (y == QUOTE) + 0.7 * random.random(200)).clip(0, 1)
+    result = evaluate(y, {ATTACK: p, QUOTE: random.random(200)}, pos_label=QUOTE)
+    troubles = []
+    context = browser.new_context(viewport={"width": 375, "height": 800}, color_scheme=scheme)
+    page = context.new_page()
+    page.on("console", lambda message: troubles.append(message.text))
+    page.on("dialog", lambda dialog: (troubles.append(dialog.message), dialog.dismiss()))
+    page.goto(result.to_html(tmp_path / "evaluation.html").as_uri())
+    assert "is best" in page.locator("section.verdict").inner_text()
+    parts = page.locator("#diagnostics > details")
+    assert parts.count() == 5
+    for i in range(parts.count()):
+        parts.nth(i).locator("summary").first.click()
+    assert page.locator("#diagnostics figure svg[role=img]:visible").count() == 4  # thresholds are a table
+    assert page.evaluate(STICKS_OUT) == []
+    assert page.evaluate("document.documentElement.scrollWidth") == 375
+    assert troubles == []
+    context.close()
 
 
 #: Contrast of a text with what is behind it, as WCAG has it.

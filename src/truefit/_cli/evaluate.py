@@ -10,6 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from truefit._cli.app import plain_command
+from truefit._cli.diagnostics import (
+    ByOption,
+    CalibrationOption,
+    Diagnostics,
+    NetBenefitOption,
+    ThresholdOption,
+    rule_of,
+)
 from truefit._cli.inputs import check_choice, label_in, print_notes
 from truefit._cli.messages import echo, note
 from truefit._cli.options import JsonOption, LevelOption, PlotOption, PositiveOption, QuietOption, VerboseOption
@@ -70,6 +78,10 @@ def evaluate(
         str | None, typer.Option(help="Model to compare with, or all for every pair. Default: the best.")
     ] = None,
     rope: Annotated[float | None, typer.Option(help="Largest difference that is practically irrelevant.")] = None,
+    calibration: CalibrationOption = False,
+    threshold: ThresholdOption = None,
+    net_benefit: NetBenefitOption = None,
+    by: ByOption = None,
     level: LevelOption = 0.95,
     plot: PlotOption = None,
     out: PageOption = None,
@@ -79,7 +91,8 @@ def evaluate(
 ) -> None:
     """Evaluate predictions in a file: every other column is a model, with labels, numbers or probabilities.
 
-    Probabilities of several classes are columns such as "forest:yes" and "forest:no".
+    Probabilities of several classes are columns such as "forest:yes" and "forest:no". The page of --out has
+    calibration, thresholds, decision curve and confusion matrix too.
 
     Example: truefit evaluate predictions.csv --truth outcome --groups patient
     """
@@ -98,9 +111,13 @@ def evaluate(
     frame = frame.set_axis(names, axis="columns")
     if not len(frame):
         raise InvalidInput(f"{name!r} must have rows to evaluate. Got none.")
+    rules = [rule_of(each) for each in threshold or ()]
     others = [find_column(names, each, name) for each in (truth, groups, weights, *(drop or ())) if each is not None]
     if len(set(others)) < len(others):
         raise InvalidInput(f"A column of {name!r} can have one use. Got {', '.join(map(repr, others))}.")
+    # The subgroups of a column that has another use are of interest too: those of the groups, say.
+    columns = [find_column(names, each, name) for each in by or ()]
+    others = [*others, *(each for each in dict.fromkeys(columns) if each not in others)]
     numbered = [each for each in names if each.startswith("Unnamed: 0")]
     if numbered:
         note(f"Note: the column without a name in {name!r} counts the rows; it was left out.")
@@ -115,7 +132,8 @@ def evaluate(
         classes=_all_classes(frame[truth], classes), sample_weight=None if weights is None else frame[weights],
         kind=_kind(kind), reference=reference, rope=rope, level=level,
     )  # fmt: skip
-    show_evaluation(result, metric or [], plot, out, as_json=as_json)
+    asked = Diagnostics(calibration, rules, net_benefit or (), [frame[each] for each in columns])
+    show_evaluation(result, metric or [], asked, plot, out, as_json=as_json)
 
 
 def _kind(kind: str | None) -> Kind | None:
@@ -175,21 +193,35 @@ def _table(frame: pd.DataFrame, model: str, columns: dict[Any, str], classes: Se
 
 
 def show_evaluation(
-    result: Evaluation, metrics: Sequence[str], plot: Path | None, out: Path | None, *, as_json: bool
+    result: Evaluation,
+    metrics: Sequence[str],
+    asked: Diagnostics,
+    plot: Path | None,
+    out: Path | None,
+    *,
+    as_json: bool,
 ) -> None:
-    """Print a result and the further metrics, and write the plot and the page."""
+    """Print a result, the further metrics and diagnostics, and write the plot and the page."""
     further = {name: result.under(name) for name in metrics[1:]}
+    diagnostics = asked.of(result)
     if as_json:
-        also = {name: each.to_dict()["models"] for name, each in further.items()}
-        echo(json.dumps(result.to_dict() | ({"metrics": also} if also else {}), indent=2))
+        plain = result.to_dict()
+        if further:
+            plain["metrics"] = {name: each.to_dict()["models"] for name, each in further.items()}
+        if diagnostics:
+            plain["diagnostics"] = {kind: [each.to_dict() for each in found] for kind, found in diagnostics.items()}
+        echo(json.dumps(plain, indent=2))
     else:
         width = max(map(len, result.names))
         blocks = [result.summary()]
         for each in further.values():
             lines = [f"  {name:<{width}}  {found.text(each.level)}" for name, found in each.estimates.items()]
             blocks.append("\n".join([each.heading, *lines]))
+        blocks += [each.summary() for found in diagnostics.values() for each in found]
         echo("\n\n".join(blocks))
     if plot is not None:
         write_picture(plot, result.plot, title=result.heading)
     if out is not None:
-        write_report(out, result.to_html())
+        from truefit._methods.evaluation.page import render_evaluation
+
+        write_report(out, render_evaluation(result, [each for found in diagnostics.values() for each in found]))

@@ -250,11 +250,11 @@ def label_in(text: str, column: pd.Series[Any], kind: type = str) -> Any:
 
 def families_of(names: list[str] | None, table: Table, task: Task) -> dict[str, ModelFamily]:
     """Return the models of these names as families with the search spaces of default candidates."""
-    from truefit._methods.selection.families import ModelFamily, default_families
+    from truefit._methods.selection.families import default_families, family_named
 
     known = default_families(table.X, task, table.y)
     candidates = candidates_of(names, table, task, known={name: each.estimator for name, each in known.items()})
-    return {name: known[name] if name in known else ModelFamily(name, each) for name, each in candidates.items()}
+    return {name: family_named(name, each, known) for name, each in candidates.items()}
 
 
 def candidates_of(
@@ -279,16 +279,19 @@ def candidates_of(
 
 
 def _named(names: list[str], known: dict[str, Any]) -> dict[str, Any]:
+    from truefit._methods.selection.default_candidates import candidate_named
+
     candidates: dict[str, Any] = {}
     for name in names:
         if ":" in name:
             candidates |= own_models(name)
-        elif name in known:
-            candidates[name] = known[name]
+        elif (candidate := candidate_named(name, known)) is not None:
+            candidates[name] = candidate
         else:
             near = difflib.get_close_matches(name, known, n=1)
             raise InvalidInput(
-                f"--model must be one of {', '.join(known)}, or FILE.py:NAME or MODULE:NAME for your own. "
+                f"--model must be one of {', '.join(known)}, for a classifier also with +platt or +isotonic, or "
+                "FILE.py:NAME or MODULE:NAME for your own. "
                 f"Got {name!r} instead." + (f" Did you mean {near[0]!r}?" if near else "")
             )
     return candidates

@@ -65,7 +65,8 @@ ModelsOption = Annotated[
         "--model",
         "--models",
         help="dummy, linear, naive_bayes, knn, tree, random_forest, boosting, svm, mlp, and lightgbm or xgboost if "
-        "installed; or FILE.py:NAME or MODULE:NAME for your own estimator, list or dict of estimators, or a function "
+        "installed; a classifier with +platt or +isotonic, such as svm+platt, has recalibrated probabilities; or "
+        "FILE.py:NAME or MODULE:NAME for your own estimator, list or dict of estimators, or a function "
         "that returns them. Repeatable.",
     ),
 ]

@@ -8,6 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from truefit._cli.app import plain_command
+from truefit._cli.diagnostics import (
+    ByOption,
+    CalibrationOption,
+    Diagnostics,
+    NetBenefitOption,
+    ThresholdOption,
+    rule_of,
+)
 from truefit._cli.evaluate import GroupsOfRows, MetricsOption, PageOption, WeightsOfRows, show_evaluation
 from truefit._cli.inputs import columns_as_fitted, label_in, print_notes
 from truefit._cli.messages import note
@@ -35,6 +43,10 @@ def validate(
     weights: WeightsOfRows = None,
     metric: MetricsOption = None,
     pos_label: PositiveOption = None,
+    calibration: CalibrationOption = False,
+    threshold: ThresholdOption = None,
+    net_benefit: NetBenefitOption = None,
+    by: ByOption = None,
     level: LevelOption = 0.95,
     trust: Annotated[
         list[str] | None, typer.Option(help="Full name of a further type that the model may contain. Repeatable.")
@@ -54,16 +66,20 @@ def validate(
     check_report(out, (data, model))
     check_picture(plot, (data, model))
     check_distinct(out, plot)
+    rules = [rule_of(each) for each in threshold or ()]
     saved = read_model(model, trust or ())
     frame, name, y = _new_rows(data, target, saved)
+    levels = [frame[_column(frame, each, name)] for each in by or ()]
     others = [None if each is None else _column(frame, each, name) for each in (groups, weights)]
     by_group, weight = (None if each is None else frame[each] for each in others)
-    features = frame.drop(columns=[y, *(each for each in others if each is not None)])
+    unknown = [str(each.name) for each in levels if each.name not in (*(saved.columns or frame.columns), y, *others)]
+    features = frame.drop(columns=[y, *(each for each in others if each is not None), *dict.fromkeys(unknown)])
     result = run(
         saved, _features(saved, features, name), frame[y], metric=None if not metric else metric[0], groups=by_group,
         pos_label=None if pos_label is None else label_in(pos_label, frame[y]), sample_weight=weight, level=level,
     )  # fmt: skip
-    show_evaluation(result, metric or [], plot, out, as_json=as_json)
+    asked = Diagnostics(calibration, rules, net_benefit or (), levels)
+    show_evaluation(result, metric or [], asked, plot, out, as_json=as_json)
 
 
 def _new_rows(data: str, target: str | None, saved: LoadedModel) -> tuple[pd.DataFrame, str, str]:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Thresholds of the curve where none are given.
 DEFAULT_THRESHOLDS = np.linspace(0.01, 0.99, 99)
+#: So many thresholds are written one by one.
+FEW = 5
 
 
 class DecisionCurve(EstimatorResult):
@@ -126,6 +128,8 @@ class DecisionCurve(EstimatorResult):
         return f"Net benefit on {len(self._truth):,} held-out rows, {share:.1%} of them of class {self.pos_label!r}"
 
     def _text(self, name: str) -> str:
+        if len(self.thresholds) <= FEW:
+            return ", ".join(map(_at, self.thresholds.tolist(), *self._curves[name].tolist()))
         own, reference = self._curves[name][0], np.maximum(self._all[0], 0)
         better = self.thresholds[self._curves[name][1] > reference]
         if not len(better):
@@ -139,7 +143,11 @@ class DecisionCurve(EstimatorResult):
     @property
     def notes(self) -> list[str]:
         """What a reader should know about these numbers."""
-        return ["rows of all test sets are pooled; the band is pointwise."]
+        return [
+            "the band is pointwise."
+            if self._factor == 1
+            else "rows of all test sets are pooled; the band is pointwise."
+        ]
 
     def plot(self, *, ax: Axes | None = None) -> Axes:
         """Draw net benefit over the thresholds, with the band of a single model.
@@ -167,6 +175,11 @@ class DecisionCurve(EstimatorResult):
             ],
             "notes": self.notes,
         }
+
+
+def _at(threshold: float, benefit: float, low: float, high: float) -> str:
+    ends = "" if math.isnan(low) else f" ({low:.3f} to {high:.3f})"
+    return f"{benefit:.3f}{ends} at {threshold:g}"
 
 
 def checked_thresholds(thresholds: Any) -> Floats:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from truefit._core.errors import InvalidInput
 from truefit._core.typing import Positions
 from truefit._methods.calibration import Calibration, calibration_of
 from truefit._methods.decision_curve import DecisionCurve, decision_curve_of
@@ -11,6 +13,14 @@ from truefit._methods.per_class import PerClass, per_class_of
 from truefit._methods.predictions import ModelPredictions
 from truefit._methods.subgroups import Subgroups, metric_of, read_bins, read_values, subgroups_of
 from truefit._methods.threshold import Threshold, threshold_of
+
+
+def or_none(diagnose: Callable[[], Any]) -> Any:
+    """Return a diagnosis; None where the predictions do not allow it: no probabilities, or no rows of a class."""
+    try:
+        return diagnose()
+    except InvalidInput:
+        return None
 
 
 class PredictionDiagnostics:
@@ -98,10 +108,10 @@ class PredictionDiagnostics:
 
         Parameters
         ----------
-        rule : str or dict, default="youden"
+        rule : str, dict or float, default="youden"
             "youden" maximises sensitivity + specificity. ``{"sensitivity": 0.9}``, ``{"specificity": 0.9}`` and
             ``{"precision": 0.8}`` require a rate, and make the best of the others. ``{"cost": (5, 1)}`` minimises the
-            cost, here 5 for a false negative and 1 for a false positive.
+            cost, here 5 for a false negative and 1 for a false positive. A number is itself the threshold.
         pos_label : label, optional
             The positive class of two. By default that of the result, or the second in order.
 
@@ -129,7 +139,8 @@ class PredictionDiagnostics:
         Returns
         -------
         PerClass
-            ``.table`` has a row per class; ``.plot()`` draws the recalls.
+            ``.table`` has a row per class, ``.confusion`` one per cell of the confusion matrix; ``.plot()`` draws the
+            recalls.
 
         Examples
         --------

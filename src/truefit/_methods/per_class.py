@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+#: A confusion matrix of more classes is too large to read with its intervals.
+MOST_CLASSES = 10
+
 
 class PerClass(EstimatorResult):
     """Recall and precision of each class, with intervals; counts are pooled over all test sets.
@@ -34,11 +37,19 @@ class PerClass(EstimatorResult):
 
     title = "Recall and precision per class"
 
-    def __init__(self, lines: dict[str, list[dict[str, Any]]], *, single: bool, level: float) -> None:
+    def __init__(
+        self,
+        lines: dict[str, list[dict[str, Any]]],
+        cells: dict[str, list[dict[str, Any]]],
+        *,
+        single: bool,
+        level: float,
+    ) -> None:
         self.names = list(lines)
         self.single = single
         self.level = level
         self._lines = lines
+        self._cells = cells
 
     @property
     def table(self) -> pd.DataFrame:
@@ -46,6 +57,19 @@ class PerClass(EstimatorResult):
         return frame(
             [{"estimator": name, **line} for name, lines in self._lines.items() for line in lines], "estimator"
         )
+
+    @property
+    def confusion(self) -> pd.DataFrame:
+        """The confusion matrix: for each true and predicted class the rows, and their share of the true class.
+
+        It has intervals of the shares, and no lines for tables of more than 10 classes.
+        """
+        import pandas as pd
+
+        found = [{"estimator": name, **cell} for name, cells in self._cells.items() for cell in cells]
+        return pd.DataFrame(
+            found, columns=["estimator", "class", "predicted", "rows", "share", "low", "high"]
+        ).set_index("estimator")
 
     @property
     def heading(self) -> str:
@@ -83,6 +107,9 @@ class PerClass(EstimatorResult):
             "models": [
                 {"name": name, **plain(line)} for name, lines in self._lines.items() for line in lines
             ],
+            "confusion": [
+                {"name": name, **plain(cell)} for name, cells in self._cells.items() for cell in cells
+            ],
         }  # fmt: skip
 
 
@@ -97,14 +124,25 @@ def _text(line: Mapping[str, Any]) -> str:
 
 def per_class_of(predictions: Mapping[str, ModelPredictions], *, single: bool, level: float) -> PerClass:
     """Return recall and precision of each class of one or several models from their held-out predictions."""
-    lines = {}
+    lines, cells = {}, {}
     for name, own in predictions.items():
         if own.classes is None:
             raise InvalidInput("Recall per class is of a classification. This is a regression; use calibration().")
         if own.predicted is None:
             raise InvalidInput("Recall per class needs predicted labels. Got probabilities or scores only.")
-        lines[name] = [_line(own, label, level) for label in own.classes.tolist()]
-    return PerClass(lines, single=single, level=level)
+        labels = own.classes.tolist()
+        lines[name] = [_line(own, label, level) for label in labels]
+        few = labels if len(labels) <= MOST_CLASSES else []
+        cells[name] = [_cell(own, true, called, level) for true in few for called in few]
+    return PerClass(lines, cells, single=single, level=level)
+
+
+def _cell(own: ModelPredictions, label: Any, predicted: Any, level: float) -> dict[str, Any]:
+    assert own.predicted is not None
+    true, called = own.y == label, own.predicted == predicted
+    share, low, high = share_of(own, true, called, level)
+    rows = int((true & called).sum())
+    return {"class": label, "predicted": predicted, "rows": rows, "share": share, "low": low, "high": high}
 
 
 def _line(own: ModelPredictions, label: Any, level: float) -> dict[str, Any]:
@@ -112,14 +150,14 @@ def _line(own: ModelPredictions, label: Any, level: float) -> dict[str, Any]:
     true, called = own.y == label, own.predicted == label
     line: dict[str, Any] = {"class": label, "rows": int(true.sum())}
     for rate, among, right in (("recall", true, called), ("precision", called, true)):
-        share, low, high = _share(own, among, right, level)
+        share, low, high = share_of(own, among, right, level)
         line |= {rate: share, f"{rate}_low": low, f"{rate}_high": high}
     wrong, counts = np.unique(own.predicted[true & ~called], return_counts=True)
     line["most_often_called"] = wrong.tolist()[int(np.argmax(counts))] if len(wrong) else None
     return line
 
 
-def _share(own: ModelPredictions, among: Mask, right: Mask, level: float) -> tuple[float, float, float]:
+def share_of(own: ModelPredictions, among: Mask, right: Mask, level: float) -> tuple[float, float, float]:
     """Return the share of some rows that are right, with Wilson's interval at the effective number of rows."""
     if not among.any():
         return float("nan"), float("nan"), float("nan")
@@ -129,8 +167,9 @@ def _share(own: ModelPredictions, among: Mask, right: Mask, level: float) -> tup
         return float("nan"), float("nan"), float("nan")
     size = float(weight.sum() ** 2 / np.square(weight).sum())
     groups: Array | None = None if own.groups is None else own.groups[among]
-    if groups is not None and len(np.unique(groups)) > 1:
+    units = 1 if groups is None else len(np.unique(groups))
+    if groups is not None and units > 1:
         size /= design_effect(hits, groups)
     factor = 1.0 if own.folds is None else ONE_PARTITION
     share = float(np.average(hits, weights=weight))
-    return share, *wilson(share, size / factor**2, level)
+    return share, *wilson(share, size / factor**2, level, df=units - 1 if units > 1 else None)

@@ -202,9 +202,11 @@ def subgroups_of(
         rows = _HeldOut(own, metric)
         enough = [rows.too_few(index) is None for index in parts.values()]
         if not any(enough):
+            largest = max(parts.values(), key=len)
             raise InvalidInput(
-                f"At least one subgroup must have {LEAST_ROWS} rows or more. The largest of {len(parts)} has "
-                f"{max(map(len, parts.values()))}. Use fewer bins or levels, or more rows."
+                f"At least one subgroup must have {LEAST_ROWS} rows or more, of {LEAST_GROUPS} groups where rows come "
+                f"in groups, and for an AUC {LEAST_OF_CLASS} of each class. The largest of {len(parts)} has "
+                f"{len(largest)} rows: {rows.too_few(largest)}. Use fewer bins or levels, or more rows."
             )
         # The intervals of all subgroups with a value are to hold together.
         own_level = 1 - (1 - level) / sum(enough)

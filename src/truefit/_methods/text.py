@@ -120,6 +120,11 @@ def number(value: float) -> str:
     return f"{rounded:#.3g}"
 
 
+def interval_name(level: float) -> str:
+    """Return the header of a column of intervals."""
+    return f"{level:.0%} confidence interval"
+
+
 def whole_percent(share: float) -> str:
     """Return a share in whole percent, clipped to 0 and 100."""
     return f"{min(max(share, 0.0), 1.0):.0%}"

@@ -9,11 +9,12 @@ import numpy as np
 
 from truefit._core.errors import InvalidInput
 from truefit._core.typing import Floats, Positions
+from truefit._methods.per_class import share_of
 from truefit._methods.predictions import ModelPredictions
 from truefit._methods.result import EstimatorResult, plain
 from truefit._methods.text import percent
 from truefit._plots.forest import forest
-from truefit._stats.thresholds import Judged, Rule, judge
+from truefit._stats.thresholds import Judged, Rates, Rule, judge
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,6 +66,7 @@ class Threshold(EstimatorResult):
         self.single = single
         self.level = level
         self.rule = rule_text(rule)
+        self._given = rule.name == "given"
         self.pos_label = pos_label
         self.judged = judged
         self._rows = rows
@@ -88,7 +90,8 @@ class Threshold(EstimatorResult):
     @property
     def heading(self) -> str:
         """What was chosen, and how."""
-        return f"Threshold by {self.rule}, class {self.pos_label!r}, on {self._rows:,} held-out rows"
+        how = self.rule if self._given else f"by {self.rule}"
+        return f"Threshold {how}, class {self.pos_label!r}, on {self._rows:,} held-out rows"
 
     def _text(self, name: str) -> str:
         each = self.judged[name]
@@ -100,6 +103,8 @@ class Threshold(EstimatorResult):
         return f"{each.threshold:.3g}: {', '.join(rates)}"
 
     def _remarks(self) -> list[str]:
+        if self._given:
+            return [f"The threshold was given, not chosen; {self.level:.0%} confidence intervals."]
         return [
             f"Each fold by a threshold chosen on the other folds; {self.level:.0%} confidence intervals that include "
             "the choice."
@@ -157,6 +162,8 @@ def rule_text(rule: Rule) -> str:
     """
     if rule.name == "youden":
         return "Youden's index"
+    if rule.name == "given":
+        return f"{rule.value:g}, as given"
     if rule.name == "cost":
         return f"cost (a false negative {rule.costs[0]:g}, a false positive {rule.costs[1]:g})"
     return f"{rule.name} of at least {100 * rule.value:g}%"
@@ -166,6 +173,8 @@ def read_rule(rule: Any) -> Rule:
     """Return the rule that was given, or say what a rule is."""
     if isinstance(rule, str) and rule == "youden":
         return Rule("youden")
+    if isinstance(rule, int | float) and not isinstance(rule, bool) and 0 < rule < 1:
+        return Rule("given", float(rule))
     if isinstance(rule, Mapping) and len(rule) == 1:
         ((name, value),) = rule.items()
         if name == "cost" and isinstance(value, tuple | list) and len(value) == 2:
@@ -179,7 +188,8 @@ def read_rule(rule: Any) -> Rule:
             return Rule(name, float(value))
     raise InvalidInput(
         'The \'rule\' of a threshold must be "youden", {"sensitivity": 0.9}, {"specificity": 0.9}, {"precision": 0.8} '
-        f'(a share up to 1) or {{"cost": (false_negative, false_positive)}} with two costs. Got {rule!r} instead.'
+        f'(a share up to 1), {{"cost": (false_negative, false_positive)}} with two costs, or a threshold between 0 '
+        f"and 1. Got {rule!r} instead."
     )
 
 
@@ -194,6 +204,9 @@ def threshold_of(
         assert own.classes is not None
         label, rows = own.classes.tolist()[place], len(own.y)
         y01, p = own.chance_of(place, "A threshold")
+        if wanted.name == "given":
+            judged[name] = _at(own, y01, p, wanted.value, level)
+            continue
         groups = None if own.groups is None else np.unique(own.groups, return_inverse=True)[1]
         found = judge(
             y01, p, wanted, _folds(own, y01, groups),
@@ -206,6 +219,18 @@ def threshold_of(
             )
         judged[name] = found
     return Threshold(judged, wanted, single=single, level=level, pos_label=label, rows=rows)
+
+
+def _at(own: ModelPredictions, y01: Floats, p: Floats, threshold: float, level: float) -> Judged:
+    """Return the rates at a threshold that had no part in the rows: pooled shares with their intervals."""
+    positive, called = y01 == 1, p >= threshold
+    shares = [
+        share_of(own, among, right, level)
+        for among, right in ((positive, called), (~positive, ~called), (called, positive))
+    ]
+    rates = Rates(*(np.asarray(share) for share, _, _ in shares))
+    ends = tuple((0.0, 1.0) if np.isnan(low) else (low, high) for _, low, high in shares)
+    return Judged(threshold, rates, ends, np.empty(0), True, np.empty(0, dtype=bool), float("nan"))
 
 
 def _folds(own: ModelPredictions, y01: Floats, groups: Positions | None) -> Positions:

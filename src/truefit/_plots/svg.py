@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from truefit._plots.canvas import INK, close
+from truefit._plots.canvas import INK, NARROW, canvas, close
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,6 +38,16 @@ def to_svg(ax: Axes, *, title: str, description: str) -> str:
     _rename(root, f"tf{salt}")
     _frame(root, f"tf{salt}", title, description)
     return ElementTree.tostring(root, encoding="unicode")
+
+
+def to_svgs(draw: Callable[..., Axes], *, title: str, description: str, fixed: bool = False) -> tuple[str, str | None]:
+    """Return a picture as SVG, as wide as a column of text and for a phone; a ``fixed`` one keeps its shape on both."""
+    wide = draw()
+    svg = to_svg(wide, title=title, description=description)
+    if fixed:
+        return svg, None
+    narrow = draw(ax=canvas(NARROW, float(wide.figure.figure.get_size_inches()[1])))
+    return svg, to_svg(narrow, title=title, description=description)
 
 
 def _rendered(ax: Axes) -> str:

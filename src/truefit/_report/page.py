@@ -154,18 +154,28 @@ def render_result(report: Mapping[str, Any], made: Mapping[str, Any]) -> str:
 
     ``made`` is what it takes to compute it again: ``date``, ``command``, ``data``, ``fits``, ``versions``.
     """
+    run = [str(made["date"])] if made.get("date") else []
+    facts = [[*run, f"truefit {made.get('versions', {}).get('truefit', '')}"]]
+    return render_page(
+        {
+            "title": report["title"],
+            "facts": facts,
+            "verdict": [report["headline"]],
+            "sections": [details_of(report)],
+            "made": made,
+        }
+    )
+
+
+def details_of(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the section with the picture, the table and the lines of a method's result."""
     svg = report.get("picture")
-    section = {
+    return {
         "title": "Details",
         "figures": [] if svg is None else [{"svg": svg}],
         "tables": [report["table"]],
         "notes": [str(line).strip().removeprefix("Note: ") for line in report.get("lines") or ()],
     }
-    run = [str(made["date"])] if made.get("date") else []
-    facts = [[*run, f"truefit {made.get('versions', {}).get('truefit', '')}"]]
-    return render_page(
-        {"title": report["title"], "facts": facts, "verdict": [report["headline"]], "sections": [section], "made": made}
-    )
 
 
 def _answer(answer: Mapping[str, Any], sections: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import numpy as np
 from truefit._core.typing import Array, Floats, Positions
 from truefit._stats.intervals import Interval, wilson
 
-RuleName = Literal["youden", "sensitivity", "specificity", "precision", "cost"]
+RuleName = Literal["youden", "sensitivity", "specificity", "precision", "cost", "given"]
 
 #: Bootstrap samples: as many as this number of draws allows, within these bounds.
 DRAWS, FEWEST, MOST = 4_000_000, 50, 400
@@ -27,7 +27,7 @@ AT_ONCE = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a threshold is chosen by: a required rate, Youden's index, or costs of a false negative and positive."""
+    """What a threshold is chosen by: a required rate, Youden's index, costs of both kinds of errors, or it is given."""
 
     name: RuleName
     value: float = 0.0

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from truefit._core.finding import at_least
 from truefit._core.provenance import keeps_reports, store_report
+from truefit._methods.text import interval_name
 from truefit._report.page import render_page
 from truefit._study.held_out import TITLES, held_out_pictures, held_out_tables
 from truefit._study.page_tables import (
     baseline_text,
     estimators_of,
     fold_of,
-    interval_name,
     is_in_time,
     metric_text,
     new_rows_of,
@@ -105,17 +105,9 @@ def render_study(report: Mapping[str, Any], made: Mapping[str, Any], *, tripod: 
 
 
 def _svgs(picture: _Picture) -> tuple[str, str | None]:
-    """Return a picture as SVG, as wide as a column of text and for a phone."""
-    from truefit._plots.canvas import NARROW, canvas
-    from truefit._plots.svg import to_svg
+    from truefit._plots.svg import to_svgs
 
-    wide = picture.draw()
-    svg = to_svg(wide, title=picture.caption, description=picture.description)
-    if picture.fixed:
-        return svg, None
-    figure: Any = wide.get_figure()
-    narrow = picture.draw(ax=canvas(NARROW, float(figure.get_size_inches()[1])))
-    return svg, to_svg(narrow, title=picture.caption, description=picture.description)
+    return to_svgs(picture.draw, title=picture.caption, description=picture.description, fixed=picture.fixed)
 
 
 def _pictures(study: Study) -> Iterator[_Picture]:

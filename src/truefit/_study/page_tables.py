@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from truefit._methods.text import MetricText, all_candidates
+from truefit._methods.diagnostic_tables import Table
+from truefit._methods.text import MetricText, all_candidates, interval_name
 from truefit._study.columns_tables import columns_table, intervals_table
 
-Table = dict[str, Any]
 Part = Mapping[str, Any]
 
 #: Results of a paired test in words.
@@ -88,11 +88,6 @@ def baseline_text(study: Part) -> str:
 def estimators_of(study: Part, part: str) -> list[Part]:
     """Return the estimators of one part of a study; none where it was not run."""
     return list(study["parts"][part]["estimators"]) if part in study["parts"] else []
-
-
-def interval_name(level: float) -> str:
-    """Return the header of a column of intervals."""
-    return f"{level:.0%} confidence interval"
 
 
 def _candidates(study: Part) -> Table | None:

@@ -21,8 +21,8 @@ from truefit._core.provenance import now, versions
 from truefit._core.time_column import take_time
 from truefit._core.validation import Task, check_level, checked_table
 from truefit._methods.candidates import Candidates
-from truefit._methods.selection.default_candidates import default_candidates
-from truefit._methods.selection.families import ModelFamily, Setting, default_families, settings_of
+from truefit._methods.selection.default_candidates import candidate_named, default_candidates
+from truefit._methods.selection.families import ModelFamily, Setting, default_families, family_named, settings_of
 from truefit._methods.splitting.splits import Splits, cv_splits
 from truefit._methods.text import counted
 from truefit._metrics.metric import Metric, get_metric
@@ -81,9 +81,9 @@ def study(
         The target. The name of a Series is shown in the report.
     models : estimator, dict, list or str, optional
         Candidates: an estimator, a list of them, a dict from names to estimators, or names of default candidates such
-        as ``["linear", "tree"]``. By default a set that suits the task and the table; with ``sample_weight`` those of
-        it that take weights. In a dict, a tuple of an estimator and a grid of parameters is a family: every setting of
-        it is a candidate.
+        as ``["linear", "tree"]``; ``"tree+platt"`` and ``"tree+isotonic"`` have recalibrated probabilities. By default
+        a set that suits the task and the table; with ``sample_weight`` those of it that take weights. In a dict, a
+        tuple of an estimator and a grid of parameters is a family: every setting of it is a candidate.
     tune : bool, default=False
         Whether default candidates are tuned: each is a family with a search space of its own, and the selection is
         among all settings of all families. The estimate is as honest as without tuning: nested cross-validation
@@ -337,14 +337,18 @@ def _own_family(name: str, given: Any) -> ModelFamily:
 
 def _named(names: Iterable[str], defaults: Mapping[str, ModelFamily]) -> dict[str, ModelFamily]:
     """Return default candidates by name."""
+    known, found = {name: each.estimator for name, each in defaults.items()}, {}
     for name in names:
-        if name not in defaults:
+        estimator = candidate_named(name, known)
+        if estimator is None:
             near = difflib.get_close_matches(name, defaults, n=1)
             raise InvalidInput(
-                f"The 'models' parameter must hold estimators, or names among {', '.join(defaults)}. Got {name!r} "
-                "instead." + (f" Did you mean {near[0]!r}?" if near else "")
+                f"The 'models' parameter must hold estimators, or names among {', '.join(defaults)}, for a classifier "
+                f"also with +platt or +isotonic. Got {name!r} instead."
+                + (f" Did you mean {near[0]!r}?" if near else "")
             )
-    return {name: defaults[name] for name in names}
+        found[name] = family_named(name, estimator, defaults)
+    return found
 
 
 def _name_of(y: Any) -> str | None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from truefit._methods.text import counted, listed, percent
-from truefit._study.page_tables import Part, Table, baseline_text, interval_name, metric_text, new_rows_of
+from truefit._methods.diagnostic_tables import Table
+from truefit._methods.text import counted, interval_name, listed, percent
+from truefit._study.page_tables import Part, baseline_text, is_in_time, metric_text, new_rows_of
 
 AUTHORS: Final = "To be written by the authors."
 REST: Final = "to be written by the authors."
@@ -77,9 +78,10 @@ def _model(study: Part, made: Mapping[str, Any]) -> str:
     )
 
 
-def _clusters(study: Part, made: Mapping[str, Any]) -> str | None:
+def _clusters(study: Part, made: Mapping[str, Any]) -> str:
     if study.get("groups") is None:
-        return None
+        order = " but for their order in time" if is_in_time(study) else ""
+        return f"No groups were named: rows were treated as independent{order}."
     return f"{study['groups']:,} groups of rows, none in training and test rows alike. Estimates are for new groups."
 
 

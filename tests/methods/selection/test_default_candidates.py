@@ -13,7 +13,9 @@ from sklearn.datasets import load_iris
 from sklearn.naive_bayes import GaussianNB
 
 from truefit import assess, study
-from truefit._methods.selection.default_candidates import EncodedLabels, default_candidates
+from truefit._core.errors import InvalidInput
+from truefit._methods.selection.default_candidates import EncodedLabels, candidate_named, default_candidates
+from truefit._methods.selection.families import default_families, family_named
 
 OPTIONAL = {"lightgbm", "xgboost"}
 rng = np.random.default_rng(0)
@@ -167,3 +169,21 @@ def test_a_study_of_a_real_table_is_the_same_from_pandas_and_polars():
     X, y = frame.iloc[:, :-1], frame.iloc[:, -1]
     one, other = study(X, y, random_state=0), study(pl.from_pandas(X), pl.from_pandas(y), random_state=0)
     assert (one.best, one.estimate, one.interval) == (other.best, other.estimate, other.interval)
+
+
+def test_recalibrated_candidates_have_names_and_the_search_space_of_what_they_recalibrate():
+    X, y = load_iris(return_X_y=True)
+    families = default_families(X, "classification")
+    known = {name: family.estimator for name, family in families.items()}
+    platt, isotonic = (candidate_named(f"linear+{method}", known) for method in ("platt", "isotonic"))
+    assert (platt.method, isotonic.method) == ("sigmoid", "isotonic")
+    assert platt.estimator is known["linear"]
+    assert candidate_named("linear", known) is known["linear"]
+    settings = family_named("linear+platt", platt, families).settings()
+    assert [each.params for each in settings] == [each.params for each in families["linear"].settings()]
+    assert [each.estimator.estimator[-1].C for each in settings] == [each.params["C"] for each in settings]
+    assert settings[0].estimator.fit(X, y).predict_proba(X).shape == (150, 3)
+    with pytest.raises(InvalidInput, match=r"also with \+platt or \+isotonic. Got 'svm\+plat'"):
+        study(X, y, ["svm+plat"])
+    with pytest.raises(InvalidInput, match=r"Got 'linear\+platt'"):  # numbers have no probabilities
+        study(X, X[:, 0], ["linear+platt"])

@@ -230,7 +230,12 @@ class Evaluation(Assessment):
         if self.comparison is None:
             return found
         pairs = [f"  {pair.name}: {self.comparison._text(pair)}" for pair in self.comparison.pairs]
-        return [*self.comparison.verdict, *pairs, *self.settling, *found]
+        return [*self.verdict, *pairs, *self.settling, *found]
+
+    @property
+    def verdict(self) -> list[str]:
+        """Sentences on which model is best; none with one model."""
+        return [] if self.comparison is None else self.comparison.verdict
 
     @property
     def settling(self) -> list[str]:
@@ -279,6 +284,11 @@ class Evaluation(Assessment):
         columns = ([line[column] for line in lines] for column in ("estimate", "low", "high"))
         label, best = MetricText.from_name(self.metric).name, self.best if len(names) > 1 else None
         return forest(names, *columns, xlabel=label, best=best, percent=is_share(self.metric), ax=ax)
+
+    def _page(self) -> str:
+        from truefit._methods.evaluation.page import render_evaluation
+
+        return render_evaluation(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""

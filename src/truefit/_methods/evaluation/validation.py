@@ -84,9 +84,11 @@ class Validation(Evaluation):
         return super().estimand.replace("the model that made these predictions", "the fitted model")
 
     def _remarks(self) -> list[str]:
-        return [*self._beside(), *super()._remarks()]
+        return [*self.verdict, *super()._remarks()]
 
-    def _beside(self) -> list[str]:
+    @property
+    def verdict(self) -> list[str]:
+        """What the study promised, the difference to it, and whether the two agree."""
         promise, agreement = self.promise, self.agreement
         if promise is None or agreement is None:
             return ["The model carries no estimate of a study, so there is none to compare with."]

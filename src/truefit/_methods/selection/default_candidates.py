@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, TransformerMixin, clone, is_classifier
 
 from truefit._core.validation import Task, check_no_infinities
 
@@ -77,6 +78,28 @@ class NumpyColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
+
+
+#: What is added to the name of a classifier to recalibrate its probabilities, and the method of scikit-learn.
+RECALIBRATIONS: Final = {"platt": "sigmoid", "isotonic": "isotonic"}
+
+
+def candidate_named(name: str, known: Mapping[str, Any]) -> Any:
+    """Return the candidate of this name; "svm+platt" or "svm+isotonic" is one with recalibrated probabilities.
+
+    They are recalibrated on folds of the training rows, so that cross-validation judges the whole. None if there is no
+    such candidate.
+
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> candidate_named("bayes+isotonic", {"bayes": GaussianNB()}).method
+    'isotonic'
+    """
+    base, _, method = name.rpartition("+")
+    if name in known or base not in known or method not in RECALIBRATIONS or not is_classifier(known[base]):
+        return known.get(name)
+    from sklearn.calibration import CalibratedClassifierCV
+
+    return CalibratedClassifierCV(known[base], method=RECALIBRATIONS[method])
 
 
 def _as_numpy(column: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.model_selection import ParameterGrid
 
 from truefit._core.errors import InvalidInput
@@ -120,7 +121,17 @@ def _prefix(estimator: Any) -> str:
     for wrapped in ("regressor", "estimator"):
         if type(estimator).__name__ in ("TransformedTargetRegressor", "EncodedLabels") and hasattr(estimator, wrapped):
             return f"{wrapped}__"
+    if isinstance(estimator, CalibratedClassifierCV):
+        return f"estimator__{_prefix(estimator.estimator)}"
     return ""
+
+
+def family_named(name: str, estimator: Any, known: Mapping[str, ModelFamily]) -> ModelFamily:
+    """Return a candidate as a family: with the search space of the default family that it is, or recalibrates."""
+    if name in known:
+        return known[name]
+    base = name.rpartition("+")[0] if isinstance(estimator, CalibratedClassifierCV) else name
+    return ModelFamily(name, estimator, known[base].grid if base in known else {})
 
 
 def default_families(X: Any, task: Task, y: Any = None) -> dict[str, ModelFamily]:

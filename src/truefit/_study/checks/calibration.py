@@ -37,7 +37,7 @@ class Miscalibrated(ResultCheck, code="TF210", title="Probabilities are not cali
             f"The calibration slope of {name}{of_class} is {worst.slope:.2f} ({evidence.level:.0%} confidence interval "
             f"{low:.2f} to {high:.2f}), where 1 is ideal: its probabilities are {what}.{also}",
             f"Where probabilities are used, and not only labels or ranks, recalibrate {name}: study it with log_loss "
-            "as the metric, beside CalibratedClassifierCV of it with the methods sigmoid (Platt) and isotonic.",
+            "as the metric, beside itself with +platt and +isotonic after its name, or CalibratedClassifierCV of it.",
             slopes={str(each): [one.slope, *(one.slope_interval or ())] for each, one in found.items()},
         )
 
