@@ -300,7 +300,7 @@ CREDIT = ("study", "visits.csv", "--target", "relapse", *OPTIONS, "--model", "tr
 
 def test_the_test_rows_of_a_study(folder):
     new = visits(30, seed=2)
-    new[["relapse", "note", *FEATURES[::-1]]].assign(height=1).to_csv(folder / "test.csv", index=False)
+    new[["relapse", "note", "patient_id", *FEATURES[::-1]]].assign(height=1).to_csv(folder / "test.csv", index=False)
     call = (*CREDIT, "--workers", 1, "--test", "test.csv", "--store", "test.db")
     done = truefit(*call, "--out", "test.html", cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -308,6 +308,7 @@ def test_the_test_rows_of_a_study(folder):
     assert "; test rows of test.csv: 60" in (folder / "test.html").read_text()
     found = json.loads(truefit(*call, "--json", cwd=folder).stdout)
     frame = visits()
+    assert "60 of the 60 test rows are of groups that have training rows too" in done.stdout  # P00 to P29
     tree = default_candidates(frame[FEATURES], "classification")[found["best"]]
     tree.fit(frame[FEATURES], frame["relapse"], **{f"{tree.steps[-1][0]}__sample_weight": frame["weight"]})
     assert found["test"]["estimate"] == pytest.approx((tree.predict(new[FEATURES]) != new["relapse"]).mean())

@@ -14,6 +14,7 @@ from sklearn.naive_bayes import GaussianNB
 from truefit import study
 from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
+from truefit._stats.clustered import clustered_wilson
 from truefit._stats.intervals import wilson
 from truefit._study.external_test import evaluated, read_test
 
@@ -42,6 +43,20 @@ def test_the_selected_model_is_evaluated_once_on_the_test_set(tmp_path):
     page = (tmp_path / "page.html").read_text()
     assert "Separate test set" in page
     assert f"{found.best} on the separate test set (174 rows)" in page
+
+
+def test_groups_of_the_test_set_are_counted_and_compared_with_those_of_the_training_rows():
+    groups = np.arange(569) // 4
+    models = {"bayes": GaussianNB()}
+    found = study(X[:400], Y[:400], models, groups=groups[:400], test=(X[398:], Y[398:], groups[398:]))
+    model = models["bayes"].fit(X[:400], Y[:400])
+    wrong = (model.predict(X[398:]) != Y[398:]).astype(float)
+    assert found.test.estimate == pytest.approx(wrong.mean())
+    assert found.test.interval == pytest.approx(clustered_wilson([wrong], [groups[398:]], factor=1.0), abs=5e-4)
+    assert found.test.interval != pytest.approx(wilson(wrong.mean(), 171, 0.95), abs=5e-4)
+    related = next(each for each in found.findings if each.evidence.get("related"))
+    assert related.code == "TF112"
+    assert related.evidence == {"related": 2, "test_rows": 171}
 
 
 def test_without_a_test_set_there_is_none():

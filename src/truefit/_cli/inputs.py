@@ -128,8 +128,11 @@ def print_notes(notes: tuple[str, ...]) -> None:
         note(f"Note: {text}")
 
 
-def load_test(data: str, table: Table, unused: Collection[str]) -> tuple[pd.DataFrame, pd.Series[Any]]:
-    """Read test rows with the columns of a table, in their order; those that are not features may be there or not."""
+def load_test(data: str, table: Table, unused: Collection[str]) -> tuple[Any, ...]:
+    """Read test rows with the columns of a table, in their order, and their groups where the file has them.
+
+    Columns that are not features may be there or not.
+    """
     from truefit.sources.load import load_rows
     from truefit.sources.table import check_names, find_column
 
@@ -146,7 +149,14 @@ def load_test(data: str, table: Table, unused: Collection[str]) -> tuple[pd.Data
     if others:
         note(f"Note: {name!r} has columns that {table.name!r} lacks: {_some(others)}. They are not used.")
     X = columns_as_fitted(frame, types, name, trained_on=f"{table.name!r} has")
-    return X, _as_fitted(frame.iloc[:, names.index(table.target)], str(table.y.dtype), name)
+    y = _as_fitted(frame.iloc[:, names.index(table.target)], str(table.y.dtype), name)
+    groups = table.roles.get("groups")
+    if groups is None:
+        return X, y
+    if str(groups.name) in names:
+        return X, y, _as_fitted(frame.iloc[:, names.index(str(groups.name))], str(groups.dtype), name)
+    note(f"Note: {name!r} has no column {str(groups.name)!r}. Its rows count as independent.")
+    return X, y
 
 
 def dtypes_of(table: Table) -> dict[str, str]:

@@ -79,23 +79,26 @@ class ExternalTest:
 
 def read_test(test: Any, data: Data) -> Data:
     """Return a test set with the columns of the training rows, or say why it does not suit them."""
-    if not isinstance(test, tuple | list) or len(test) != 2:
-        raise InvalidInput(f"The 'test' parameter must be a pair (X_test, y_test). Got a {type(test).__name__}.")
-    X, y = test
+    if not isinstance(test, tuple | list) or len(test) not in (2, 3):
+        raise InvalidInput(
+            "The 'test' parameter must be a pair (X_test, y_test), or (X_test, y_test, groups_test). Got a "
+            f"{type(test).__name__}."
+        )
+    X, y, groups = (*test, None)[:3]
     if hasattr(X, "__len__") and len(X) == 0:
         raise InvalidInput("The test set must have at least one row. Got none; check how the rows were divided.")
     X = _with_columns(checked_table(X), data)
     rows = int(X.shape[0])
     target = checked_target(y, rows, data.task)
     if data.task == "regression":
-        return Data(X, target, task=data.task)
+        return Data(X, target, task=data.task, groups=groups)
     assert data.classes is not None
     if data.classes.dtype.kind != target.dtype.kind and not np.isin(target, data.classes).any():
         raise InvalidInput(
             f"The classes of the test set must be those of the training rows, such as {data.classes[0].item()!r}. Got "
             f"{target[0].item()!r}; check the type of its target."
         )
-    return Data(X, target, task="classification", classes=data.classes)
+    return Data(X, target, task="classification", classes=data.classes, groups=groups)
 
 
 def _with_columns(X: Any, data: Data) -> Any:

@@ -56,7 +56,7 @@ def study(
     pos_label: Any = None,
     groups: Any = None,
     time: Any = None,
-    test: tuple[Any, Any] | None = None,
+    test: tuple[Any, ...] | None = None,
     sample_weight: Any = None,
     task: Literal["classification", "regression"] | None = None,
     random_state: Any = None,
@@ -110,10 +110,11 @@ def study(
         shuffled: every number is from ``cv`` periods, each tested by models trained on the rows before it, and the
         estimate is for the next period. The result also has the number that shuffled cross-validation gives. Parts that
         need shuffled rows are not run.
-    test : tuple of (X_test, y_test), optional
+    test : tuple of (X_test, y_test) or (X_test, y_test, groups_test), optional
         A separate test set. Everything is done on X and y; the selected model, trained on all of their rows, is then
         evaluated once on the test set, with its own interval, beside the estimate from nested cross-validation
-        (``result.test``). Its rows count alike and as independent. Classes that the training rows lack count as errors.
+        (``result.test``). Its rows count alike, and as independent unless they have groups of their own. Classes that
+        the training rows lack count as errors.
     sample_weight : array-like, optional
         The weight of each row, passed to ``fit`` and used in the scores.
     task : {"classification", "regression"}, optional

@@ -46,11 +46,22 @@ class DuplicateRows(TableCheck, code="TF103", title="Duplicate rows", severity="
 
 
 class TestRowsInTraining(TableCheck, code="TF112", title="Test rows are training rows", severity="warning"):
-    """Counts rows of a separate test set that equal a training row, target included."""
+    """Counts rows of a separate test set that equal a training row, target included, or are of a training group."""
 
     def run(self, table: CheckedTable) -> Iterator[Finding]:
         """Yield a finding where there are such rows."""
         frame, test = table.frame, table.test
+        if test is not None and test.groups is not None and table.data.groups is not None:
+            known = set(table.data.groups.tolist())
+            related = sum(group in known for group in test.groups.tolist())
+            if related:
+                yield self.finding(
+                    f"{related:,} of the {counted(test.n, 'test row')} {'is' if related == 1 else 'are'} of groups "
+                    "that have training rows too: the result on the test set is too optimistic for new groups.",
+                    "Remove their groups from the training rows or from the test set.",
+                    related=related,
+                    test_rows=test.n,
+                )
         other = None if test is None else as_frame(test.X)
         if frame is None or test is None or other is None or table.data.y.ndim != 1:
             return
