@@ -5,9 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import nbformat
 import pytest
-from nbconvert.preprocessors import ExecutePreprocessor
+
+nbformat = pytest.importorskip("nbformat")
+ExecutePreprocessor = pytest.importorskip("nbconvert.preprocessors").ExecutePreprocessor
 
 SETUP = """
 import warnings
