@@ -239,7 +239,7 @@ def _with_every_class(
         return metric, cv_splits(data, cv, random_state=seed), ()
     fewer = rarest[1] if data.time is None and 2 <= rarest[1] < cv else cv
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of rare classes, which is said below
+        warnings.simplefilter("ignore", UserWarning)  # of rare classes, of which the code below warns
         splits = cv_splits(data, fewer, random_state=seed)
     what = f"Class {rarest[0]!r} has {counted(rarest[1], 'row' if data.groups is None else 'group')}"
     lacking = [label for split in splits if (label := metric.missing_class(data, split.test)) is not None]

@@ -150,7 +150,7 @@ class IntervalRegressor(RegressorMixin, _Interval):  # type: ignore[misc]
 
     One model is fitted without each fold, and one on all rows. The latter predicts. The interval of a new row comes
     from the former and the absolute residuals of the rows that they were not trained on. For new rows like those of the
-    table it holds the target with probability ``level``, up to what is said under Notes. It is about as wide
+    table it holds the target with probability ``level``, but for the limits under Notes. It is about as wide
     everywhere: ``coverage_`` shows where that is too little or too much.
 
     Parameters

@@ -31,7 +31,7 @@ class SamplerFailed(TruefitError):
 
 
 class Sampler(Protocol):
-    """Proposes candidates, and is told their scores."""
+    """Proposes candidates, and receives their scores."""
 
     #: Number of candidates that it proposes before it has to know any score.
     startup: int
@@ -45,7 +45,7 @@ class Sampler(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SampledConfig:
-    """What an adaptive search does: ``score`` is the name of the score that its sampler is told."""
+    """What an adaptive search does: ``score`` is the name of the score that its sampler receives."""
 
     sampler: Callable[[], Sampler]
     estimator_of: Callable[[Point], Any]
