@@ -97,6 +97,9 @@ def test_neighbours_that_are_alike_are_a_warning_and_a_sorted_table_is_not():
     finding = found(X, y)["TF111"]
     assert finding.severity == "warning"
     assert finding.evidence["correlation"] > 0.5
+    assert "rerun with time= (--time COLUMN). If neighbours" in finding.advice
+    dated = pd.DataFrame(X).add_prefix("x").assign(day=pd.date_range("2024-01-01", periods=600))
+    assert "time='day' (--time day)" in found(dated, y)["TF111"].advice
     X = rng.normal(size=(600, 4))
     labels = (X[:, 0] + rng.normal(size=600) > 0).astype(int)
     order = np.argsort(labels, kind="stable")

@@ -145,7 +145,8 @@ class OrderedRows(TableCheck, code="TF111", title="Rows depend on their order", 
         """Yield a finding for the first date column with a difference, or for the order of the rows."""
         if not _applies(table):
             return
-        for name, times in _date_columns(table):
+        dates = list(_date_columns(table))
+        for name, times in dates:
             measured = _forward(table, times)
             if measured is not None and measured.differs:
                 yield self.finding(
@@ -162,12 +163,13 @@ class OrderedRows(TableCheck, code="TF111", title="Rows depend on their order", 
         alike = _neighbours_alike(table)
         measured = _blocked(table) if alike is not None and alike > _ALIKE else None
         if measured is not None and measured.differs:
+            when = f"time={dates[0][0]!r} (--time {dates[0][0]})" if dates else "time= (--time COLUMN)"
             yield self.finding(
                 f"The targets of neighbouring rows are alike (correlation {alike:.2f}). "
                 + measured.text(f"{_FOLDS}-fold cross-validation", "folds of neighbouring rows")
                 + "stretches of rows.",
-                "If the rows are in order of time, rerun with time= (--time COLUMN). If neighbours belong together, "
-                "rerun with groups= (--groups COLUMN).",
+                f"If the rows are in order of time, rerun with {when}. If neighbours belong together, rerun "
+                "with groups= (--groups COLUMN).",
                 "warning",
                 correlation=alike,
                 **measured.to_dict(),
