@@ -172,6 +172,10 @@ def test_intervals_are_saved_with_a_model(tmp_path):
     short = truefit("predict", "model.skops", "short.csv", "--interval", cwd=tmp_path)
     assert short.returncode == 2
     assert "bmi" in short.stderr
+    frame.assign(bmi=0.1, more=1, target=2).to_csv(tmp_path / "long.csv", index=False)
+    longer = truefit("predict", "model.skops", "long.csv", "--interval", cwd=tmp_path)
+    assert longer.returncode == 0
+    assert "Note: 'long' has columns that the model was not fitted on: 'more'. They are not used." in longer.stderr
     alone = truefit("study", "diabetes", "--intervals", cwd=tmp_path)
     assert "--intervals is for the selected model that is saved" in alone.stderr
 

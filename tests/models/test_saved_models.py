@@ -7,6 +7,8 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import make_classification
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -14,6 +16,7 @@ from sklearn.ensemble import (
     ExtraTreesClassifier,
     GradientBoostingClassifier,
     IsolationForest,
+    RandomForestClassifier,
     StackingClassifier,
     VotingClassifier,
 )  # fmt: skip
@@ -21,18 +24,20 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
 from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, SplineTransformer, StandardScaler
 from sklearn.svm import SVC, NuSVR, OneClassSVM
 from sklearn.tree import DecisionTreeClassifier
 from tests.models.nodes import edited, found, node, thing, write
 
-from truefit import AgghooClassifier, AgghooRegressor
+from truefit import AgghooClassifier, AgghooRegressor, IntervalClassifier, IntervalRegressor
 from truefit._cli.saved_model import read_model, write_model
 from truefit._core.errors import InvalidInput
 from truefit._core.stages import AtStage
 from truefit._methods.selection.default_candidates import EncodedLabels, NumpyColumns, default_candidates
+from truefit._models import archive
 from truefit._models.types import RENAMED
 from truefit.sources import load
 
@@ -178,6 +183,49 @@ def test_a_compressed_file_and_parts_that_are_shared(tmp_path):
     loaded = read_model(tmp_path / "m.skops").estimator
     assert loaded.steps[0][1] is loaded.steps[1][1]
     np.testing.assert_array_equal(loaded.predict(X), fitted.predict(X))
+
+
+def interval_cases():
+    """Models whose files differ: small ones with many scores, trees, text with a long description, sparse matrices."""
+    text = make_pipeline(TfidfVectorizer(analyzer="char", ngram_range=(1, 4)), KNeighborsRegressor(3))
+    few = {"n_estimators": 10, "random_state": 0}
+    return {
+        "bayes": (GaussianNB(), 5000),
+        "forest": (RandomForestClassifier(**few), 400),
+        "boosting": (GradientBoostingClassifier(**few), 400),
+        "scaled": (make_pipeline(StandardScaler(), Ridge()), 5000),
+        "text": (make_pipeline(ColumnTransformer([("text", text[0], "words")]), text[1]), 200),
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "stored"), [*((kind, False) for kind in interval_cases()), ("text", True), ("forest", True)]
+)
+def test_a_file_with_intervals_of_5_folds_is_at_most_6_times_the_model_alone(tmp_path, monkeypatch, kind, stored):
+    if stored:  # as for models that are too large to be compressed
+        monkeypatch.setattr(archive, "VALUES", 1000)
+    estimator, rows = interval_cases()[kind]
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(random.normal(size=(rows, 4)), columns=list("abcd"))
+    target = frame["a"] + random.normal(size=rows)
+    if kind == "text":
+        frame = pd.DataFrame({"words": ["".join(random.choice(list("abcdefgh "), 30)) for _ in range(rows)]})
+    make, ends = (IntervalClassifier, "predict_set")
+    if kind in ("scaled", "text"):
+        make, ends = (IntervalRegressor, "predict_interval")
+    frame["target"] = target if make is IntervalRegressor else target > 0
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    table = load(tmp_path / "t.csv", "target")
+    write_model(clone(estimator).fit(table.X, table.y), tmp_path / "plain.skops", table=table)
+    fitted = make(estimator).fit(table.X, table.y)
+    write_model(fitted, tmp_path / "m.skops", table=table)
+    loaded = read_model(tmp_path / "m.skops").estimator
+    np.testing.assert_array_equal(loaded.predict(table.X), fitted.predict(table.X))
+    np.testing.assert_array_equal(getattr(loaded, ends)(table.X, 0.8), getattr(fitted, ends)(table.X, 0.8))
+    sizes = [(tmp_path / name).stat().st_size for name in ("m.skops", "plain.skops")]
+    assert sizes[0] <= 6 * sizes[1]
+    with zipfile.ZipFile(tmp_path / "m.skops") as file:
+        assert {each.compress_type for each in file.infolist()} == {0 if stored else zipfile.ZIP_DEFLATED}
 
 
 def test_a_cache_of_fits_is_not_taken_over(tmp_path):

@@ -141,14 +141,10 @@ def load_test(data: str, table: Table, unused: Collection[str]) -> tuple[Any, ..
     names = [str(column) for column in frame.columns]
     check_names(names, name)
     find_column(names, table.target, name)
-    types = dtypes_of(table)
-    # Row numbers of the training table were left out, too.
-    others = [
-        each for each in names if each not in {*types, table.target, *unused} and not each.startswith("Unnamed: 0")
-    ]
-    if others:
-        note(f"Note: {name!r} has columns that {table.name!r} lacks: {_some(others)}. They are not used.")
-    X = columns_as_fitted(frame, types, name, trained_on=f"{table.name!r} has")
+    known = {table.target, *unused}
+    X = columns_as_fitted(
+        frame, dtypes_of(table), name, trained_on=f"{table.name!r} has", lacking=f"{table.name!r} lacks", known=known
+    )
     y = _as_fitted(frame.iloc[:, names.index(table.target)], str(table.y.dtype), name)
     groups = table.roles.get("groups")
     if groups is None:
@@ -165,9 +161,18 @@ def dtypes_of(table: Table) -> dict[str, str]:
 
 
 def columns_as_fitted(
-    frame: pd.DataFrame, columns: Mapping[str, str], name: str, *, trained_on: str = "the model was fitted on"
+    frame: pd.DataFrame,
+    columns: Mapping[str, str],
+    name: str,
+    *,
+    trained_on: str = "the model was fitted on",
+    lacking: str = "the model was not fitted on",
+    known: Collection[str | None] = (),
 ) -> pd.DataFrame:
-    """Return the columns that a model was fitted on, in their order and with their types."""
+    """Return the columns that a model was fitted on, in their order and with their types; name the others.
+
+    ``known`` are columns that are no features: they may be there or not.
+    """
     import pandas as pd
 
     names = [str(column) for column in frame.columns]
@@ -180,6 +185,10 @@ def columns_as_fitted(
             f"{name!r} must have every column that {trained_on}. Missing: {_some(missing)}."
             + (f" Is it {near}?" if near else "")
         )
+    # Row numbers of the training table were left out, too.
+    others = [each for each in names if each not in {*columns, *known} and not each.startswith("Unnamed: 0")]
+    if others:
+        note(f"Note: {name!r} has columns that {lacking}: {_some(others)}. They are not used.")
     picked = {wanted: _as_fitted(frame.iloc[:, names.index(wanted)], kind, name) for wanted, kind in columns.items()}
     return pd.DataFrame(picked)
 

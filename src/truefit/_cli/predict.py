@@ -129,4 +129,4 @@ def _inputs(model: LoadedModel, frame: pd.DataFrame, name: str) -> Any:
                 f"{len(columns)}."
             )
         return frame.to_numpy()
-    return columns_as_fitted(frame, model.columns, name)
+    return columns_as_fitted(frame, model.columns, name, known={model.target})

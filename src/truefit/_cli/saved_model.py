@@ -17,7 +17,7 @@ from truefit._cli.outputs import check_output, replace_whole
 from truefit._core.errors import InvalidInput, MissingDependency
 from truefit._methods.evaluation.promise import Promise
 from truefit._models import NOTES_VERSION, LoadedModel, load_model, not_allowed_in
-from truefit._models.archive import SCHEMA
+from truefit._models.archive import SCHEMA, is_small, without_indentation
 
 if TYPE_CHECKING:
     from truefit.sources.table import Table
@@ -49,26 +49,30 @@ def write_model(fitted: Any, place: Path, *, table: Table, promise: Promise | No
     }
     with replace_whole(place) as new:
         _skops().dump(fitted, new)
-        if hasattr(fitted, "members_"):
-            _deflate_description(new)
         with zipfile.ZipFile(new, "a") as file:
             file.writestr(_NOTES, json.dumps(notes))
+        if hasattr(fitted, "members_"):
+            _shrink(new)
     # Types of other packages, such as LightGBM, are loaded only with --trust.
     trust = "".join(f" --trust {name}" for name in not_allowed_in(place))
     note(f"Model written to {place}. Use it: truefit predict {place} NEW.csv{trust}")
 
 
-def _deflate_description(place: Path) -> None:
-    """Compress the description of a model of several models: it is indented, and deeper with each level.
+def _shrink(place: Path) -> None:
+    """Take the indentation out of the description of a model of several models, and compress what a reader takes so.
 
-    Arrays stay as they are, since a reader allows for a multiple of the file's size only.
+    skops indents by the depth, so a member takes more room than the same model alone. A reader takes compressed entries
+    up to a fixed size only: larger ones are stored as they are.
     """
     with tempfile.TemporaryDirectory(dir=place.parent) as folder:
         smaller = Path(folder) / "model"
         with zipfile.ZipFile(place) as old, zipfile.ZipFile(smaller, "w") as new:
-            for entry in old.infolist():
-                kind = zipfile.ZIP_DEFLATED if entry.filename == SCHEMA else zipfile.ZIP_STORED
-                new.writestr(entry.filename, old.read(entry), compress_type=kind)
+            description = without_indentation(old.read(SCHEMA))
+            sizes = {each.filename: each.file_size for each in old.infolist() if each.filename != SCHEMA}
+            kind = zipfile.ZIP_DEFLATED if is_small(description, sizes) else zipfile.ZIP_STORED
+            new.writestr(SCHEMA, description, compress_type=kind)
+            for name in sizes:
+                new.writestr(name, old.read(name), compress_type=kind)
         smaller.replace(place)
 
 

@@ -125,13 +125,29 @@ class Archive:
         most = max(VALUES, self.size // BYTES_PER_VALUE)
         text, values = bytearray(), 0
         for chunk in self._chunks(self._zip, entry):
-            # skops begins a line for each value.
-            values += max(chunk.count(b"\n"), sum(chunk.count(mark) for mark in (b",", b"{", b"[")))
+            values += _values(chunk)
             if values > most:
                 raise BrokenModel(f"its entry {name!r} is too large for a file of this size")
-            # skops indents: most of the text is blanks, which need not be held. No string of JSON has a line break.
-            text += _INDENT.sub(b"", chunk)
+            # skops indents: most of the text is blanks, which need not be held.
+            text += without_indentation(chunk)
         return json.loads(text)
+
+
+def without_indentation(description: bytes) -> bytes:
+    """Return a description without line breaks and the blanks after them: no string of JSON has a line break."""
+    return _INDENT.sub(b"", description)
+
+
+def is_small(description: bytes, sizes: Mapping[str, int]) -> bool:
+    """Whether the entries are read from a file of any size, so that they may be compressed; sizes are by name."""
+    # A sparse matrix is compressed within its entry, and counts once more when it is read.
+    total = sum(size * (1 + EXPANSION * name.endswith(".npz")) for name, size in sizes.items())
+    return len(description) + total <= ENTRIES_BYTES and _values(description) <= VALUES
+
+
+def _values(description: bytes) -> int:
+    """Return how many values a description has at most; skops begins a line for each."""
+    return max(description.count(b"\n"), sum(description.count(mark) for mark in (b",", b"{", b"[")))
 
 
 def _check_entries(entries: list[zipfile.ZipInfo], limit: int, pattern: re.Pattern[str]) -> None:
