@@ -61,6 +61,7 @@ def test_the_aggregate_is_saved_in_the_place_of_a_single_model(tmp_path):
     frame = load_iris(as_frame=True).frame[::2]
     frame.to_csv(tmp_path / "rows.csv", index=False)
     command = ("study", "rows.csv", "--target", "target", "--models", "linear,naive_bayes", "--workers", 1)
+    command += ("--store", "runs.db")
     done = truefit(*command, "--save", "m.skops", "--agghoo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     saved = read_model(tmp_path / "m.skops").estimator
@@ -73,20 +74,33 @@ def test_the_aggregate_is_saved_in_the_place_of_a_single_model(tmp_path):
     assert (saved.predict(X) == alone.predict(X)).all()
     predicted = truefit("predict", "m.skops", "rows.csv", cwd=tmp_path)
     assert predicted.returncode == 0, predicted.stderr
+    done = truefit(*command, "--save", "sure.skops", "--agghoo", "--intervals", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    sure = read_model(tmp_path / "sure.skops").estimator
+    assert {type(each).__name__ for each in (sure.estimator_, *sure.members_)} == {"AgghooClassifier"}
+    predicted = truefit("predict", "sure.skops", "rows.csv", "--interval", cwd=tmp_path)
+    assert predicted.stdout.startswith("prediction,possible: 0,")
 
 
 def test_the_ensemble_of_a_tuned_study_is_saved_with_its_own_estimate(tmp_path):
     pytest.importorskip("skops")
     load_iris(as_frame=True).frame[::2].to_csv(tmp_path / "rows.csv", index=False)
     command = ("study", "rows.csv", "--target", "target", "--models", "linear,knn", "--workers", 1, "--tune")
-    done = truefit(*command, "--save", "m.skops", "--ensemble", "--json", cwd=tmp_path)
+    options = ("--ensemble", "--intervals", "--out", "page.html", "--json")
+    done = truefit(*command, "--save", "m.skops", *options, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    tested = json.loads(done.stdout)["parts"]["averaged"]
+    found = json.loads(done.stdout)
+    tested = found["parts"]["averaged"]
     saved = read_model(tmp_path / "m.skops")
-    assert type(saved.estimator).__name__ == "EnsembleClassifier"
-    assert [name for name, _ in saved.estimator.estimators] == tested["members"]
+    members = [saved.estimator.estimator_, *saved.estimator.members_]
+    assert {type(each).__name__ for each in members} == {"EnsembleClassifier"}
+    assert [name for name, _ in saved.estimator.estimator.estimators] == tested["members"]
     assert saved.promise.estimate == tested["estimate"]
-    predicted = truefit("predict", "m.skops", "rows.csv", cwd=tmp_path)
+    assert found["intervals"]["model"] == "the ensemble"
+    assert (
+        "Coverage of the prediction intervals of the ensemble on held-out rows" in (tmp_path / "page.html").read_text()
+    )
+    predicted = truefit("predict", "m.skops", "rows.csv", "--interval", cwd=tmp_path)
     assert predicted.returncode == 0, predicted.stderr
 
 

@@ -104,8 +104,14 @@ def test_a_study_has_a_model_with_intervals_with_at_most_one_refit_per_fold(kind
         found = study(table, target, models, engine=engine)
         before = engine.stats.run + engine.stats.refitted
         model = found.interval_model()
-        assert engine.stats.run + engine.stats.refitted - before <= 6  # the folds and the final model
+        fitted = engine.stats.run + engine.stats.refitted
+        assert fitted - before <= 6  # the folds and the final model
         assert found.interval_model() is model
+        found.importance()
+        assert engine.stats.run + engine.stats.refitted == fitted  # the models of the folds are shared
+        other = found.interval_model(DummyRegressor() if kind == "regression" else DecisionTreeClassifier())
+        assert found.interval_coverage["model"] == type(other.estimator).__name__
+        assert found.interval_model() is not other
     page = found.to_html()
     assert "on held-out rows by" in page
     assert f"95% prediction {'intervals' if kind == 'regression' else 'sets'} on held-out rows" in page

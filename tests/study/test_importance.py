@@ -45,7 +45,7 @@ def test_importance_is_part_of_a_study_on_request_and_finds_a_column_that_carrie
 
 def test_columns_for_which_the_time_is_not_enough_are_named():
     found = study(X[:120], Y[:120], {"ridge": Ridge(alpha=0.1)}, cv=3)
-    found.permute = lambda **options: measured_importance(Engine(progress=False), found._config, "ridge", **options)
+    found.permute = lambda **options: measured_importance(Engine(progress=False), found._config, "ridge", {}, **options)
     calls = iter(range(1000))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("truefit._study.importance._passed", lambda end: next(calls) >= 3)

@@ -96,17 +96,29 @@ def make_agghoo(task: Task, models: dict[str, Any], *, aggregate: str | None, **
     return kind(list(models.items()), **options)
 
 
-def aggregate_of(study: Study, models: dict[str, Any], table: Table, pos_label: Any, **options: Any) -> Any:
-    """Fit Agghoo over the candidates of a study, as it was cross-tested there; the fits are those of the study."""
+def aggregate_of(
+    study: Study, models: dict[str, Any], table: Table, pos_label: Any, *, intervals: bool = False, **options: Any
+) -> Any:
+    """Fit Agghoo over the candidates of a study, as it was cross-tested there; the fits are those of the study.
+
+    With ``intervals`` it is fitted without each fold too.
+    """
     from truefit._metrics.metric import get_metric
 
     tested = study.cross_test
     members = {name: models[name] for name in (study.assessment.names if tested is None else tested.candidates)}
     aggregate = None if tested is None else tested.aggregate
     scoring = get_metric(study.metric, study.task, pos_label=pos_label)
-    fitted = make_agghoo(study.task, members, aggregate=aggregate, path=None, scoring=scoring, **options)
-    # A saved model cannot contain the scoring function: the name replaces it.
-    return fitted.fit(table.X, table.y, **table.roles).set_params(scoring=study.metric)
+    model = make_agghoo(study.task, members, aggregate=aggregate, path=None, scoring=scoring, **options)
+    if intervals:
+        fitted = study.interval_model(model, name="Agghoo")
+        parts = [fitted.estimator, fitted.estimator_, *fitted.members_]
+    else:
+        fitted = model.fit(table.X, table.y, **table.roles)
+        parts = [fitted]
+    for each in parts:  # a saved model cannot contain the scoring function: the name replaces it
+        each.set_params(scoring=study.metric)
+    return fitted
 
 
 def stages_of(text: str) -> str | int | None:

@@ -52,13 +52,13 @@ def write_model(fitted: Any, place: Path, *, table: Table, promise: Promise | No
         with zipfile.ZipFile(new, "a") as file:
             file.writestr(_NOTES, json.dumps(notes))
         if hasattr(fitted, "members_"):
-            _shrink(new)
+            _shrink(new, compress=hasattr(fitted, "scores_"))  # the scores are as many as rows
     # Types of other packages, such as LightGBM, are loaded only with --trust.
     trust = "".join(f" --trust {name}" for name in not_allowed_in(place))
     note(f"Model written to {place}. Use it: truefit predict {place} NEW.csv{trust}")
 
 
-def _shrink(place: Path) -> None:
+def _shrink(place: Path, *, compress: bool) -> None:
     """Take the indentation out of the description of a model of several models, and compress what a reader takes so.
 
     skops indents by the depth, so a member takes more room than the same model alone. A reader takes compressed entries
@@ -69,7 +69,8 @@ def _shrink(place: Path) -> None:
         with zipfile.ZipFile(place) as old, zipfile.ZipFile(smaller, "w") as new:
             description = without_indentation(old.read(SCHEMA))
             sizes = {each.filename: each.file_size for each in old.infolist() if each.filename != SCHEMA}
-            kind = zipfile.ZIP_DEFLATED if is_small(description, sizes) else zipfile.ZIP_STORED
+            small = compress and is_small(description, sizes)
+            kind = zipfile.ZIP_DEFLATED if small else zipfile.ZIP_STORED
             new.writestr(SCHEMA, description, compress_type=kind)
             for name in sizes:
                 new.writestr(name, old.read(name), compress_type=kind)

@@ -99,11 +99,8 @@ def study(
             "--ensemble saves the average of the best few settings of a tuned study. Use it with --tune and --save "
             "model.skops, without --agghoo."
         )
-    if intervals and (save is None or agghoo or ensemble):
-        raise InvalidInput(
-            "--intervals is for the selected model that is saved. Name a file for it with --save model.skops, without "
-            "--agghoo or --ensemble."
-        )
+    if intervals and save is None:
+        raise InvalidInput("--intervals is for the model that is saved. Name a file for it with --save model.skops.")
     seconds, seed, ignored = seconds_of(budget), config.seed, _codes(ignore)
     splits = config.splits(cv, window, gap)
     table = config.with_roles(load_table(config.data, config.target))
@@ -142,8 +139,19 @@ def study(
             level=config.level, ignore=ignored, importance=importance, random_state=seed, engine=engine,
             **table.roles, **held_out,
         )  # fmt: skip
-        if intervals:
-            result.interval_model()
+
+        def to_save() -> tuple[Any, Any]:
+            if ensemble:
+                return _ensemble_of(result, intervals=intervals)
+            if not agghoo:
+                return result.interval_model() if intervals else result.model, result.promise
+            model = aggregate_of(
+                result, candidates, table, label, intervals=intervals, cv=cv, random_state=seed, engine=engine
+            )
+            return model, None if result.cross_test is None else result.cross_test.promise
+
+        # Before the page, which shows the coverage of the intervals.
+        saved = to_save() if intervals and not (ensemble and result.averaged is None) else None
         result.title, result.made = f"Study of {table.name}", provenance(table, engine.stats, task=config.task)
         if test is not None:
             result.made["data"] += f"; test rows of {redacted(test)}: {len(held_out['test'][1]):,}"
@@ -154,23 +162,18 @@ def study(
         if out is not None:
             write_report(out, result.to_html(report="tripod" if report else None))
         if save is not None:
-            if ensemble:
-                fitted, promise = _ensemble_of(result)
-            else:
-                fitted, promise = result.interval_model() if intervals else result.model, result.promise
-            if agghoo:
-                fitted = aggregate_of(result, candidates, table, label, cv=cv, random_state=seed, engine=engine)
-                promise = None if result.cross_test is None else result.cross_test.promise
+            fitted, promise = to_save() if saved is None else saved
             write_model(fitted, save, table=table, promise=promise)
     _check_severity(found, fail_on)
 
 
-def _ensemble_of(result: Study) -> tuple[Any, Any]:
+def _ensemble_of(result: Study, *, intervals: bool) -> tuple[Any, Any]:
     """Return the ensemble and its estimate; raise where the study has none, after it was shown."""
     if result.averaged is None:
         why = next((why for what, why in result.not_run if what == "Ensemble"), "its members could not be fitted")
         raise InvalidInput(f"There is no ensemble to save: {why}. Save the selected model: leave out --ensemble.")
-    return result.ensemble, result.averaged.promise
+    model = result.ensemble
+    return result.interval_model(model, name="the ensemble") if intervals else model, result.averaged.promise
 
 
 def _show_stored(report: StoredReport, out: Path | None, *, as_json: bool, tripod: bool) -> None:

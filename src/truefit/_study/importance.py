@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from truefit._core.data import Data
 from truefit._methods.importance.plan import ImportanceConfig, importance_plan
 from truefit._methods.importance.result import Importance
+from truefit._methods.kept_models import with_kept_models
 from truefit._methods.text import MetricText, counted, listed
 from truefit._study.answers import Answer
 from truefit._study.config import StudyConfig
@@ -28,12 +29,16 @@ def measured_importance(
     engine: Engine,
     config: StudyConfig,
     best: str,
+    kept: dict[bytes, Any],
     *,
     repeats: int = 5,
     correlated: float | None = 0.8,
     seconds: float | None = None,
 ) -> Importance:
-    """Measure the importances for the selected model on the folds of the study: at most one refit per fold."""
+    """Measure the importances for the selected model on the folds of the study: at most one refit per fold.
+
+    See ``with_kept_models`` for ``kept``.
+    """
     data: Data = config.data
     end = None if seconds is None else monotonic() + seconds
     plan = importance_plan(
@@ -43,7 +48,7 @@ def measured_importance(
         ),
         data,
     )  # fmt: skip
-    return engine.run(plan, data, seconds=seconds, description="importance")
+    return engine.run(with_kept_models(plan, kept), data, seconds=seconds, description="importance")
 
 
 def _passed(end: float | None) -> bool:

@@ -137,7 +137,8 @@ def _pictures(study: Study) -> Iterator[_Picture]:
         from truefit._study.prediction_intervals import draw_coverage
 
         by = "size of prediction" if study.task == "regression" else "predicted class"
-        caption = f"Coverage of the prediction intervals of {best} on held-out rows by {by}."
+        name = study.interval_coverage["model"]
+        caption = f"Coverage of the prediction intervals of {name} on held-out rows by {by}."
         yield _Picture("how_good", caption, partial(draw_coverage, study.interval_coverage), caption)
     if study.perturbation is not None:
         targets = "labels" if study.task == "classification" else "targets"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from sklearn.base import clone
+
 from truefit._core.errors import InvalidInput
 from truefit._methods.result import plain
 from truefit._plots.forest import forest
@@ -18,28 +20,30 @@ if TYPE_CHECKING:
     from truefit._api.engine import Engine
 
 
-def with_intervals(engine: Engine, config: StudyConfig, best: str) -> IntervalRegressor | IntervalClassifier:
-    """Fit the selected candidate with prediction intervals or sets, on the folds of the study."""
+def with_intervals(
+    engine: Engine, config: StudyConfig, estimator: Any, kept: dict[bytes, Any]
+) -> IntervalRegressor | IntervalClassifier:
+    """Fit an estimator with prediction intervals or sets, on the folds of the study; see ``with_kept_models``."""
     data = config.data
     if data.time is not None:
         raise InvalidInput(
             "Prediction intervals need new rows that are like those of the table. This study has rows in time order: "
             "run one without time, or with the periods as groups."
         )
+    estimator = clone(estimator)
+    if "engine" in estimator.get_params(deep=False):
+        estimator.set_params(engine=None)  # it is fitted as a whole, by the engine of the study
     kind = IntervalRegressor if data.task == "regression" else IntervalClassifier
-    model = kind(
-        config.candidates.estimators[best], cv=len(config.splits), level=config.level,
-        random_state=config.random_state, engine=engine,
-    )  # fmt: skip
-    given = {"groups": data.groups, "sample_weight": data.weight}
-    model.fit(data.X, data.y, **{name: values for name, values in given.items() if values is not None})
-    return model
+    model = kind(estimator, cv=len(config.splits), level=config.level, random_state=config.random_state, engine=engine)
+    fitted: IntervalRegressor | IntervalClassifier = model._fit_on(config.splits, data, kept)
+    return fitted
 
 
-def coverage_of(model: IntervalRegressor | IntervalClassifier) -> dict[str, Any]:
+def coverage_of(model: IntervalRegressor | IntervalClassifier, name: str) -> dict[str, Any]:
     """Return the coverage on held-out rows as plain JSON types."""
     table = model.coverage_
     return {
+        "model": name,
         "level": model.level,
         "size": str(table.columns[-1]),
         "rows": plain(table.reset_index().to_numpy().tolist()),

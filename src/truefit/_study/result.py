@@ -161,11 +161,13 @@ class Study(PredictionDiagnostics, Result):
             self.title = f"Predicting {config.target}"
         #: Fits the selected candidate on all rows; set by the caller that ran the study.
         self.refit: Callable[[], Any] | None = None
-        #: Fits the selected candidate with prediction intervals; set by the caller that ran the study.
-        self.refit_intervals: Callable[[], Any] | None = None
+        #: Fits the selected candidate or an estimator with prediction intervals; set by the caller that ran the study.
+        self.refit_intervals: Callable[[Any], Any] | None = None
         #: Fits the members of the ensemble on all rows; set by the caller that ran the study.
         self.refit_ensemble: Callable[[], Any] | None = None
         self._intervals: Any = None
+        self._intervals_of: Any = None
+        self._intervals_name = found.best
         #: Measures which columns the selected candidate needs; set by the caller that ran the study.
         self.permute: Callable[..., Importance] | None = None
 
@@ -205,10 +207,19 @@ class Study(PredictionDiagnostics, Result):
         label = plain(self._pos_label)
         return Promise(self.metric, float(self.estimate), self.interval, self.level, self.rows, label)
 
-    def interval_model(self) -> Any:
-        """Fit the selected candidate with prediction intervals or sets: on the folds of the study, and on all rows.
+    def interval_model(self, estimator: Any = None, *, name: str | None = None) -> Any:
+        """Fit a model with prediction intervals or sets: on the folds of the study, and on all rows.
 
-        At most one refit per fold. The page has a table and a picture of their coverage from then on.
+        At most one refit per fold, which :meth:`importance` shares. The page has a table and a picture of their
+        coverage from then on.
+
+        Parameters
+        ----------
+        estimator : estimator, optional
+            By default the selected candidate. Another one, such as ``study.ensemble`` or an Agghoo, is fitted as a
+            whole without each fold and on all rows.
+        name : str, optional
+            Name of the estimator on the page.
 
         Returns
         -------
@@ -220,15 +231,16 @@ class Study(PredictionDiagnostics, Result):
                 "The models of the folds must be fitted by the engine that ran the study, which is gone. Run study "
                 "again."
             )
-        if self._intervals is None:
-            self._intervals = self.refit_intervals()
+        if self._intervals is None or self._intervals_of is not estimator:
+            self._intervals, self._intervals_of = self.refit_intervals(estimator), estimator
             self.__dict__.pop("pictures", None)
+        self._intervals_name = name or (self.best if estimator is None else type(estimator).__name__)
         return self._intervals
 
     @property
     def interval_coverage(self) -> dict[str, Any] | None:
         """Coverage of the prediction intervals on held-out rows, as plain JSON types; None where there are none."""
-        return None if self._intervals is None else coverage_of(self._intervals)
+        return None if self._intervals is None else coverage_of(self._intervals, self._intervals_name)
 
     def importance(
         self, *, repeats: int = 5, correlated: float | None = 0.8, seconds: float | None = None

@@ -199,10 +199,11 @@ def study(
     try:
         result = engine.run(study_plan(config), data, seconds=left, description="study")
         result.refit = partial(_refitted, engine, candidates.estimators[result.best], data)
-        result.refit_intervals = partial(with_intervals, engine, config, result.best)
+        kept: dict[bytes, Any] = {}  # the selected model on the folds: intervals and importances need it
+        result.refit_intervals = partial(_with_intervals, engine, config, result.best, kept)
         if result.averaged is not None:
             result.refit_ensemble = partial(fitted_ensemble, engine, config, result.averaged)
-        result.permute = partial(measured_importance, engine, config, result.best)
+        result.permute = partial(measured_importance, engine, config, result.best, kept)
         if importance:
             rest = None if seconds is None else max(seconds - (monotonic() - started), 0.0)
             _measure_importance(result, rest)
@@ -374,6 +375,15 @@ def _provenance(result: Study, options: Mapping[str, Any]) -> dict[str, Any]:
         "fits": {name: count for name, count in result.fits.items() if name != "seconds" and count},
         "versions": versions(),
     }
+
+
+def _with_intervals(
+    engine: Engine, config: StudyConfig, best: str, kept: dict[bytes, Any], estimator: Any = None
+) -> Any:
+    """Fit the selected candidate, or another estimator, with prediction intervals."""
+    if estimator is None:
+        return with_intervals(engine, config, config.candidates.estimators[best], kept)
+    return with_intervals(engine, config, estimator, {})
 
 
 def _refitted(engine: Engine, estimator: Any, data: Data) -> Any:

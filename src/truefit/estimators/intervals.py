@@ -20,7 +20,8 @@ from truefit._core.validation import Task, check_level
 from truefit._methods.agghoo.plan import aligned
 from truefit._methods.candidates import Candidates
 from truefit._methods.intervals import FoldModels, interval_plan
-from truefit._methods.splitting.splits import cv_splits
+from truefit._methods.kept_models import with_kept_models
+from truefit._methods.splitting.splits import Splits, cv_splits
 from truefit._stats.conformal import conformal_sets, cv_plus
 from truefit.estimators._base import UsesEngine, groups_and_weight
 
@@ -67,6 +68,10 @@ class _Interval(MetaEstimatorMixin, UsesEngine, BaseEstimator):  # type: ignore[
         if y is None:
             raise InvalidInput(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         data = Data(X, y, task=self._task, groups=groups, weight=weight)
+        return self._fit_on(cv_splits(data, self.cv, random_state=resolve_seed(self.random_state)), data, {})
+
+    def _fit_on(self, splits: Splits, data: Data, kept: dict[bytes, Any]) -> Any:
+        """Fit on these folds; models in ``kept``, by their training rows, are not fitted again."""
         if data.y.ndim > 1:
             raise InvalidInput(f"{type(self).__name__} needs one target. Got {data.y.shape[1]}; fit one for each.")
         candidates = Candidates(self.estimator, data.y)
@@ -75,14 +80,14 @@ class _Interval(MetaEstimatorMixin, UsesEngine, BaseEstimator):  # type: ignore[
         ((name, settled),) = candidates
         if self._task == "classification" and not hasattr(settled, "predict_proba"):
             raise InvalidInput(f"IntervalClassifier needs a classifier with predict_proba. {name} has none.")
-        splits = cv_splits(data, self.cv, random_state=resolve_seed(self.random_state))
         if not splits.partition or splits.repeats > 1:
             raise InvalidInput(
                 f"The 'cv' parameter of {type(self).__name__} must hold out each row once, as folds do. Got "
                 f"{splits.description}."
             )
-        found: FoldModels = self._run(interval_plan(settled, splits, data, self.level), data, "prediction intervals")
-        validate_data(self, X, skip_check_array=True)  # sets n_features_in_ and feature_names_in_
+        plan = with_kept_models(interval_plan(settled, splits, data, self.level), kept)
+        found: FoldModels = self._run(plan, data, "prediction intervals")
+        validate_data(self, data.X, skip_check_array=True)  # sets n_features_in_ and feature_names_in_
         self.estimator_, self.members_ = found.final, found.members
         self.scores_, self.folds_ = found.scores, found.folds.astype(np.int16)
         self.weights_, self.new_weight_ = found.weights, found.new_weight
