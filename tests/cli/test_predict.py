@@ -177,7 +177,7 @@ def test_intervals_are_saved_with_a_model(tmp_path):
     assert longer.returncode == 0
     assert "Note: 'long' has columns that the model was not fitted on: 'more'. They are not used." in longer.stderr
     alone = truefit("study", "diabetes", "--intervals", cwd=tmp_path)
-    assert "--intervals is for the selected model that is saved" in alone.stderr
+    assert "--intervals is for the model that is saved" in alone.stderr
 
 
 def test_sets_of_a_classifier_have_a_column_for_each_class(tmp_path):

@@ -93,6 +93,21 @@ def test_the_original_columns_of_a_raw_table_and_its_sets():
     assert found.to_html().count("<svg") == 1
 
 
+class RoundedByRows(Ridge):
+    """Rounds as products of matrices do: the last places depend on how many rows are predicted together."""
+
+    def predict(self, X):
+        return super().predict(X) * (1 + 1e-16 * len(X))
+
+
+def test_rounding_does_not_make_a_constant_column_important():
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    found = importance(RoundedByRows(), X[["bmi"]].assign(constant=1.0), y, repeats=2)
+    assert found.unused == ["constant"]
+    assert found.table.loc["constant", ["low", "importance", "high"]].tolist() == [0, 0, 0]
+    assert found.values[0].all()
+
+
 def test_frames_of_polars_and_pandas_are_the_same():
     polars = pytest.importorskip("polars")
     X, y = load_diabetes(return_X_y=True, as_frame=True)
