@@ -1,4 +1,5 @@
 import math
+from time import monotonic
 
 import pytest
 
@@ -6,6 +7,7 @@ from truefit._core.errors import InvalidInput
 from truefit._study.budget import (
     BOOTSTRAP_EFFORTS,
     BUSY,
+    FOR_SEARCH,
     PERTURBATION_EFFORTS,
     TimeBudget,
     affordable_effort,
@@ -29,11 +31,22 @@ def test_what_is_no_time_is_refused_in_a_sentence(given):
 
 def test_an_allowance_counts_workers_and_keeps_something_for_later():
     two = TimeBudget(600.0, workers=2)
-    assert two.whole == BUSY * 1200
-    assert two.search < two.whole
-    assert two.rest(two.whole) == 0
-    assert TimeBudget().search == math.inf
+    assert two.left(0.0) == pytest.approx(0.97 * BUSY * 1200, rel=1e-3)
+    assert two.search(0.0) == pytest.approx(FOR_SEARCH * two.left(0.0), rel=1e-3)
+    assert two.search(0.0, diagnosis=10.0) == pytest.approx(two.left(0.0) - 10.0, rel=1e-3)
+    assert TimeBudget().left(5.0) == TimeBudget().search(5.0) == math.inf
     assert TimeBudget().rest(500.0) == 500.0
+
+
+def test_what_is_left_follows_the_clock_and_the_rate_of_fitting_so_far():
+    now = monotonic()
+    half = TimeBudget(100.0, workers=2, started=now - 50.0)  # fits ran 30 s of 2 × 50 s
+    assert half.left(30.0) == pytest.approx(47 * 2 * 0.3, rel=1e-2)
+    assert half.left(95.0) == pytest.approx(47 * 2 * 0.95, rel=1e-2)
+    assert TimeBudget(100.0, started=now - 99.0).left(30.0) == 0
+    # Stored fits took their time in an earlier run: the clock is at least where they would have put it.
+    assert TimeBudget(100.0, started=now).left(60.0) == pytest.approx(37 * 0.95, rel=1e-2)
+    assert TimeBudget(100.0, kept=20.0).left(0.0) < TimeBudget(100.0).left(0.0)
 
 
 @pytest.mark.parametrize(("rows", "least"), [(100, 10), (569, 12), (1000, 60), (20_000, 700), (50_000, 10)])

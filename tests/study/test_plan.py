@@ -263,7 +263,7 @@ def test_a_large_table_is_sampled_where_that_saves_time_and_this_is_said():
 def test_one_slow_look_at_noise_takes_no_more_than_that_look():
     models = {"linear": MODELS["linear"], "dummy": MODELS["dummy"], "quick": QUICK}
     slow = {"linear": 1000.0, "quick": 1000.0}
-    clock = Clock(config_for(models, time_budget=TimeBudget(40.0)), dict.fromkeys(models, 0.02), on_noise=slow)
+    clock = Clock(config_for(models, time_budget=TimeBudget(21.0)), dict.fromkeys(models, 0.02), on_noise=slow)
     found = clock.run()
     assert found.perturbation is None
     why = dict(found.not_run)["Perturbed validation"]

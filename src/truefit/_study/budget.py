@@ -1,7 +1,8 @@
 """Time budget of a study: how thoroughly each part is run, and on how many of the rows.
 
 Seconds are those of fits: under a budget measured ones, as stored with the fits, otherwise expected ones (``cost``).
-The clock is the engine's, which stops a study that exceeds its budget nevertheless.
+How many of them fit in the time that the clock leaves is measured too. The engine stops a study that exceeds its budget
+nevertheless.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -19,9 +21,12 @@ from truefit._core.errors import InvalidInput
 from truefit._core.rows import salted
 from truefit._core.typing import Positions
 
-#: Share of the workers' time that goes into fitting; the rest goes into predictions, scores and waiting.
-BUSY = 0.5
-#: Share of a budget for the search; the rest is for the other parts.
+#: Share of the workers' time that goes into fitting, until it is measured, and the ends of what is believed: the rest
+#: goes into predictions, scores and waiting.
+BUSY, _LEAST_BUSY, _MOST_BUSY = 0.5, 0.2, 0.95
+#: Share of a budget after which that is measured, and the share that is kept for what follows the last fit.
+_MEASURED_FROM, _CLOSING = 0.02, 0.03
+#: Share of a budget for the search, at least; the rest is for the other parts, as far as they need it.
 FOR_SEARCH = 0.6
 #: Seconds for the other parts without a budget, unless the search took longer.
 AT_LEAST = 30.0
@@ -63,26 +68,41 @@ def seconds_of(budget: Any) -> float | None:
 class TimeBudget:
     """Seconds of fitting that a study may take: ``budget`` is by the clock, ``workers`` fits run at a time.
 
-    ``measured`` says whether measured fit times decide what is run.
+    ``measured`` says whether measured fit times decide what is run. ``started`` is when the clock was, and ``kept`` are
+    seconds by the clock for what comes after the study.
     """
 
     budget: float | None = None
     workers: int = 1
     measured: bool = True
+    started: float = field(default_factory=monotonic, compare=False)
+    kept: float = 0.0
 
-    @property
-    def whole(self) -> float:
-        """For everything."""
-        return math.inf if self.budget is None else BUSY * self.workers * self.budget
+    def left(self, spent: float) -> float:
+        """Seconds of fitting that are left after so many, at the rate so far; infinite without a budget.
 
-    @property
-    def search(self) -> float:
-        """For the search."""
-        return FOR_SEARCH * self.whole
+        Fits from a store count with the seconds that they took, so that a rerun decides alike.
+        """
+        if self.budget is None:
+            return math.inf
+        passed = max(monotonic() - self.started, spent / self.workers)
+        busy = BUSY
+        if passed > _MEASURED_FROM * self.budget:
+            busy = min(max(spent / (passed * self.workers), _LEAST_BUSY), _MOST_BUSY)
+        return max((1 - _CLOSING) * self.budget - self.kept - passed, 0.0) * self.workers * busy
+
+    def search(self, spent: float, diagnosis: float = math.inf) -> float:
+        """Seconds of fitting for the whole search, of which so many are spent; the ``diagnosis`` may need the rest."""
+        left = self.left(spent)
+        return spent + left - min((1 - FOR_SEARCH) * (spent + left), diagnosis) if self.budget else math.inf
+
+    def share(self, seconds: float) -> float:
+        """Return how much of the budget some seconds of fitting are; 0 without a budget."""
+        return 0.0 if self.budget is None else seconds / (self.budget * self.workers)
 
     def rest(self, spent: float) -> float:
-        """For the questions after the search, which took so many seconds."""
-        return max(AT_LEAST, spent) if self.budget is None else max(self.whole - spent, 0.0)
+        """Without a budget: for the questions after the search, which took so many seconds."""
+        return max(AT_LEAST, spent)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,8 @@ _FOR_NOISE, _FOR_BOOTSTRAP = 0.35, 0.25
 _PERTURBED, _WITH_CURVE = 3, 3
 #: Noise levels that are fitted first, to measure how long fits on noise take; every effort includes them.
 _FIRST_LEVELS = (0.0, 0.5)
+#: With a budget: how often parts are refined, and the least share of it that is worth it.
+_REFINEMENTS, _WORTH_REFINING = 3, 0.03
 #: Without a budget, a curve that takes less than this share of the time so far is always run.
 _LITTLE = 0.05
 #: A learning curve ends where further rows would gain less than this share of the error.
@@ -55,6 +57,10 @@ class DiagnosticRun:
         self.meter = FitMeter(config.fit_seconds)
         self.late = False
         self._searched = 0.0
+        #: Shares of the time that is left, by part; learning curves get the rest.
+        self._share = {"perturbation": _FOR_NOISE, "bias_variance": _FOR_BOOTSTRAP / (1 - _FOR_NOISE)}
+        #: Parts that more time would not improve.
+        self._complete: set[str] = set()
 
     def _counted(self, plan: Plan[R]) -> Plan[R]:
         return run_subplan(plan, observe=self.meter.count)
@@ -78,8 +84,12 @@ class DiagnosticRun:
     @property
     def _left(self) -> float:
         """Seconds of fitting that are left."""
-        rest = self.config.time_budget.rest(self._searched)
-        return 0.0 if self.late else max(rest - (self.meter.seconds - self._searched), 0.0)
+        time_budget = self.config.time_budget
+        if self.late:
+            return 0.0
+        if time_budget.budget is not None:
+            return time_budget.left(self.meter.seconds)
+        return max(time_budget.rest(self._searched) - (self.meter.seconds - self._searched), 0.0)
 
     def _whole(self, name: str) -> float:
         """Return the seconds of a fit on all rows."""
@@ -93,9 +103,40 @@ class DiagnosticRun:
         rows = sample_rows(config.data, effort.rows, least=config.folds, random_state=config.random_state)
         return config.data.subset(rows), lambda plan: on_rows(plan, config.data, rows)
 
-    def _note_sample(self, part: str, rows: int) -> None:
+    def _note_effort(self, part: str, effort: Effort, rows: int, efforts: Sequence[Effort], *, all_of: bool) -> None:
+        """Note a sample of the rows, and whether more time would improve the part."""
+        self.found.sampled.pop(part, None)
         if rows < self.config.data.n:
             self.found.sampled[part] = rows
+        elif all_of and effort.fits == efforts[0].fits:
+            self._complete.add(part)
+
+    def run_refinement(self) -> Plan[None]:
+        """With a budget: use the time that is left, once all questions have an answer."""
+        if self.config.time_budget.budget is None:
+            return
+        parts: dict[Part, Callable[[], Plan[None]]] = {
+            "perturbation": self.run_perturbation,
+            "bias_variance": self.run_bias_variance,
+            "learning_curve": self.run_learning_curve,
+        }
+        for _ in range(_REFINEMENTS):
+            for place, (part, run) in enumerate(parts.items()):
+                if part not in self._complete and self.config.time_budget.share(self._left) >= _WORTH_REFINING:
+                    self._share[part] = 1 / sum(each not in self._complete for each in list(parts)[place:])
+                    yield from self._refined(part, run)
+
+    def _refined(self, part: Part, run: Callable[[], Plan[None]]) -> Plan[None]:
+        """Run a part again with more time, and keep the better of the two."""
+        found, name = self.found, "curves" if part == "learning_curve" else part
+        before, notes = getattr(found, name), list(found.not_run)
+        sampled = dict(found.sampled)
+        found.not_run = [each for each in notes if each.part != part]
+        setattr(found, name, None)
+        yield from run()
+        if getattr(found, name) is None:
+            setattr(found, name, before)
+            found.not_run, found.sampled = notes, sampled
 
     def _afforded(
         self, part: Part, takes: Mapping[str, float], allowed: float, efforts: Sequence[Effort], on: str = "all rows"
@@ -128,7 +169,7 @@ class DiagnosticRun:
         ties = [name for name in found.ties if name not in found.baselines]
         compared = dict.fromkeys([found.best, *([found.simpler] if found.simpler else []), *ties[: _PERTURBED - 1]])
         takes = {name: self._whole(name) for name in list(compared)[:_PERTURBED]}
-        allowed = _FOR_NOISE * self._left
+        allowed = self._share["perturbation"] * self._left
         names, effort = self._afforded("perturbation", takes, allowed, PERTURBATION_EFFORTS)
         on_noise: dict[str, float] = {}
         if effort is not None and config.time_budget.measured:
@@ -151,7 +192,7 @@ class DiagnosticRun:
         if not result.by_name[found.best].known:
             self._skip("perturbation", "time budget exhausted")
             return
-        self._note_sample("perturbation", result.rows)
+        self._note_effort("perturbation", effort, result.rows, PERTURBATION_EFFORTS, all_of=names == list(takes))
         found.perturbation = result
 
     def _fit_seconds_on_noise(self, names: Sequence[str], effort: Effort, allowed: float) -> Plan[dict[str, float]]:
@@ -193,7 +234,7 @@ class DiagnosticRun:
             self._skip("bias_variance", "bootstrap samples mix rows of all times")
             return
         takes = {name: self._whole(name) for name in (found.best, found.simpler) if name is not None}
-        allowed = _FOR_BOOTSTRAP / (1 - _FOR_NOISE) * self._left
+        allowed = self._share["bias_variance"] * self._left
         names, effort = self._afforded("bias_variance", takes, allowed, BOOTSTRAP_EFFORTS)
         if effort is None:
             return
@@ -203,7 +244,7 @@ class DiagnosticRun:
         if math.isnan(result.expected_loss[found.best]):
             self._skip("bias_variance", "time budget exhausted")
             return
-        self._note_sample("bias_variance", result.rows)
+        self._note_effort("bias_variance", effort, result.rows, BOOTSTRAP_EFFORTS, all_of=names == list(takes))
         found.bias_variance = result
 
     def _bias_variance(self, names: Sequence[str], effort: Effort) -> Plan[BiasVariance]:
@@ -247,6 +288,10 @@ class DiagnosticRun:
             elif curve is not None:
                 curves[name] = curve
         found.curves = LearningCurves(curves) if found.best in curves else None
+        if len(curves) == len(names) and all(
+            each.sizes[-1] == config.data.n or each.enough for each in curves.values()
+        ):
+            self._complete.add("learning_curve")
 
     def _learning_curve(
         self, name: str, allowed: float, known: float, sizes: list[int] | None = None

@@ -49,6 +49,7 @@ def study_plan(config: StudyConfig) -> Plan[Study]:
     yield from run.run_perturbation()
     yield from run.run_bias_variance()
     yield from run.run_learning_curve()
+    yield from run.run_refinement()
     return Study(run.found, config)
 
 
@@ -66,7 +67,7 @@ class _SelectionRun(DiagnosticRun):
 
     def run_selection(self) -> Plan[None]:
         """Search, and put together what is known of the selected model."""
-        selected = yield from self._counted(CandidateSelection(self.config).plan())
+        selected = yield from self._counted(CandidateSelection(self.config, self.meter).plan())
         self._searched, self.late = self.meter.seconds, selected.late
         self._selected = selected
         self.found = self._evidence(selected)

@@ -20,6 +20,7 @@ from truefit._methods.text import seconds as seconds_text
 from truefit._study.budget import sample_rows
 from truefit._study.config import StudyConfig, is_baseline
 from truefit._study.evidence import Cause, SkippedCandidate
+from truefit._study.subplans import FitMeter
 
 #: Candidates race where the search would take more seconds of fitting than this.
 _RACE_FROM = 30.0
@@ -29,6 +30,11 @@ _PILOT_ROWS, _PILOT_FROM = 2000, 10_000
 _PILOT_SHARE, _FIRST_FOLD_FACTOR = 0.1, 1.25
 #: Candidates are dropped down to this many, and only those that take this share of the time.
 _FEWEST, _WORTH_SAVING = 4, 0.05
+#: A candidate whose fits cost less than this share of the budget is not stopped early, as long as such candidates
+#: together cost at most the second.
+_LITTLE, _SPARED_TOGETHER = 0.02, 0.2
+#: About so many fits of the best candidates are what the other questions can use, of the slowest of so many.
+_DIAGNOSIS_FITS, _WELL_PLACED = 300, 3
 
 
 @dataclass(slots=True)
@@ -54,8 +60,9 @@ class SelectionOutcome:
 class CandidateSelection:
     """The search: a first fit of every candidate, then those that the budget allows on all folds."""
 
-    def __init__(self, config: StudyConfig) -> None:
+    def __init__(self, config: StudyConfig, meter: FitMeter | None = None) -> None:
         self.config = config
+        self.meter = FitMeter(config.fit_seconds) if meter is None else meter
         self.names = list(config.candidates.names)
         self.dropped: list[SkippedCandidate] = []
         self.first: dict[str, float] = {}
@@ -109,7 +116,7 @@ class CandidateSelection:
 
     def _pilot(self) -> Plan[None]:
         """Fit on few rows of a large table, and drop what would take too long on all of them."""
-        config, allowed = self.config, self.config.time_budget.search
+        config, allowed = self.config, self.config.time_budget.search(self.meter.seconds)
         if config.time_budget.budget is None or config.data.n < _PILOT_FROM:
             return
         rows = sample_rows(config.data, _PILOT_ROWS, least=1, random_state=config.random_state)
@@ -141,7 +148,8 @@ class CandidateSelection:
         tasks = [config.task(name, split) for name in self.names]
         if config.time_budget.budget is not None:
             # A longer fit could not be repeated on every fold in time, and would leave no time for the others.
-            tasks = TimedTasks(tasks, _FIRST_FOLD_FACTOR * config.time_budget.whole / config.work(nested=False))
+            left = config.time_budget.left(self.meter.seconds)
+            tasks = TimedTasks(tasks, _FIRST_FOLD_FACTOR * left / config.work(nested=False))
         outcomes = yield from self._fit_each(tasks, "its first fit was not done in time")
         for name, outcome in outcomes.items():
             self.first[name] = config.fit_seconds(config.task(name, split), outcome)
@@ -149,21 +157,38 @@ class CandidateSelection:
 
     def _affordable(self) -> bool:
         """Drop candidates until the search fits the budget; return whether nested cross-validation does too."""
-        time_budget = self.config.time_budget
-        self._keep_to(time_budget.search, nested=True, fewest=_FEWEST)
-        if self._cost(nested=True) <= time_budget.search:
+        allowed = self.config.time_budget.search(self.meter.seconds, self._diagnosis())
+        self._keep_to(allowed, nested=True, fewest=_FEWEST)
+        if self._cost(nested=True) <= allowed:
             return True
-        self._keep_to(time_budget.whole, nested=False, fewest=1)
+        self._keep_to(allowed, nested=False, fewest=1)
         return self.config.splits.chronological  # there it needs no further fits
+
+    def _diagnosis(self) -> float:
+        """Return the seconds of fitting that the other questions can use, by the slowest of the best candidates."""
+        ranked = sorted(self.names, key=lambda name: self.config.sign * self.scores[name])[:_WELL_PLACED]
+        return _DIAGNOSIS_FITS * max(self.config.whole_fit_seconds(name, self.first[name]) for name in ranked)
+
+    @property
+    def _spared(self) -> set[str]:
+        """Candidates that are never stopped early: their fits cost little, and together not much either."""
+        found, total, budget = set[str](), 0.0, self.config.time_budget
+        for name in sorted(self.first, key=lambda name: self.first[name]):
+            cost = budget.share(self.first[name] * self.config.work(nested=True))
+            total += cost
+            if not 0 < cost < _LITTLE or total > _SPARED_TOGETHER:
+                break
+            found.add(name)
+        return found
 
     def _keep_to(self, allowed: float, *, nested: bool, fewest: int) -> None:
         """Drop the worst candidates on the first fold, among those that take a notable share of the time."""
-        ranked = sorted(self.names, key=lambda name: self.config.sign * self.scores[name])
+        ranked, spared = sorted(self.names, key=lambda name: self.config.sign * self.scores[name]), self._spared
         fmt, lead = MetricText.of(self.config.metric), ranked[0]
         while (whole := self._cost(nested=nested)) > allowed:
             costs = {name: self.first[name] * self.config.work(nested=nested) for name in self.names}
             least = min(_WORTH_SAVING, 0.5 / len(self.names)) * whole
-            slow = [name for name in ranked[1:] if name in self.names and costs[name] >= least]
+            slow = [name for name in ranked[1:] if name in self.names and name not in spared and costs[name] >= least]
             if not slow or len(self.names) <= fewest:
                 return
             name = slow[-1]
@@ -196,6 +221,7 @@ class CandidateSelection:
             inner=config.inner if nested else None,
             refit=False,
             race=self._race(nested=nested),
+            spared=[place for place, name in enumerate(names) if name in self._spared],
             metric=config.metric,
         )
         why = search.without_nesting

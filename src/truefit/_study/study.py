@@ -177,7 +177,10 @@ def study(
     own = engine is None
     engine = engine_for_one_call(on_error="record") if engine is None else engine_or_new(engine)
     known = all(nominal_seconds(each, data.n, 1) is not None for _, each in candidates)
-    time_budget = TimeBudget(seconds, getattr(engine, "workers", 1), measured=seconds is not None or not known)
+    time_budget = TimeBudget(
+        seconds, getattr(engine, "workers", 1), measured=seconds is not None or not known, started=started,
+        kept=0.0 if seconds is None else seconds * SHARE * importance,
+    )  # fmt: skip
     config = StudyConfig(
         candidates,
         data,

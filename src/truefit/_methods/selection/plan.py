@@ -99,6 +99,7 @@ def search_plan(
     metric: Metric | None = None,
     error_score: float = float("nan"),
     train_scores: bool = False,
+    spared: Sequence[int] = (),
 ) -> Plan[Search]:
     """Fit every candidate on every training set, outer and inner, select one, and fit it on all rows.
 
@@ -108,11 +109,11 @@ def search_plan(
     rows.
 
     A fit that fails has ``error_score`` for a score. With ``train_scores`` the tables given to ``choose`` have training
-    scores too, under names that begin with ``TRAIN``.
+    scores too, under names that begin with ``TRAIN``. Candidates at the positions ``spared`` are never dropped.
     """
     # Of chronological splits the first has no inner one.
     nested_in = [place for place, group in enumerate(inner or ()) if group]
-    races = _races(data, splits, [group for group in inner or () if group], len(estimators), race, metric)
+    races = _races(data, splits, [group for group in inner or () if group], len(estimators), race, metric, spared)
     tested = {} if race is None else _tested(data, races)
     raced = _RacedCandidates(estimators, responses, judge, data, tested, train_scores)
     without_nesting = None
@@ -182,6 +183,7 @@ def _races(
     candidates: int,
     race: Race | None,
     metric: Metric | None,
+    spared: Sequence[int],
 ) -> list[RaceRun]:
     """Return the race of the search, and those without each of the outer test sets."""
     lists = [splits, *inner]
@@ -191,7 +193,7 @@ def _races(
         raise InvalidInput("A race needs a metric. Got none; pass metric=.")
     orders = [rounds_of(splits), *(inner_rounds(splits, inner) if inner else ())]
     return [
-        RaceRun(each, order, candidates, RaceStandings(race, metric, data, tested_once(each)))
+        RaceRun(each, order, candidates, RaceStandings(race, metric, data, tested_once(each)), spared)
         for each, order in zip(lists, orders, strict=True)
     ]
 

@@ -82,13 +82,20 @@ NOT_FITTED = Outcome("", error=Failure("not fitted", "The race dropped the candi
 class RaceRun:
     """The state of a race on one list of splits: the candidates still running, and the outcomes so far.
 
-    ``rounds`` are the positions of the splits fitted in each round. Without ``standings`` no candidate is dropped. The
-    attribute ``splits`` has the rungs after the splits: smaller training sets of the first one, in a race over sizes.
+    ``rounds`` are the positions of the splits fitted in each round. Without ``standings`` no candidate is dropped, and
+    those in ``spared`` never are. The attribute ``splits`` has the rungs after the splits: smaller training sets of the
+    first one, in a race over sizes.
     """
 
     def __init__(
-        self, splits: Sequence[Split], rounds: Rounds, candidates: int, standings: RaceStandings | None = None
+        self,
+        splits: Sequence[Split],
+        rounds: Rounds,
+        candidates: int,
+        standings: RaceStandings | None = None,
+        spared: Sequence[int] = (),
     ) -> None:
+        self._spared = frozenset(spared)
         self.running = list(range(candidates))
         self.dropped: list[DroppedCandidate] = []
         self._folds = len(splits)
@@ -204,7 +211,8 @@ class RaceRun:
                 behind = standings.by_rows(own, leaders_rows, open_share=open_share)
             else:
                 behind = standings.by_scores(scores[candidate], scores[leader], splits, open_share=open_share)
-            if candidate != leader and behind is not None and standings.race.drops(behind):
+            may_drop = candidate != leader and candidate not in self._spared
+            if may_drop and behind is not None and standings.race.drops(behind):
                 reasons_to_drop[candidate] = f"worse than the leader by {text.change(behind.mean)} ({_test(behind)})"
         self._drop(reasons_to_drop)
 
@@ -217,7 +225,11 @@ class RaceRun:
         before, now, whole = (len(self.splits[place].train) for place in (rung - 1, rung, self._first))
         reasons_to_drop = {}
         for candidate in self.running:
-            if candidate == leader or any(self._outcomes[candidate][each].error for each in (rung - 1, rung)):
+            if (
+                candidate == leader
+                or candidate in self._spared
+                or any(self._outcomes[candidate][each].error for each in (rung - 1, rung))
+            ):
                 continue  # a learner may fail on few rows only
             earlier, own = (self._row_values(candidate, [place], standings) for place in (rung - 1, rung))
             if earlier is None or own is None:

@@ -224,8 +224,8 @@ class MayDifferOnRerun(ResultCheck, code="TF303", title="A rerun may differ", se
         if budget is not None:
             advice = "Run without a budget, or use a store: a rerun then resumes from finished fits."
         yield self.finding(
-            f"{cause} which fits were run. A rerun on a slower or faster machine may run others and give slightly "
-            "different numbers.",
+            f"{cause} which fits were run. A rerun on a slower or faster machine may run others, select another "
+            "model and give different numbers.",
             advice,
             budget_seconds=budget,
         )
