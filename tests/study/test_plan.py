@@ -21,6 +21,7 @@ from truefit._core.data import Data
 from truefit._core.errors import BudgetSpent, FitError
 from truefit._core.rows import Rows
 from truefit._methods.candidates import Candidates
+from truefit._methods.selection.families import ModelFamily, settings_of
 from truefit._methods.splitting.splits import make_splits
 from truefit._metrics.metric import get_metric
 from truefit._study.budget import TimeBudget
@@ -205,6 +206,48 @@ def test_without_time_for_nesting_the_choice_is_judged_on_bootstrap_samples():
     assert found.interval[0] < found.estimate < found.interval[1]
     assert {"Nested cross-validation", "Cross-tested Agghoo"} <= dict(found.not_run).keys()
     assert "corrected for the selection among 4 candidates by the bootstrap" in found.answers[1].sentences[0]
+
+
+def tuned_config(budget):
+    families = {
+        "dummy": ModelFamily("dummy", DummyClassifier()),
+        "tree": ModelFamily("tree", DecisionTreeClassifier(), {"max_depth": [1, 3, 5], "min_samples_leaf": [1, 5, 20]}),
+        "linear": ModelFamily("linear", LINEAR, {"C": [0.01, 0.1, 1.0, 10.0]}),
+    }
+    settings = settings_of(families)
+    models = {name: each.estimator for name, each in settings.items()}
+    config = replace(config_for(models, time_budget=TimeBudget(budget)), families=families, settings=settings)
+    return config, {name: {"dummy": 1.0, "tree": 20.0, "linear": 40.0}[each.family] for name, each in settings.items()}
+
+
+def used(clock):
+    """Seconds of all distinct fits."""
+    return sum({outcome.key: outcome.fit_seconds for outcome in clock.known.values()}.values())
+
+
+@pytest.mark.parametrize("budget", [1500.0, 3000.0])
+def test_a_tuned_study_tries_what_it_has_time_for_and_answers_everything_in_most_of_it(budget):
+    config, seconds = tuned_config(budget)
+    clock = Clock(config, seconds)
+    found = clock.run()
+    assert 0.8 * budget <= used(clock) <= 1.05 * budget
+    assert found.interval[0] < found.estimate < found.interval[1]
+    assert found.perturbation is not None
+    assert found.curves is not None
+    assert {config.family(name) for name in found.assessment.names} == {"dummy", "tree", "linear"}
+    tried = [each for each in found.to_dict()["settings"] if each["estimate"] is not None]
+    assert len(tried) < 14
+    assert f"{14 - len(tried)} stopped by the time budget" in found.verdict[1]
+    assert f"the {len(tried)} settings that were searched (of 14)" in str(found)
+
+
+def test_with_time_for_everything_nothing_is_stopped():
+    config, seconds = tuned_config(10_000.0)
+    clock = Clock(config, dict.fromkeys(seconds, 0.01))
+    found = clock.run()
+    assert all(each["estimate"] is not None for each in found.to_dict()["settings"])
+    assert found.not_run == []
+    assert found.bias_variance.rounds == 100
 
 
 def test_when_time_runs_out_the_study_says_what_it_has():

@@ -76,15 +76,16 @@ class FitTask:
 
 
 class TimedTasks(list[FitTask]):
-    """Tasks whose fits may take ``fit_seconds`` each.
+    """Tasks whose fits may take ``fit_seconds`` each, and a ``description`` of them for the progress.
 
-    One that takes longer is stopped where the executor can do that. It has no outcome then, and BudgetSpent is thrown
+    A fit that takes longer is stopped where the executor can do that. It has no outcome then, and BudgetSpent is thrown
     into the plan with those of the others.
     """
 
-    def __init__(self, tasks: Iterable[FitTask], fit_seconds: float) -> None:
+    def __init__(self, tasks: Iterable[FitTask], fit_seconds: float | None = None, description: str = "") -> None:
         super().__init__(tasks)
         self.fit_seconds = fit_seconds
+        self.description = description
 
 
 @dataclass(slots=True, eq=False)

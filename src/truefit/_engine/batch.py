@@ -76,6 +76,7 @@ class PlanRun:
     result: Any = None
     error: BaseException | None = None
     fit_seconds: float | None = None
+    description: str = ""
     failure: Failure | None = None
     finished: bool = False
 
@@ -106,7 +107,9 @@ class PlanRun:
         try:
             tasks = step()
             self.tasks = list(tasks)
-            self.fit_seconds = tasks.fit_seconds if isinstance(tasks, TimedTasks) else None
+            self.fit_seconds, self.description = None, ""
+            if isinstance(tasks, TimedTasks):
+                self.fit_seconds, self.description = tasks.fit_seconds, tasks.description
         except StopIteration as stop:
             self.result, self.finished = stop.value, True
         except Exception as error:

@@ -204,6 +204,7 @@ class _Call:
         """Answer all open tasks, then let every plan go on."""
         by_data: dict[int, list[PlanRun]] = {}
         for run in runs:
+            self.description = run.description or self.description
             by_data.setdefault(id(run.data), []).append(run)
         for group in by_data.values():
             data = group[0].data
@@ -392,6 +393,8 @@ class _Call:
         counts, elapsed = self.counts, now - self.started
         worked = self.done - counts.stored
         left = elapsed / worked * (counts.asked - self.done) if worked else None
+        if self.deadline is not None:  # a plan with a deadline may request more, as long as there is time
+            left = max(self.deadline - now, 0.0)
         run = counts.run + counts.refitted
         self.engine._listener(
             Progress(

@@ -162,6 +162,19 @@ def all_candidates(count: int, what: str = "candidates") -> str:
     return f"both {what}" if count == 2 else f"all {count:,} {what}"
 
 
+def searched_text(searched: int, count: int, what: str = "candidates") -> str:
+    """Return what a search was among, where some candidates may have been stopped before it.
+
+    >>> searched_text(9, 9), searched_text(4, 72, "settings")
+    ('all 9 candidates', 'the 4 settings that were searched (of 72)')
+    """
+    return (
+        all_candidates(count, what)
+        if searched == count
+        else f"the {searched:,} {what} that were searched (of {count:,})"
+    )
+
+
 def counted(count: int, noun: str) -> str:
     """Return a number with its noun, such as "1 fold" or "12,000 rows"."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"

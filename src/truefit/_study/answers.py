@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from truefit._methods.learning_curve.result import LearningCurve
-from truefit._methods.text import MetricText, all_candidates, counted, listed, new_rows, percent
+from truefit._methods.text import MetricText, counted, listed, new_rows, percent, searched_text
 from truefit._metrics.metric import get_metric
 from truefit._metrics.smooth import Ratios, Total
 from truefit._study.evidence import Cause, StudyEvidence
@@ -179,9 +179,7 @@ def _source(found: StudyEvidence) -> str:
     if found.interval is None:
         start = f"No confidence interval: {found.winner.reason}. The estimate is from "
     many = found.n_searched > 1
-    every = f"{found.n_searched} candidates"
-    if found.n_searched == found.n_candidates:
-        every = all_candidates(found.n_searched, "settings" if found.settings else "candidates")
+    every = searched_text(found.n_searched, found.n_candidates, "settings" if found.settings else "candidates")
     if found.nested is not None and many:
         how = f"nested cross-validation over {every} ({len(found.nested.chosen)} outer {found.folds_name})"
     elif many and found.interval is not None:

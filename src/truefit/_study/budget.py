@@ -123,6 +123,8 @@ _ALL_LEVELS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 #: From the most thorough to the least.
 PERTURBATION_EFFORTS = (Effort(_ALL_LEVELS, 10), Effort(_ALL_LEVELS, 5), Effort((0.0, 0.25, 0.5), 5))
 BOOTSTRAP_EFFORTS = (Effort((), 100), Effort((), 50), Effort((), 25))
+#: With a budget these are better than no answer.
+COARSE_PERTURBATION, COARSE_BOOTSTRAP = Effort((0.0, 0.25, 0.5), 2), Effort((), 10)
 
 
 def affordable_effort(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from truefit._core.data import Data
 from truefit._core.errors import BudgetSpent, FitError, InvalidInput
@@ -21,6 +21,8 @@ from truefit._methods.text import seconds
 from truefit._metrics.metric import get_metric
 from truefit._study.budget import (
     BOOTSTRAP_EFFORTS,
+    COARSE_BOOTSTRAP,
+    COARSE_PERTURBATION,
     FEWEST_ROWS,
     PERTURBATION_EFFORTS,
     Effort,
@@ -46,15 +48,23 @@ _LITTLE = 0.05
 _TOLERANCE = 0.05
 
 
+#: The question that a part is for, as the progress has it.
+_QUESTIONS: Final[Mapping[Part, str]] = {
+    **dict.fromkeys(("nested", "shuffled", "cross_test", "ensemble"), "how good?"),
+    **dict.fromkeys(("training", "perturbation", "bias_variance"), "does it fit?"),
+    "learning_curve": "more data?",
+}
+
+
 class DiagnosticRun:
     """Runs the parts about the selected model one after the other, and counts their fits and their time."""
 
     #: Set by the selection, the first part.
     found: StudyEvidence
 
-    def __init__(self, config: StudyConfig) -> None:
+    def __init__(self, config: StudyConfig, meter: FitMeter | None = None) -> None:
         self.config = config
-        self.meter = FitMeter(config.fit_seconds)
+        self.meter = FitMeter(config.fit_seconds) if meter is None else meter
         self.late = False
         self._searched = 0.0
         #: Shares of the time that is left, by part; learning curves get the rest.
@@ -62,8 +72,8 @@ class DiagnosticRun:
         #: Parts that more time would not improve.
         self._complete: set[str] = set()
 
-    def _counted(self, plan: Plan[R]) -> Plan[R]:
-        return run_subplan(plan, observe=self.meter.count)
+    def _counted(self, plan: Plan[R], describe: Callable[[], str]) -> Plan[R]:
+        return run_subplan(plan, observe=self.meter.count, describe=describe)
 
     def _skip(self, part: Part, why: str, candidate: str | None = None) -> None:
         self.found.not_run.append(NotRun(part, why, candidate))
@@ -71,7 +81,8 @@ class DiagnosticRun:
     def _run_part(self, part: Part, plan: Plan[R], candidate: str | None = None) -> Plan[R | None]:
         """Drive the plan of one part; where it fails, note why and go on."""
         try:
-            return (yield from self._counted(plan))
+            text = f"study, {_QUESTIONS[part]} · {candidate or self.found.best}"
+            return (yield from self._counted(plan, lambda: text))
         except BudgetSpent:
             self.late = True
             self._skip(part, "time budget exhausted", candidate)
@@ -123,8 +134,13 @@ class DiagnosticRun:
         for _ in range(_REFINEMENTS):
             for place, (part, run) in enumerate(parts.items()):
                 if part not in self._complete and self.config.time_budget.share(self._left) >= _WORTH_REFINING:
-                    self._share[part] = 1 / sum(each not in self._complete for each in list(parts)[place:])
+                    open_parts = sum(each not in self._complete for each in list(parts)[place:])
+                    self._share[part] = 1.0 if self._lacks(part) else 1 / open_parts
                     yield from self._refined(part, run)
+
+    def _lacks(self, part: Part) -> bool:
+        """Whether a part has no result."""
+        return getattr(self.found, "curves" if part == "learning_curve" else part) is None
 
     def _refined(self, part: Part, run: Callable[[], Plan[None]]) -> Plan[None]:
         """Run a part again with more time, and keep the better of the two."""
@@ -146,6 +162,8 @@ class DiagnosticRun:
         Without a budget the selected model and a less flexible one are always included.
         """
         simpler, names = self.found.simpler, list(takes)
+        if self.config.time_budget.budget is not None:
+            efforts = [*efforts, COARSE_PERTURBATION if part == "perturbation" else COARSE_BOOTSTRAP]
         required = 0 if self.config.time_budget.budget is not None else 1 if simpler is None else 2
         while True:
             each = sum(takes[name] for name in names)
@@ -267,6 +285,8 @@ class DiagnosticRun:
             self._skip("learning_curve", why, found.best)
             return
         names = list(dict.fromkeys([found.best, *found.learners]))[:_WITH_CURVE]
+        if config.time_budget.budget is not None and (self._lacks("perturbation") or self._lacks("bias_variance")):
+            names = names[:1]  # first an answer to every question; the others follow where time is left
         curves: dict[str, LearningCurve] = {}
         for place, name in enumerate(names):
             # The last point of a curve has the folds of the search, and costs nothing more.
@@ -288,7 +308,7 @@ class DiagnosticRun:
             elif curve is not None:
                 curves[name] = curve
         found.curves = LearningCurves(curves) if found.best in curves else None
-        if len(curves) == len(names) and all(
+        if len(curves) == len(names) > 1 and all(
             each.sizes[-1] == config.data.n or each.enough for each in curves.values()
         ):
             self._complete.add("learning_curve")

@@ -289,10 +289,12 @@ def _lead(name: str, study: Mapping[str, Any]) -> str:
     match name:
         case "which":
             if settings:
-                return (
-                    f"{count:,} settings of {len({each['family'] for each in settings})} model families were fitted on "
-                    "the same folds and scored on the held-out rows; of each family the best setting is compared."
-                )
+                done = sum(each["estimate"] is not None for each in settings)
+                families = f"{count:,} settings of {len({each['family'] for each in settings})} model families"
+                compared = "of each family the best setting is compared"
+                if done < count:
+                    return f"{done:,} of {families} completed every {fold}, the others stopped early; {compared}."
+                return f"{families} were fitted on the same folds and scored on the held-out rows; {compared}."
             if study["dropped"]:
                 return f"{completed} of {count} candidates completed every {fold}; the others stopped early."
             if in_time:

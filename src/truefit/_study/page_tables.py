@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from truefit._methods.diagnostic_tables import Table
-from truefit._methods.text import MetricText, all_candidates, interval_name
+from truefit._methods.text import MetricText, interval_name, searched_text
 from truefit._study.columns_tables import columns_table, intervals_table
 
 Part = Mapping[str, Any]
@@ -197,12 +197,14 @@ def _estimates(study: Part) -> Table:
     parts, best = study["parts"], study["best"]
     fmt, interval = metric_text(study), interval_name(study["level"])
     own = {each["name"]: each for each in estimators_of(study, "assessment")}
-    count = study["candidates"]
+    count, searched = study["candidates"], study.get("searched", study["candidates"])
     rows: list[list[Any]] = []
     if "honest" in parts:
         nested = parts["honest"]
         what = (
-            f"nested cross-validation over {all_candidates(count, _kind(study))}" if count > 1 else "cross-validation"
+            f"nested cross-validation over {searched_text(searched, count, _kind(study))}"
+            if count > 1
+            else "cross-validation"
         )
         rows.append([what, nested["estimate"], nested["interval"], "report this one"])
     else:
@@ -214,7 +216,7 @@ def _estimates(study: Part) -> Table:
         what = f"{best} on the separate test set ({test['rows']:,} rows)"
         rows.append([what, test["estimate"], test["interval"], agrees[test["agrees"]]])
     if best in own and count > 1:
-        biased = f"optimistically biased: the best of {count}"
+        biased = f"optimistically biased: the best of {searched}"
         rows.append([f"{best}: its own CV score", own[best]["estimate"], own[best]["interval"], biased])
     if study.get("shuffled") is not None:
         rows.append([f"{best}: shuffled cross-validation", study["shuffled"], None, "ignores time"])

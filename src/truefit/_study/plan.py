@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from truefit._core.errors import FitError, InvalidInput, reasons
+from truefit._core.errors import BudgetSpent, FitError, InvalidInput, reasons
 from truefit._core.outcome import Outcome
 from truefit._core.protocols import FitTask, Keep, Plan
 from truefit._core.rows import Rows
@@ -29,8 +29,11 @@ from truefit._study.diagnostics import DiagnosticRun
 from truefit._study.ensemble import ensemble_plan, why_not
 from truefit._study.evidence import SkippedCandidate, StudyEvidence, TunedSetting
 from truefit._study.result import Study
-from truefit._study.selection import CandidateSelection, SelectionOutcome
+from truefit._study.selection import CandidateSelection, SelectionOutcome, Spent
+from truefit._study.subplans import FitMeter
 
+#: With a budget: how often a study is run again, and the least share of the budget that is worth it.
+_RERUNS, _WORTH_RERUNNING = 6, 0.1
 #: How many candidates are scored on their own training rows, the selected one among them.
 _TRAINED = 5
 #: A candidate is less flexible if its gap to the training rows is at most this share of the selected model's.
@@ -41,15 +44,18 @@ def study_plan(config: StudyConfig) -> Plan[Study]:
     """Select a model, estimate how good it is, and diagnose it as far as time allows."""
     config.check()
     run = _SelectionRun(config)
-    yield from run.run_selection()
-    yield from run.run_shuffled()
-    yield from run.run_cross_test()
-    yield from run.run_ensemble()
-    yield from run.run_training_error()
-    yield from run.run_perturbation()
-    yield from run.run_bias_variance()
-    yield from run.run_learning_curve()
-    yield from run.run_refinement()
+    yield from run.run_all()
+    for _ in range(_RERUNS):
+        if not run.can_improve:
+            break
+        again = run.with_more_time()
+        try:
+            yield from again.run_all()
+        except BudgetSpent:
+            break
+        if again.late or not again.answers_as_much_as(run):
+            break
+        run = again
     return Study(run.found, config)
 
 
@@ -63,11 +69,49 @@ def model_plan(estimator: Any, rows: int) -> Plan[Any]:
 
 
 class _SelectionRun(DiagnosticRun):
-    """A whole study: the selection and its assessment come first."""
+    """A whole study: the selection and its assessment come first.
+
+    With a budget it may be run again, with the time that is left: its fits are there already.
+    """
+
+    def __init__(self, config: StudyConfig, meter: FitMeter | None = None, earlier: Spent | None = None) -> None:
+        super().__init__(config, meter)
+        self._earlier = earlier
+
+    def run_all(self) -> Plan[None]:
+        """Answer the four questions, and use the time that is left to answer them better."""
+        yield from self.run_selection()
+        yield from self.run_shuffled()
+        yield from self.run_cross_test()
+        yield from self.run_ensemble()
+        yield from self.run_training_error()
+        yield from self.run_perturbation()
+        yield from self.run_bias_variance()
+        yield from self.run_learning_curve()
+        yield from self.run_refinement()
+
+    @property
+    def can_improve(self) -> bool:
+        """Whether the search stopped candidates, or was not nested, for lack of time that is there after all."""
+        stopped = bool(self.found.stopped.get("budget")) or self._selected.lacks_time
+        return stopped and not self.late and self.config.time_budget.share(self._left) >= _WORTH_RERUNNING
+
+    def answers_as_much_as(self, other: _SelectionRun) -> bool:
+        """Whether it has every part that another run has."""
+        parts = ("nested", "perturbation", "bias_variance", "curves")
+        return all(getattr(self.found, each) is not None for each in parts if getattr(other.found, each) is not None)
+
+    def with_more_time(self) -> _SelectionRun:
+        """Return a run whose search has the time of this one's and of what is left."""
+        seconds = self._searched - self._before
+        earlier = Spent(seconds, seconds / max(self._selected.expected, 1e-9))
+        return _SelectionRun(self.config, self.meter, earlier)
 
     def run_selection(self) -> Plan[None]:
         """Search, and put together what is known of the selected model."""
-        selected = yield from self._counted(CandidateSelection(self.config, self.meter).plan())
+        self._before = self.meter.seconds if self._earlier is None else self.meter.seconds - self._earlier.seconds
+        search = CandidateSelection(self.config, self.meter, self._earlier)
+        selected = yield from self._counted(search.plan(), lambda: search.status)
         self._searched, self.late = self.meter.seconds, selected.late
         self._selected = selected
         self.found = self._evidence(selected)

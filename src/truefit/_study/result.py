@@ -449,6 +449,7 @@ class Study(PredictionDiagnostics, Result):
             "percent": self.metric_text.percent,
             "level": self.level,
             "candidates": self._found.n_candidates,
+            "searched": self._found.n_searched,
             "settings": [each.to_dict() for each in self._found.settings],
             "best": self.best,
             "estimate": self.estimate,

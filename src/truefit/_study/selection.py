@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -17,8 +18,9 @@ from truefit._methods.selection.race_run import NOT_FITTED
 from truefit._methods.selection.racing import Race
 from truefit._methods.text import MetricText, counted
 from truefit._methods.text import seconds as seconds_text
-from truefit._study.budget import sample_rows
+from truefit._study.budget import FOR_SEARCH, sample_rows
 from truefit._study.config import StudyConfig, is_baseline
+from truefit._study.cost import nominal_seconds
 from truefit._study.evidence import Cause, SkippedCandidate
 from truefit._study.subplans import FitMeter
 
@@ -26,6 +28,8 @@ from truefit._study.subplans import FitMeter
 _RACE_FROM = 30.0
 #: With a budget, candidates are first fitted on this many rows of a table that has more than the second.
 _PILOT_ROWS, _PILOT_FROM = 2000, 10_000
+#: Of a tuned study with a budget, one setting of each family is first fitted on so many rows.
+_SETTING_ROWS = 1000
 #: Such a fit may take this share of the budget; one on the first fold this many times its share of all folds.
 _PILOT_SHARE, _FIRST_FOLD_FACTOR = 0.1, 1.25
 #: Candidates are dropped down to this many, and only those that take this share of the time.
@@ -55,14 +59,29 @@ class SelectionOutcome:
     without_nesting: str | None = None
     late: bool = False
     scores: npt.NDArray[np.float64] | None = None
+    #: Seconds of fitting that the search was expected to take.
+    expected: float = 0.0
+    #: Whether nested cross-validation was left out for lack of time.
+    lacks_time: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """An earlier search of the same study: its seconds of fitting, and what share they were of those expected."""
+
+    seconds: float
+    share: float
 
 
 class CandidateSelection:
     """The search: a first fit of every candidate, then those that the budget allows on all folds."""
 
-    def __init__(self, config: StudyConfig, meter: FitMeter | None = None) -> None:
+    def __init__(self, config: StudyConfig, meter: FitMeter | None = None, earlier: Spent | None = None) -> None:
         self.config = config
         self.meter = FitMeter(config.fit_seconds) if meter is None else meter
+        self.earlier = earlier
+        #: What the fits of a search cost of what they were expected to: paths and races save some.
+        self._saving = 1.0 if earlier is None else min(max(earlier.share, 0.1), 1.0)
         self.names = list(config.candidates.names)
         self.dropped: list[SkippedCandidate] = []
         self.first: dict[str, float] = {}
@@ -70,16 +89,36 @@ class CandidateSelection:
 
     def plan(self) -> Plan[SelectionOutcome]:
         """Fit every candidate once, and search among those that are not too slow."""
-        yield from self._pilot()
+        if self.config.tuned and self.config.time_budget.budget is not None:
+            yield from self._affordable_settings()
+        else:
+            yield from self._pilot()
         yield from self._first_fold()
-        nested = self._affordable() and self._too_rare is None
+        in_time = self._affordable()
+        nested = in_time and self._too_rare is None
+        expected = self._cost(nested=nested) / self._saving
         try:
-            if self.config.time_budget.budget is not None and self._race(nested=nested) is None:
-                # If time runs out, all candidates have been fitted on the folds before any was on pairs of folds.
-                yield [self.config.task(name, split) for split in self.config.splits for name in self.names]
-            return (yield from self._search(nested=nested))
+            selected = yield from self._searched(nested=nested)
         except BudgetSpent:
-            return (yield from self._fitted_so_far())
+            selected = yield from self._fitted_so_far()
+        selected.expected, selected.lacks_time = expected, not in_time
+        return selected
+
+    def _searched(self, *, nested: bool) -> Plan[SelectionOutcome]:
+        if self.config.time_budget.budget is not None and self._race(nested=nested) is None:
+            # If time runs out, all candidates have been fitted on the folds before any was on pairs of folds.
+            yield [self.config.task(name, split) for split in self.config.splits for name in self.names]
+        return (yield from self._search(nested=nested))
+
+    @property
+    def status(self) -> str:
+        """What is being done, and the best candidate so far, for the progress."""
+        kind = "settings" if self.config.tuned else "candidates"
+        text = f"study, which model? · {len(self.names)} {kind}"
+        scored = [name for name in self.names if name in self.scores]
+        if not scored:
+            return text
+        return f"{text}, best so far {min(scored, key=lambda name: self.config.sign * self.scores[name])}"
 
     @property
     def _too_rare(self) -> str | None:
@@ -116,12 +155,12 @@ class CandidateSelection:
 
     def _pilot(self) -> Plan[None]:
         """Fit on few rows of a large table, and drop what would take too long on all of them."""
-        config, allowed = self.config, self.config.time_budget.search(self.meter.seconds)
+        config, allowed = self.config, self._allowed()
         if config.time_budget.budget is None or config.data.n < _PILOT_FROM:
             return
         rows = sample_rows(config.data, _PILOT_ROWS, least=1, random_state=config.random_state)
         # Time grows at least as the rows do, except for the overhead of every fit: hence the half.
-        growth = 0.5 * config.splits.mean_train_rows / len(rows) * config.work(nested=False)
+        growth = 0.5 * config.splits.mean_train_rows / len(rows) * config.work(nested=False) * self._saving
         longest = max(allowed / growth, _PILOT_SHARE * config.time_budget.budget)
         tasks = [FitTask(config.candidates.estimators[name], Rows.of(rows)) for name in self.names]
         slow = f"a fit on {len(rows):,} rows was not done in {seconds_text(longest)}"
@@ -133,6 +172,49 @@ class CandidateSelection:
                     f"its fits would take about {seconds_text(expected)}, and the search has {seconds_text(allowed)}"
                 )
                 self._drop(name, 0, f"too slow for the budget: {takes}", "budget")
+
+    def _affordable_settings(self) -> Plan[None]:
+        """Fit one setting of each family on few rows, and keep as many settings of each as there is time for."""
+        config, families = self.config, dict[str, list[str]]()
+        for name in self.names:
+            families.setdefault(config.family(name), []).append(name)
+        order = {family: spread(names) for family, names in families.items()}
+        first = [names[0] for names in order.values()]
+        rows = sample_rows(config.data, min(_SETTING_ROWS, config.data.n), least=1, random_state=config.random_state)
+        tasks = [FitTask(config.candidates.estimators[name], Rows.of(rows)) for name in first]
+        others, self.names = [name for name in self.names if name not in first], first
+        longest = _PILOT_SHARE * (config.time_budget.budget or 0.0) * config.time_budget.workers
+        outcomes = yield from self._fit_each(
+            TimedTasks(tasks, longest), f"a fit on {len(rows):,} rows was not done in {seconds_text(longest)}"
+        )
+        # Time grows at least as the rows do, except for the overhead of every fit: hence the half.
+        growth = max(0.5 * config.splits.mean_train_rows / len(rows), 1.0) * config.work(nested=True) * self._saving
+        allowed = self._allowed()
+        costs = {name: growth * outcomes[names[0]].fit_seconds * share
+                 for names in order.values() if names[0] in outcomes
+                 for name, share in self._relative_costs(names).items()}  # fmt: skip
+        kept, total = set[str](), 0.0
+        longest_list = max(map(len, order.values()))
+        for place in range(longest_list):  # one setting of each family after the other, the quickest families first
+            for name in sorted((names[place] for names in order.values() if len(names) > place), key=costs.get):  # type: ignore[arg-type]
+                if name in costs and (total + costs[name] <= allowed or not kept):
+                    kept.add(name)
+                    total += costs[name]
+        self.names = [name for name in config.candidates.names if name in costs]
+        for name in [name for name in self.names if name not in kept]:
+            takes = f"its fits would take about {seconds_text(costs[name])}, and the search has {seconds_text(allowed)}"
+            self._drop(name, 0, f"not tried, to keep to the budget: {takes}", "budget")
+        for name in others:
+            if name not in costs:
+                self.dropped.append(SkippedCandidate(name, 0, "another setting of its family was too slow", "budget"))
+
+    def _relative_costs(self, names: Sequence[str]) -> dict[str, float]:
+        """Return what settings of one family cost, in fits of the first of them."""
+        config = self.config
+        expected = [
+            nominal_seconds(config.candidates.estimators[name], config.data.n, config.columns) or 1.0 for name in names
+        ]
+        return {name: each / expected[0] for name, each in zip(names, expected, strict=True)}
 
     @property
     def _too_short(self) -> str:
@@ -157,7 +239,7 @@ class CandidateSelection:
 
     def _affordable(self) -> bool:
         """Drop candidates until the search fits the budget; return whether nested cross-validation does too."""
-        allowed = self.config.time_budget.search(self.meter.seconds, self._diagnosis())
+        allowed = self._allowed(self._diagnosis())
         self._keep_to(allowed, nested=True, fewest=_FEWEST)
         if self._cost(nested=True) <= allowed:
             return True
@@ -197,7 +279,14 @@ class CandidateSelection:
             self._drop(name, 1, reason, "budget")
 
     def _cost(self, *, nested: bool) -> float:
-        return sum(self.first[name] for name in self.names) * self.config.work(nested=nested)
+        return self._saving * sum(self.first[name] for name in self.names) * self.config.work(nested=nested)
+
+    def _allowed(self, diagnosis: float = math.inf) -> float:
+        """Return the seconds of fitting that the search may take, with a budget."""
+        time_budget, earlier = self.config.time_budget, self.earlier
+        if earlier is None:
+            return time_budget.search(self.meter.seconds, diagnosis)
+        return earlier.seconds + FOR_SEARCH * time_budget.left(self.meter.seconds)
 
     def _race(self, *, nested: bool) -> Race | None:
         return Race() if self._cost(nested=nested) > _RACE_FROM else None
@@ -342,6 +431,23 @@ class CandidateSelection:
             raise BudgetSpent(self._too_short)
         best = min(scores, key=lambda name: config.sign * scores[name])
         return self._selected(by_name, names, best, None, "time budget exhausted", late=True)
+
+
+def spread(names: Sequence[str]) -> list[str]:
+    """Order settings so that the first few of them are far from each other: the middle, then halves of the rest.
+
+    >>> spread(["a", "b", "c", "d", "e"])
+    ['c', 'b', 'e', 'a', 'd']
+    """
+    found: list[str] = []
+    parts = [(0, len(names))]
+    while parts:
+        start, end = parts.pop(0)
+        if start < end:
+            middle = (start + end) // 2
+            found.append(names[middle])
+            parts += [(start, middle), (middle + 1, end)]
+    return found
 
 
 def _one_line(text: str) -> str:

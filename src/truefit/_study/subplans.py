@@ -11,7 +11,7 @@ import numpy as np
 from truefit._core.data import Data
 from truefit._core.errors import BudgetSpent
 from truefit._core.outcome import Outcome
-from truefit._core.protocols import FitTask, Plan
+from truefit._core.protocols import FitTask, Plan, TimedTasks
 from truefit._core.rows import Rows
 from truefit._core.typing import Positions
 
@@ -23,14 +23,20 @@ def run_subplan(
     *,
     change_task: Callable[[FitTask], FitTask] | None = None,
     observe: Callable[[Sequence[FitTask], Sequence[Outcome | None]], None] | None = None,
+    describe: Callable[[], str] | None = None,
 ) -> Plan[R]:
-    """Drive a plan as a part of another: ``change_task`` changes its tasks, ``observe`` sees tasks and outcomes."""
+    """Drive a plan as a part of another: ``change_task`` changes its tasks, ``observe`` sees tasks and outcomes.
+
+    ``describe`` says what is being done, for the progress.
+    """
     step: Callable[[Any], Sequence[FitTask]] = plan.send
     sent: Any = None
     outcomes: Sequence[Outcome | None]
     try:
         while True:
             tasks = step(sent)
+            if describe is not None:
+                tasks = TimedTasks(tasks, getattr(tasks, "fit_seconds", None), describe())
             try:
                 outcomes = yield tasks if change_task is None else [change_task(task) for task in tasks]
                 step, sent = plan.send, outcomes

@@ -72,8 +72,9 @@ def _model(study: Part, made: Mapping[str, Any]) -> str:
         "nested cross-validation, which repeats the selection without each outer fold" if nested else "cross-validation"
     )
     seed = "the default seed" if study["seed"] is None else f"seed {study['seed']}"
+    kind = "setting" if study.get("settings") else "candidate"
     return (
-        f"{study['best']}, selected among {counted(study['candidates'], 'candidate')} by its cross-validated "
+        f"{study['best']}, selected among {counted(study['candidates'], kind)} by its cross-validated "
         f"{study['metric_name']}. Internal validation by {how}, with {seed}."
     )
 
