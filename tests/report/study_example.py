@@ -56,6 +56,6 @@ def made_study(task: str = "classification", *, whole: bool = True) -> Study:
     result.findings = FINDINGS
     result.not_run = [("Learning curve of tree", f"time budget exhausted {QUOTE}")]
     result.dropped = [SkippedCandidate(f"knn {QUOTE}", 2, f"worse than {ATTACK} {QUOTE}", "racing")]
-    result._found.n_candidates = 4
+    result._found.n_candidates = result._found.n_searched = 4
     result.__dict__["next_steps"] = [f"Try fewer columns than {X.shape[1]} {ATTACK}."]
     return result
