@@ -162,12 +162,13 @@ class DiagnosticRun:
         Without a budget the selected model and a less flexible one are always included.
         """
         simpler, names = self.found.simpler, list(takes)
-        if self.config.time_budget.budget is not None:
-            efforts = [*efforts, COARSE_PERTURBATION if part == "perturbation" else COARSE_BOOTSTRAP]
+        coarse = [COARSE_PERTURBATION if part == "perturbation" else COARSE_BOOTSTRAP]
         required = 0 if self.config.time_budget.budget is not None else 1 if simpler is None else 2
         while True:
             each = sum(takes[name] for name in names)
             effort = affordable_effort(efforts, allowed, each, self.config.data.n, required=len(names) <= required)
+            if effort is None and self.config.time_budget.budget is not None:
+                effort = affordable_effort(coarse, allowed, each, self.config.data.n)
             if effort is not None or len(names) == 1:
                 break
             others = [name for name in names[1:] if name != simpler] or names[1:]
