@@ -67,6 +67,8 @@ def test_numbers_a_page_and_a_plot(folder):
     assert done.returncode == 0, done.stderr
     assert "RMSE on 200 rows" in done.stdout
     assert "b is significantly worse." in done.stdout
+    done = truefit("evaluate", "numbers.csv", "--truth", "price", "--drop", "b", "--out", "one.html", cwd=folder)
+    assert "Predicted against true values" in (folder / "one.html").read_text()
     assert "<html" in (folder / "p.html").read_text()
     assert (folder / "p.svg").is_file()
 
@@ -122,6 +124,7 @@ def test_diagnostics_are_printed_are_in_the_json_and_on_the_page(folder):
     for part in ("ROC curve", "Calibration", "Thresholds", "Decision curve", "Recall and precision per class"):
         assert f"<summary><h3>{part}</h3></summary>" in page
     assert "Subgroups: site" in page
+    assert f"Error on 200 rows in 50 groups: {expected.estimate:.4g} (95% confidence interval" in page
     assert "Confusion matrix: rows, and their share of the true class" in page
 
 

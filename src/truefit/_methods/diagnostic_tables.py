@@ -84,15 +84,17 @@ def threshold_table(plain: Sequence[Plain]) -> Table:
         ]
         for each, model in lines
     ]
-    label = plain[0]["pos_label"]
+    label, chosen = plain[0]["pos_label"], [bool(model["of_folds"]) for _, model in lines]
+    how = "It is chosen on all rows." if all(chosen) else "A chosen one is chosen on all rows."
+    nested = "For all rates" if all(chosen) else "For the rates of a chosen threshold"
     return {
         "columns": [*(["model"] if named else []), "threshold by", "threshold", *_RATES],
         "rows": rows,
         "texts": {"threshold": [f"{model['threshold']:.3g}" for _, model in lines]},
         "caption": f"Thresholds on the probability of class {label!r}, with {interval_name(plain[0]['level'])}s",
         "meanings": {
-            "threshold": "Rows with at least this probability are called positive. It is chosen on all rows.",
-            "sensitivity": "Share of the positive rows that are called positive. For all rates each fold has a "
+            "threshold": f"Rows with at least this probability are called positive. {how}",
+            "sensitivity": f"Share of the positive rows that are called positive. {nested} each fold has a "
             "threshold chosen on the other folds; the intervals include that choice.",
             "precision": "Share of the rows called positive that are positive.",
         },

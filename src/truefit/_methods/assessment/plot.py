@@ -86,6 +86,8 @@ def _time(assessment: Assessment, pos_label: Any, ax: Axes | None) -> Axes:
 
 
 def _only(assessment: Assessment, found: Any) -> Any:
+    if isinstance(found, Mapping) and len(found) == 1:
+        return next(iter(found.values()))
     if isinstance(found, Mapping):
         raise InvalidInput(
             f"This plot is of one estimator. Got {len(assessment.names)}; assess one alone (the fits are shared on one "

@@ -49,8 +49,10 @@ def render_evaluation(result: Evaluation, further: Sequence[EstimatorResult] = (
     parts = [{"title": title, **part} for title, part in _parts(result, further)]
     lead = "Computed from the same predictions, without any fit."
     diagnostics = [{"id": "diagnostics", "title": "Diagnostics", "lead": lead, "parts": parts}] if parts else []
-    verdict = [report["headline"], *result.verdict]
-    details["notes"] = [note for note in details["notes"] if note not in verdict]
+    numbers = " ".join(result._text(result.names[0]).split())
+    first = f"{result.heading}: {numbers}" if len(result.names) == 1 else result.heading
+    verdict = [first[:1].upper() + first[1:], *result.verdict]
+    details["notes"] = [note for note in details["notes"] if note not in (result.heading, *verdict)]
     return render_page(
         {
             "title": report["title"],
@@ -65,7 +67,7 @@ def render_evaluation(result: Evaluation, further: Sequence[EstimatorResult] = (
 def _parts(result: Evaluation, further: Sequence[EstimatorResult]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield title, figures and tables of each part."""
     if result.classes is None:
-        if result.single:
+        if len(result.names) == 1:
             caption = "Predicted against true values"
             yield caption, _part([_figure(partial(result.plot, "predicted"), caption, caption, fixed=True)])
     elif or_none(result.ranked) is not None:
