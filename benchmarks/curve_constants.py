@@ -22,7 +22,7 @@ def main():
     if folder is None:
         sys.exit("Say where lcdb_curves.parquet is: TRUEFIT_DATA=DIR.")
     curves = read_curves(Path(folder) / "lcdb_curves.parquet")
-    room = Path(truefit.__file__).parent / "stats"
+    room = Path(truefit.__file__).parent / "_stats"
     write(room / "curve_interval.json", learn([observe(curves, view) for view in VIEWS]))
     write(room / "curve_gain.json", learn_gain(curves))
 

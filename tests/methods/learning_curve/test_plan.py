@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_classification
-from sklearn.dummy import DummyClassifier
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
@@ -323,3 +323,16 @@ def test_a_deadline_leaves_what_was_measured() -> None:
 
 def asked(tasks):
     return (yield tasks)
+
+
+class TooLarge(DummyRegressor):
+    """Predicts a number whose square is infinite."""
+
+    def predict(self, X):
+        return np.full(len(X), 1e200)
+
+
+def test_infinite_losses_are_refused_in_a_sentence():
+    X = np.arange(60.0)[:, None]
+    with pytest.raises(FitError, match=r"The mse of TooLarge with \d+ rows is infinite or too large to compute with"):
+        learning_curve(TooLarge(), X, X[:, 0], cv=5)

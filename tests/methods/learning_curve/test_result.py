@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from sklearn.datasets import make_classification
 from sklearn.naive_bayes import GaussianNB
@@ -30,7 +32,30 @@ def test_as_many_as_the_next_step_takes_or_as_there_are(curve):
 def test_the_advice_has_the_cost_of_the_rows():
     priced = learning_curve(GaussianNB(), X, Y, cv=5, tolerance=0.001, budget={"money": 500, "price_per_row": 0.25})
     more = priced.next_size - 200
-    assert str(labelling(priced, 200)) == f"Label {more} more rows (cost {more / 4:g}), then rerun."
+    left = 500 - 50 - more / 4
+    assert str(labelling(priced, 200)) == f"Label {more} more rows (cost {more / 4:g}, {left:g} left), then rerun."
+    poor = learning_curve(GaussianNB(), X, Y, cv=5, tolerance=0.001, budget={"money": 52, "price_per_row": 0.25})
+    assert str(labelling(poor, 200)) == "Label 8 more rows (cost 2, 0 left), then rerun."
+
+
+def test_the_advice_says_first_whether_the_target_is_expected():
+    table = make_classification(400, 10, n_informative=8, random_state=1)
+    curve = learning_curve(GaussianNB(), *table, cv=5, tolerance=0.001)
+    options = {"cv": 5, "tolerance": 0.001, "schedule": curve.sizes.astype(int).tolist()}
+    far = labelling(learning_curve(GaussianNB(), *table, target=curve.end / 2, **options), 400)
+    assert re.match(
+        r"The target 0\.\d+ is not expected to be reached, but it is not excluded either\. Label ", str(far)
+    )
+    near = labelling(learning_curve(GaussianNB(), *table, target=float(curve.predict(800)[0]), **options), 400)
+    assert re.match(r"About 80\d rows are expected to reach the target 0\.\d+\. Label ", str(near))
+
+
+def test_a_continued_curve_and_a_fresh_one_agree():
+    fresh = learning_curve(GaussianNB(), X, Y, cv=5)
+    continued = learning_curve(GaussianNB(), X, Y, cv=5, batches=[120, 200])
+    (one, *_), (other, low, high) = fresh.predict(400), continued.predict(400)
+    assert low <= one <= high
+    assert fresh.predict(400)[1] <= other <= fresh.predict(400)[2]
 
 
 def test_enough_is_enough_and_a_spent_budget_ends_it():

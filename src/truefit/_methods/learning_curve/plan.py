@@ -185,7 +185,14 @@ class CurveRun:
         self.failures += failures
         if not failures:
             data, sequence, config = self.sampled.data, self.sampled.sequence, self.config
-            self.points.append(sample_point(data, sequence, splits, outcomes, config.metric, train=config.train))
+            with np.errstate(over="ignore", invalid="ignore"):  # infinite losses are refused here
+                point = sample_point(data, sequence, splits, outcomes, config.metric, train=config.train)
+            if not np.isfinite(point.error):
+                raise FitError(
+                    f"The {config.metric.name} of {self.name} with {size:,} rows is infinite or too large to compute "
+                    "with. Check its predictions, or scale the target."
+                )
+            self.points.append(point)
 
     @property
     def seconds(self) -> float:

@@ -54,6 +54,8 @@ class LearningCurve(Extrapolation):
         The size to continue with; None where more rows are not worth it.
     price_per_row : float or None
         The price of a row, where the budget has one.
+    most_rows : float
+        The rows that the budget allows; infinite without a limit.
     fits : int
         Number of fits.
     seconds : float
@@ -79,7 +81,7 @@ class LearningCurve(Extrapolation):
         train = [point.train for point in points if point.train is not None]
         self.train = np.array([each.mean() for each in train]) if config.train else None
         self.train_sd = np.array([each.std(ddof=1) for each in train]) if config.train else None
-        self.price_per_row = config.budget.price_per_row
+        self.price_per_row, self.most_rows = config.budget.price_per_row, config.budget.most_rows
         self.stopped, self.reason = decision.rule is not None, decision.reason
         self._seconds = [point.seconds for point in points]
 
@@ -259,11 +261,34 @@ def labelling(curve: LearningCurve, labelled: int, *, unlabelled: int | None = N
         return Labelling(0, f"Stop here. {curve.reason}")
     if curve.next_size is None or curve.next_size <= labelled:
         return Labelling(0, f"No more labels are needed now. {curve.reason}")
-    more = curve.next_size - labelled
     if unlabelled == 0:
         return Labelling(0, "Stop labelling: all rows are labelled.")
+    more = int(min(curve.next_size, curve.most_rows)) - labelled
+    if more <= 0:
+        text = f"Stop labelling: the budget allows {curve.most_rows:,} rows, and {labelled:,} are labelled."
+        return Labelling(0, text)
     remaining = unlabelled is not None and unlabelled < more
     rows = min(more, unlabelled or more)
     what = f"{rows:,}{'' if remaining else ' more'} {'row' if rows == 1 else 'rows'}"
-    cost = "" if curve.price_per_row is None else f" (cost {rows * curve.price_per_row:,.6g})"
-    return Labelling(rows, f"Label {'the remaining ' if remaining else ''}{what}{cost}, then rerun.")
+    advice = f"Label {'the remaining ' if remaining else ''}{what}{_cost(curve, labelled, rows)}, then rerun."
+    return Labelling(rows, f"{_expected(curve)}{advice}")
+
+
+def _cost(curve: LearningCurve, labelled: int, rows: int) -> str:
+    """Return what rows cost and what is left of the budget, in brackets; nothing without a price."""
+    price = curve.price_per_row
+    if price is None:
+        return ""
+    left = "" if np.isinf(curve.most_rows) else f", {(curve.most_rows - labelled - rows) * price:,.6g} left"
+    return f" (cost {rows * price:,.6g}{left})"
+
+
+def _expected(curve: LearningCurve) -> str:
+    """Say what is expected of the target before the advice, so that the two agree; nothing without a target."""
+    if curve.target is None or curve.refused is not None:
+        return ""
+    needed = curve.rows_for(curve.target)
+    if needed.rows is None:
+        return f"The target {curve.target:.4g} is not expected to be reached, but it is not excluded either. "
+    price = "" if curve.price_per_row is None else f", {needed.rows * curve.price_per_row:,.6g} in all"
+    return f"About {needed.rows:,} rows are expected to reach the target {curve.target:.4g}{price}. "
