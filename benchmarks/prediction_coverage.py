@@ -205,7 +205,8 @@ or of a distribution, and checked on up to {tested:,} other rows of it. *Width* 
 classes.
 
 For exchangeable rows the theory guarantees somewhat less than 90%; the column shows what is seen. With groups each
-counts once, and new rows are a row of each new group; with weights rows count by weight, which is approximate. *MAPIE*
+counts once, and new rows are a row of each new group: the quantile of 60 groups is that of 95% × 61 / 60 = 96.6%, since
+the new one counts too, so these settings cover more. With weights rows count by weight, which is approximate. *MAPIE*
 is its cross-conformal method on the same folds (`method="plus"`; `conformity_score="lac"`); *without* is the same model
 that is not told of groups or weights. *Own estimate* is `coverage_` of the model: what it says of itself from held-out
 rows. With weights that is the share of the rows, not of their weights.
