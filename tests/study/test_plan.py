@@ -208,16 +208,19 @@ def test_without_time_for_nesting_the_choice_is_judged_on_bootstrap_samples():
     assert "corrected for the selection among 4 candidates by the bootstrap" in found.answers[1].sentences[0]
 
 
-def tuned_config(budget):
+def tuned_config(budget, **more):
     families = {
         "dummy": ModelFamily("dummy", DummyClassifier()),
         "tree": ModelFamily("tree", DecisionTreeClassifier(), {"max_depth": [1, 3, 5], "min_samples_leaf": [1, 5, 20]}),
         "linear": ModelFamily("linear", LINEAR, {"C": [0.01, 0.1, 1.0, 10.0]}),
+        **more,
     }
     settings = settings_of(families)
     models = {name: each.estimator for name, each in settings.items()}
     config = replace(config_for(models, time_budget=TimeBudget(budget)), families=families, settings=settings)
-    return config, {name: {"dummy": 1.0, "tree": 20.0, "linear": 40.0}[each.family] for name, each in settings.items()}
+    return config, {
+        name: {"dummy": 1.0, "tree": 20.0, "linear": 40.0}.get(each.family, 1.0) for name, each in settings.items()
+    }
 
 
 def used(clock):
@@ -241,6 +244,14 @@ def test_a_tuned_study_tries_what_it_has_time_for_and_answers_everything_in_most
     assert f"{14 - content['searched']} stopped by the time budget" in found.verdict[1]
     assert len(untried) >= 14 - content["searched"]
     assert f"the {content['searched']} settings that were searched (of 14)" in str(found)
+
+
+def test_a_family_that_cannot_be_fitted_does_not_end_a_tuned_study_with_a_budget():
+    broken = ModelFamily("broken", KNeighborsClassifier(metric="none"), {"n_neighbors": [1, 3, 5]})
+    config, seconds = tuned_config(500.0, broken=broken)
+    found = Clock(config, seconds).run()
+    assert "failed" in {each.cause for each in found.dropped if config.family(each.name) == "broken"}
+    assert all(each["estimate"] is None for each in found.to_dict()["settings"] if each["family"] == "broken")
 
 
 def test_with_time_for_everything_nothing_is_stopped():

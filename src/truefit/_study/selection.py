@@ -196,8 +196,9 @@ class CandidateSelection:
         kept, total = set[str](), 0.0
         longest_list = max(map(len, order.values()))
         for place in range(longest_list):  # one setting of each family after the other, the quickest families first
-            for name in sorted((names[place] for names in order.values() if len(names) > place), key=costs.get):  # type: ignore[arg-type]
-                if name in costs and (total + costs[name] <= allowed or not kept):
+            turn = [names[place] for names in order.values() if len(names) > place and names[place] in costs]
+            for name in sorted(turn, key=lambda name: costs[name]):
+                if total + costs[name] <= allowed or not kept:
                     kept.add(name)
                     total += costs[name]
         self.names = [name for name in config.candidates.names if name in costs]
