@@ -8,19 +8,21 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from truefit._core.errors import InvalidInput
-from truefit._engine.engine import BaseEngine, Listener
+from truefit._engine.engine import BaseEngine, Listener, OnError
 from truefit._executors.environment import available_cores, inside_worker
 from truefit._executors.memory import parse_memory
 from truefit._executors.serial import SerialExecutor
+from truefit._methods.selection.search_objects import with_searches
 from truefit._solvers.plain import PlainSolver
 from truefit._solvers.registry import all_solvers
 from truefit._stores.memory import MemoryStore
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from concurrent import futures
 
     from truefit._core.data import Data
-    from truefit._core.protocols import Executor, Solver, Store
+    from truefit._core.protocols import Executor, Plan, Solver, Store
     from truefit._executors.processes import ProcessExecutor
 
 
@@ -102,8 +104,22 @@ class Engine(BaseEngine):
             on_error=on_error,
             listener=_listener_for(progress),
         )
+        self._takes_searches_apart = solvers == "auto"
         self._threads = threads
         self._one_worker: ProcessExecutor | None = None
+
+    def run_all(
+        self,
+        plans: Sequence[tuple[Plan[Any], Data]],
+        *,
+        seconds: float | None = None,
+        description: str = "",
+        on_error: OnError | None = None,
+    ) -> list[Any]:
+        """Drive several plans at once; search objects among their estimators are taken apart."""
+        if self._takes_searches_apart:
+            plans = [(with_searches(plan, data), data) for plan, data in plans]
+        return super().run_all(plans, seconds=seconds, description=description, on_error=on_error)
 
     def _executor_for(self, *, with_deadline: bool) -> Executor:
         return self._stoppable_executor() if with_deadline else self._executor

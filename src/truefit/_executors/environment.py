@@ -58,7 +58,8 @@ def worker_variables(threads: int) -> dict[str, str]:
     """Return the environment variables of a worker process; numeric libraries read theirs when they are loaded."""
     libraries = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR")
     limits = [*(f"{library}_NUM_THREADS" for library in libraries), "VECLIB_MAXIMUM_THREADS"]
-    return {WORKER_VARIABLE: "1", **dict.fromkeys(limits, str(threads))}
+    # Some learners request threads of their own (n_jobs of LightGBM): the limit holds for these too.
+    return {WORKER_VARIABLE: "1", **dict.fromkeys([*limits, "OMP_THREAD_LIMIT"], str(threads))}
 
 
 @contextmanager

@@ -22,6 +22,15 @@ from truefit._methods.selection.race_run import NOT_FITTED
 from truefit._methods.selection.racing import Race
 from truefit._methods.selection.result import NestedAssessment
 from truefit._methods.selection.sampled import SampledConfig, sampled_search_plan
+from truefit._methods.selection.scoring import (
+    OutcomeScorer,
+    check_score_is_usual,
+    format_results,
+    rank_dropped,
+    tested_scores,
+    trained_scores,
+    verbose_lines,
+)
 from truefit._methods.selection.simplicity import points_by_simplicity, simplest_of_ties
 from truefit._methods.splitting.splits import Splits, cv_splits
 from truefit._metrics.metric import Metric, metric_of_scorer
@@ -33,15 +42,6 @@ from truefit.estimators._base import (
     spaces_of,
     warn_of_failures,
     with_params,
-)
-from truefit.estimators._scoring import (
-    OutcomeScorer,
-    check_score_is_usual,
-    format_results,
-    rank_dropped,
-    tested_scores,
-    trained_scores,
-    verbose_lines,
 )
 
 Scores = Mapping[str, npt.NDArray[np.float64]]

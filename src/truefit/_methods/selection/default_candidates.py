@@ -243,7 +243,8 @@ def _learners(task: Task, size: _Size) -> dict[str, Any]:
         import lightgbm
 
         kind = lightgbm.LGBMClassifier if task == "classification" else lightgbm.LGBMRegressor
-        learners["lightgbm"] = kind(verbose=-1)
+        # By default it takes all cores, whatever the number of threads of the engine.
+        learners["lightgbm"] = kind(verbose=-1, n_jobs=1)
     if importlib.util.find_spec("xgboost"):
         import xgboost
 
