@@ -193,12 +193,14 @@ class CandidateSelection:
         costs = {name: growth * outcomes[names[0]].fit_seconds * share
                  for names in order.values() if names[0] in outcomes
                  for name, share in self._relative_costs(names).items()}  # fmt: skip
-        kept, total = set[str](), 0.0
+        kept, total, plain = set[str](), 0.0, config.work(nested=False) / config.work(nested=True)
         longest_list = max(map(len, order.values()))
         for place in range(longest_list):  # one setting of each family after the other, the quickest families first
             turn = [names[place] for names in order.values() if len(names) > place and names[place] in costs]
             for name in sorted(turn, key=lambda name: costs[name]):
-                if total + costs[name] <= allowed or not kept:
+                # The first of each family stays where it alone would be fitted in time, as without tuning.
+                alone = place == 0 and plain * costs[name] <= allowed
+                if total + costs[name] <= allowed or alone or kept <= set(config.baselines):
                     kept.add(name)
                     total += costs[name]
         self.names = [name for name in config.candidates.names if name in costs]
