@@ -1,10 +1,14 @@
-"""Tables of the diagnostics of predictions on a page, from their plain data."""
+"""Tables of the diagnostics of predictions on a page, from their plain data.
+
+Reading a stored study needs this module: it imports nothing that fits or computes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from truefit._core.errors import InvalidInput
 from truefit._methods.text import MetricText, interval_name, number
 
 Table = dict[str, Any]
@@ -12,6 +16,14 @@ Plain = Mapping[str, Any]
 
 _RATES: Final = ("sensitivity", "specificity", "precision")
 _SLOPE: Final = "Of the truth regressed on the predictions: below 1 these are too extreme, above 1 not extreme enough."
+
+
+def or_none(diagnose: Callable[[], Any]) -> Any:
+    """Return a diagnosis; None where the predictions do not allow it: no probabilities, or no rows of a class."""
+    try:
+        return diagnose()
+    except InvalidInput:
+        return None
 
 
 def calibration_table(plain: Plain) -> Table:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from truefit._core.errors import InvalidInput
 from truefit._core.typing import Positions
 from truefit._methods.calibration import Calibration, calibration_of
 from truefit._methods.decision_curve import DecisionCurve, decision_curve_of
@@ -13,14 +11,6 @@ from truefit._methods.per_class import PerClass, per_class_of
 from truefit._methods.predictions import ModelPredictions
 from truefit._methods.subgroups import Subgroups, metric_of, read_bins, read_values, subgroups_of
 from truefit._methods.threshold import Threshold, threshold_of
-
-
-def or_none(diagnose: Callable[[], Any]) -> Any:
-    """Return a diagnosis; None where the predictions do not allow it: no probabilities, or no rows of a class."""
-    try:
-        return diagnose()
-    except InvalidInput:
-        return None
 
 
 class PredictionDiagnostics:

@@ -11,9 +11,9 @@ from truefit._methods.diagnostic_tables import (
     calibration_table,
     class_table,
     confusion_tables,
+    or_none,
     threshold_table,
 )
-from truefit._methods.diagnostics import or_none
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

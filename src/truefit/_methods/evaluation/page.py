@@ -14,10 +14,10 @@ from truefit._methods.diagnostic_tables import (
     calibration_table,
     class_table,
     confusion_tables,
+    or_none,
     subgroup_table,
     threshold_table,
 )
-from truefit._methods.diagnostics import or_none
 from truefit._methods.per_class import PerClass
 from truefit._methods.result import EstimatorResult, report_of
 from truefit._methods.subgroups import Subgroups
