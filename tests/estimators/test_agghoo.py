@@ -359,6 +359,8 @@ def test_soft_needs_probabilities():
     assert AgghooClassifier(LinearSVC(), aggregate="vote").fit(XI, yi).score(XI, yi) > 0.9
     with pytest.raises(InvalidInput, match="takes X, y, 'groups' and 'sample_weight'"):
         AgghooClassifier(GaussianNB()).fit(XI, yi, weights=yi)
+    with pytest.raises(InvalidInput, match="AgghooClassifier cannot keep rows in time order"):
+        AgghooClassifier(GaussianNB()).fit(XI, yi, time=range(len(yi)))
 
 
 def test_two_processes_give_the_same():

@@ -132,6 +132,8 @@ def test_bad_input():
         IntervalClassifier(RidgeClassifier()).fit(XI, yi)
     with pytest.raises(InvalidInput, match="must hold out each row once, as folds do"):
         IntervalRegressor(Ridge(), cv=ShuffleSplit(3)).fit(X, y)
+    with pytest.raises(InvalidInput, match="IntervalRegressor cannot keep rows in time order: its intervals need new"):
+        IntervalRegressor(Ridge()).fit(X, y, time=np.arange(len(y)))
     with pytest.raises(InvalidInput, match="'level' parameter must be a share"):
         IntervalRegressor(Ridge(), level=95).fit(X, y)
     with pytest.raises(InvalidInput, match=r"needs one target\. Got 2"):

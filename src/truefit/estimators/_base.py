@@ -12,6 +12,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 
 from truefit._api.engine import Engine, engine_for_one_call
+from truefit._api.validation import refuse_time
 from truefit._core.data import Data
 from truefit._core.errors import Failure, InvalidInput, grouped_failures
 from truefit._methods.splitting.splits import is_whole
@@ -66,8 +67,10 @@ class SearchBase(UsesEngine, BaseSearchCV):  # type: ignore[misc]
             self.feature_names_in_ = model.feature_names_in_
 
 
-def groups_and_weight(owner: Any, params: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Return the groups and the weights among the parameters of ``fit``; refuse others."""
+def groups_and_weight(owner: Any, params: Mapping[str, Any], *, no_time: str = "") -> tuple[Any, Any]:
+    """Return the groups and weights among the parameters of ``fit``; refuse others, and time for the given reason."""
+    if no_time:
+        refuse_time(params.get("time"), type(owner).__name__, no_time)
     unknown = sorted(set(params) - {"groups", "sample_weight"})
     if unknown:
         raise InvalidInput(

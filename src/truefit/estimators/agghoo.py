@@ -90,7 +90,12 @@ class _Agghoo(MetaEstimatorMixin, UsesEngine, BaseComposition, BaseEstimator):  
         **params
             ``groups`` for the splits and ``sample_weight`` for the fits and the scores.
         """
-        groups, weight = groups_and_weight(self, params)
+        groups, weight = groups_and_weight(
+            self,
+            params,
+            no_time="it would average models trained on the first periods only. Use HonestSearchCV with "
+            "fit(X, y, time=...).",
+        )
         if y is None:
             raise InvalidInput(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         data = Data(X, y, task=self._task, groups=groups, weight=weight)

@@ -64,7 +64,9 @@ class _Interval(MetaEstimatorMixin, UsesEngine, BaseEstimator):  # type: ignore[
             ``groups`` for the folds and ``sample_weight`` for the fits and the intervals.
         """
         check_level(self.level)
-        groups, weight = groups_and_weight(self, params)
+        groups, weight = groups_and_weight(
+            self, params, no_time="its intervals need new rows that are like those of the table. Leave it out."
+        )
         if y is None:
             raise InvalidInput(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         data = Data(X, y, task=self._task, groups=groups, weight=weight)
