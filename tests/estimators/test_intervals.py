@@ -108,7 +108,8 @@ def test_a_study_has_a_model_with_intervals_with_at_most_one_refit_per_fold(kind
         assert fitted - before <= 6  # the folds and the final model
         assert found.interval_model() is model
         found.importance()
-        assert engine.stats.run + engine.stats.refitted == fitted  # the models of the folds are shared
+        assert found.model is model.estimator_
+        assert engine.stats.run + engine.stats.refitted == fitted  # the models of the folds and of all rows are shared
         other = found.interval_model(DummyRegressor() if kind == "regression" else DecisionTreeClassifier())
         assert found.interval_coverage["model"] == type(other.estimator).__name__
         assert found.interval_model() is not other

@@ -21,6 +21,7 @@ from truefit._core.provenance import now, versions
 from truefit._core.time_column import take_time
 from truefit._core.validation import Task, check_level, checked_table
 from truefit._methods.candidates import Candidates
+from truefit._methods.kept_models import with_kept_models
 from truefit._methods.selection.default_candidates import candidate_named, default_candidates
 from truefit._methods.selection.families import ModelFamily, Setting, default_families, family_named, settings_of
 from truefit._methods.splitting.splits import Splits, cv_splits
@@ -201,8 +202,8 @@ def study(
     left = None if seconds is None else seconds * (1 - SHARE * importance) - (monotonic() - started)
     try:
         result = engine.run(study_plan(config), data, seconds=left, description="study")
-        result.refit = partial(_refitted, engine, candidates.estimators[result.best], data)
-        kept: dict[bytes, Any] = {}  # the selected model on the folds: intervals and importances need it
+        kept: dict[bytes, Any] = {}  # the selected model on the folds and on all rows, for whatever needs it
+        result.refit = partial(_refitted, engine, candidates.estimators[result.best], data, kept)
         result.refit_intervals = partial(_with_intervals, engine, config, result.best, kept)
         if result.averaged is not None:
             result.refit_ensemble = partial(fitted_ensemble, engine, config, result.averaged)
@@ -389,5 +390,5 @@ def _with_intervals(
     return with_intervals(engine, config, estimator, {})
 
 
-def _refitted(engine: Engine, estimator: Any, data: Data) -> Any:
-    return engine.run(model_plan(estimator, data.n), data, description="refit")
+def _refitted(engine: Engine, estimator: Any, data: Data, kept: dict[bytes, Any]) -> Any:
+    return engine.run(with_kept_models(model_plan(estimator, data.n), kept), data, description="refit")
