@@ -62,3 +62,13 @@ def test_bad_input_is_a_sentence_and_exit_code_2(case):
     assert done.returncode == 2, done.stderr
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_model_that_cannot_be_fitted_does_not_stop_the_comparison(folder):
+    frame = pd.read_csv(folder / "rows.csv").assign(outcome=["yes"] + ["no"] * 89)
+    frame.to_csv(folder / "one.csv", index=False)
+    done = truefit("compare", "one.csv", "--target", "outcome", "--model", "linear", "--model", "tree", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "linear is not comparable with it." in done.stdout
+    assert "1 of 10 fits failed: ValueError: This solver needs samples of at least 2 classes" in done.stderr

@@ -57,7 +57,7 @@ def compare(
     check_picture(plot, config.files)
     check_choice("--design", design, _DESIGNS)
     table, _, candidates = config.load(config.model)
-    with config.engine() as engine:
+    with config.engine(on_error="record") as engine:
         result = run(
             candidates, table.X, table.y, cv=config.splits(cv, window, gap), design=design, repeats=repeats,
             metric=metric, reference=reference, rope=rope, test=cast("TestChoice", test), level=config.level,

@@ -136,6 +136,17 @@ def reasons(failures: Iterable[Failure]) -> str:
     return "\n".join([*parts, f"{left} other reason{'s' if left > 1 else ''}."] if left else parts)
 
 
+def commonest_reason(failures: Sequence[Failure]) -> str:
+    """The most frequent reason in one line.
+
+    >>> commonest_reason([Failure("raised", "ValueError: no luck"), Failure("raised", "ValueError: no luck")])
+    ': ValueError: no luck'
+    """
+    counts = Counter(_first_line(failure.message) for failure in failures)
+    ((reason, _),) = counts.most_common(1)
+    return f"{'; most often' if len(counts) > 1 else ''}: {reason}"
+
+
 def grouped_failures(failures: Iterable[Failure]) -> str:
     """Failures as text with tracebacks, identical ones once with their count, the most frequent first."""
     counts = Counter(failures).most_common()

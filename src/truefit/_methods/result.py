@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 import numpy as np
 
-from truefit._core.errors import Failure, FitError, InvalidInput, grouped_failures, reasons
+from truefit._core.errors import Failure, FitError, InvalidInput, commonest_reason, grouped_failures, reasons
 from truefit._core.provenance import now, versions
 from truefit._plots.svg import to_svg
 from truefit._report.html import render_fragment
@@ -246,7 +246,8 @@ def report_failures(failures: Sequence[Failure], total: int) -> None:
     if failures and len(failures) == total:
         raise FitError(f"All {total} fits failed. {reasons(failures)}", failures)
     if failures:
-        warnings.warn(f"{len(failures)} of {total} fits failed.\n\n{grouped_failures(failures)}", stacklevel=3)
+        head = f"{len(failures)} of {total} fits failed{commonest_reason(failures)}"
+        warnings.warn(f"{head}\n\n{grouped_failures(failures)}", stacklevel=3)
 
 
 def plain(value: Any) -> Any:
