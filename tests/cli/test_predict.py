@@ -176,6 +176,8 @@ def test_intervals_are_saved_with_a_model(tmp_path):
     longer = truefit("predict", "model.skops", "long.csv", "--interval", cwd=tmp_path)
     assert longer.returncode == 0
     assert "Note: 'long' has columns that the model was not fitted on: 'more'. They are not used." in longer.stderr
+    in_time = truefit("study", "diabetes", "--time", "age", "--save", "m.skops", "--intervals", cwd=tmp_path)
+    assert "--intervals needs new rows that are like those of the table, and with --time" in in_time.stderr
     alone = truefit("study", "diabetes", "--intervals", cwd=tmp_path)
     assert "--intervals is for the model that is saved" in alone.stderr
 
@@ -189,3 +191,14 @@ def test_sets_of_a_classifier_have_a_column_for_each_class(tmp_path):
     assert sets.shape == (150, 3)
     assert sets.sum(axis=1).min() == 1
     assert sets.to_numpy().sum() > 150
+
+
+def test_a_study_is_shown_where_its_model_can_have_no_intervals(tmp_path):
+    (tmp_path / "own.py").write_text("from sklearn.linear_model import RidgeClassifier\nridge = RidgeClassifier()\n")
+    call = ("study", "iris", "--model", "own.py:ridge", "--workers", 1, "--quiet", "--cv", 3, "--intervals")
+    done = truefit(*call, "--save", "m.skops", "--out", "page.html", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "needs a classifier with predict_proba. RidgeClassifier has none; recalibrate it" in done.stderr
+    assert "How good is it" in done.stdout
+    assert (tmp_path / "page.html").exists()
+    assert not (tmp_path / "m.skops").exists()

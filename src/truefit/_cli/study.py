@@ -21,7 +21,7 @@ from truefit._cli.runs import stored_page
 from truefit._cli.saved_model import check_model_file, write_model
 from truefit._cli.stored_reports import local_time, provenance, report_for, request_key
 from truefit._core.credentials import redacted
-from truefit._core.errors import InvalidInput
+from truefit._core.errors import FitError, InvalidInput
 from truefit._core.finding import at_least
 from truefit._core.protocols import StoredReport
 
@@ -101,6 +101,11 @@ def study(
         )
     if intervals and save is None:
         raise InvalidInput("--intervals is for the model that is saved. Name a file for it with --save model.skops.")
+    if intervals and config.time is not None:
+        raise InvalidInput(
+            "--intervals needs new rows that are like those of the table, and with --time they are later. Leave out "
+            "one of the two."
+        )
     seconds, seed, ignored = seconds_of(budget), config.seed, _codes(ignore)
     splits = config.splits(cv, window, gap)
     table = config.with_roles(load_table(config.data, config.target))
@@ -150,8 +155,12 @@ def study(
             )
             return model, None if result.cross_test is None else result.cross_test.promise
 
-        # Before the page, which shows the coverage of the intervals.
-        saved = to_save() if intervals and not (ensemble and result.averaged is None) else None
+        saved = unsaved = None
+        try:
+            # Before the page, which shows the coverage of the intervals.
+            saved = to_save() if intervals and not (ensemble and result.averaged is None) else None
+        except (InvalidInput, FitError) as error:
+            unsaved = error  # raised when the study has been shown
         result.title, result.made = f"Study of {table.name}", provenance(table, engine.stats, task=config.task)
         if test is not None:
             result.made["data"] += f"; test rows of {redacted(test)}: {len(held_out['test'][1]):,}"
@@ -161,6 +170,8 @@ def study(
         store_study(engine.store, result, text=text, request=None if engine.stats.failed else request)
         if out is not None:
             write_report(out, result.to_html(report="tripod" if report else None))
+        if unsaved is not None:
+            raise unsaved
         if save is not None:
             fitted, promise = to_save() if saved is None else saved
             write_model(fitted, save, table=table, promise=promise)

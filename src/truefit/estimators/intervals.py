@@ -81,7 +81,10 @@ class _Interval(MetaEstimatorMixin, UsesEngine, BaseEstimator):  # type: ignore[
             raise InvalidInput(f"{type(self).__name__} needs one {_KINDS[self._task]}. Got {self.estimator!r}.")
         ((name, settled),) = candidates
         if self._task == "classification" and not hasattr(settled, "predict_proba"):
-            raise InvalidInput(f"IntervalClassifier needs a classifier with predict_proba. {name} has none.")
+            raise InvalidInput(
+                f"IntervalClassifier needs a classifier with predict_proba. {name} has none; recalibrate it with "
+                "CalibratedClassifierCV (by name: svm+platt), or use another one."
+            )
         if not splits.partition or splits.repeats > 1:
             raise InvalidInput(
                 f"The 'cv' parameter of {type(self).__name__} must hold out each row once, as folds do. Got "
