@@ -44,6 +44,9 @@ def test_what_is_left_follows_the_clock_and_the_rate_of_fitting_so_far():
     assert half.left(30.0) == pytest.approx(47 * 2 * 0.3, rel=1e-2)
     assert half.left(95.0) == pytest.approx(47 * 2 * 0.95, rel=1e-2)
     assert TimeBudget(100.0, started=now - 99.0).left(30.0) == 0
+    # However little of the time went into fitting, half of it is left.
+    assert half.unused(3.0) == pytest.approx(half.unused(30.0), rel=1e-2) == pytest.approx(0.47, rel=1e-2)
+    assert TimeBudget(100.0, started=now - 99.0).unused(30.0) == TimeBudget().unused(30.0) == 0
     # Stored fits took their time in an earlier run: the clock is at least where they would have put it.
     assert TimeBudget(100.0, started=now).left(60.0) == pytest.approx(37 * 0.95, rel=1e-2)
     assert TimeBudget(100.0, kept=20.0).left(0.0) < TimeBudget(100.0).left(0.0)

@@ -85,11 +85,22 @@ class TimeBudget:
         """
         if self.budget is None:
             return math.inf
-        passed = max(monotonic() - self.started, spent / self.workers)
-        busy = BUSY
+        passed, busy = self._passed(spent), BUSY
         if passed > _MEASURED_FROM * self.budget:
             busy = min(max(spent / (passed * self.workers), _LEAST_BUSY), _MOST_BUSY)
-        return max((1 - _CLOSING) * self.budget - self.kept - passed, 0.0) * self.workers * busy
+        return self.unused(spent) * self.budget * self.workers * busy
+
+    def unused(self, spent: float) -> float:
+        """Return the share of the budget, by the clock, that is left after so many seconds of fitting; 0 without one.
+
+        Where little of the time goes into fitting, the seconds of fitting that are left are a small share of it.
+        """
+        if self.budget is None:
+            return 0.0
+        return max(1 - _CLOSING - (self.kept + self._passed(spent)) / self.budget, 0.0)
+
+    def _passed(self, spent: float) -> float:
+        return max(monotonic() - self.started, spent / self.workers)
 
     def search(self, spent: float, diagnosis: float = math.inf) -> float:
         """Seconds of fitting for the whole search, of which so many are spent; the ``diagnosis`` may need the rest."""

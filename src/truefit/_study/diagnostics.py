@@ -102,6 +102,11 @@ class DiagnosticRun:
             return time_budget.left(self.meter.seconds)
         return max(time_budget.rest(self._searched) - (self.meter.seconds - self._searched), 0.0)
 
+    @property
+    def _unused(self) -> float:
+        """Share of the budget that is left."""
+        return 0.0 if self.late else self.config.time_budget.unused(self.meter.seconds)
+
     def _whole(self, name: str) -> float:
         """Return the seconds of a fit on all rows."""
         return self.config.whole_fit_seconds(name, self.found.seconds[name])
@@ -133,7 +138,7 @@ class DiagnosticRun:
         }
         for _ in range(_REFINEMENTS):
             for place, (part, run) in enumerate(parts.items()):
-                if part not in self._complete and self.config.time_budget.share(self._left) >= _WORTH_REFINING:
+                if part not in self._complete and self._unused >= _WORTH_REFINING:
                     open_parts = sum(each not in self._complete for each in list(parts)[place:])
                     self._share[part] = 1.0 if self._lacks(part) else 1 / open_parts
                     yield from self._refined(part, run)
