@@ -52,13 +52,22 @@ SAMPLES, SMALL, LARGE, TEST_ROWS = 10, 400, 1_000, 20_000
 TARGET = 0.96
 
 ABOUT = """\
-`truefit.study` with `tune=True` selects among all settings of all model families; without, among one setting of each.
-Both see the same {samples} samples of each table, of {small:,} or {large:,} rows, with the same folds. The selected
-models are fitted on the whole sample and evaluated on held-out rows, up to {test:,}: the share of wrong predictions, or
-the root mean squared error. *Ratio* is the error of the tuned selection over that of the untuned one, its geometric
-mean over samples, with the t-interval of its logarithm. *Estimate / true* is the mean of the nested estimate of the
-tuned study over the true error, *covered* how often its 95% interval holds the true error. Tables, sizes and seeds were
-fixed beforehand; every sample that was run is counted. Only the search is timed (CPU seconds)."""
+**{count} of {planned} samples were run, {rows}.** Tables, sizes and seeds were fixed beforehand: {samples} samples of
+each table, the first half of {small:,} rows, the others of {large:,} where the table is large enough. They are run in
+the order of their seeds, one of each table before the next, and every sample that was run is counted.
+
+`truefit.study` selects among all settings of all model families; with `tune=False` among one setting of each. Both see
+the same sample, with the same folds. The selected models are fitted on the whole sample and evaluated on held-out rows,
+up to {test:,}: the share of wrong predictions, or the root mean squared error. *Ratio* is the error of the tuned
+selection over that of the untuned one, its geometric mean over samples, with the t-interval of its logarithm.
+*Estimate / true* is the mean of the nested estimate of the tuned study over the true error, *covered* how often its 95%
+interval holds the true error. Only the search is timed (CPU seconds)."""
+
+OTHERS = """\
+## Other selections from the same search
+
+The same search could select the ensemble of the best settings, or the simplest setting within one standard error of the
+best: of the best family, or of all. *Ratio* is their error over that of the tuned selection of the study."""
 
 
 def sizes(seed, rows):
@@ -174,10 +183,39 @@ def run(folder, store, workers, minutes):
                     running.add(pool.submit(judged, name, folder, seed))
 
 
-def page(store):
-    """Return the table as Markdown."""
+def ratio_cells(logs):
+    """Return the geometric mean of ratios and its t-interval, given their logarithms."""
     from scipy import stats
 
+    mean, count = logs.mean(), len(logs)
+    half = stats.t.ppf(0.975, count - 1) * logs.std() / math.sqrt(count) if count > 1 else math.nan
+    ends = "–" if count < 2 else f"{math.exp(mean - half):.3f} to {math.exp(mean + half):.3f}"
+    return [f"{math.exp(mean):.3f}", ends]
+
+
+def others(frame):
+    """Return the table of what else the search could have selected."""
+    ways = {
+        "ensemble of the best settings": "ensemble",
+        "simplest within one standard error, of the best family": "simple_family",
+        "simplest within one standard error, of all": "simple_all",
+    }
+    lines = ["| selected | samples | another model | ratio | 95% interval | estimate / true |", "|---|" + "---:|" * 5]
+    for what, name in ways.items():
+        if f"{name}_error" not in frame:
+            continue
+        known = frame[frame[f"{name}_error"].notna()]
+        changed = len(known) if name == "ensemble" else int((known[f"{name}_best"] != known["tuned_best"]).sum())
+        share = "–"
+        if name == "ensemble":
+            share = f"{(known['ensemble_estimate'] / known['ensemble_error']).mean():.3f}"
+        cells = ratio_cells(np.log(known[f"{name}_error"] / known["tuned_error"]))
+        lines.append("| " + " | ".join([what, f"{len(known)}", f"{changed}", *cells, share]) + " |")
+    return "\n".join(lines)
+
+
+def page(store):
+    """Return the tables as Markdown."""
     frame = pd.DataFrame(map(json.loads, store.read_text().splitlines()))
     frame["log"] = np.log(frame["tuned_error"] / frame["untuned_error"])
     frame["share"] = frame["tuned_estimate"] / frame["tuned_error"]
@@ -187,11 +225,10 @@ def page(store):
     ]
 
     def line(name, part):
-        mean, count = part["log"].mean(), len(part)
-        half = stats.t.ppf(0.975, count - 1) * part["log"].std() / math.sqrt(count) if count > 1 else math.nan
+        one = part["table"].nunique() == 1  # errors of different tables have no common mean
+        errors = [f"{part[f'{how}_error'].mean():.4g}" if one else "–" for how in ("untuned", "tuned")]
         cells = [
-            name, f"{count}", f"{part['untuned_error'].mean():.4g}", f"{part['tuned_error'].mean():.4g}",
-            f"{math.exp(mean):.3f}", f"{math.exp(mean - half):.3f} to {math.exp(mean + half):.3f}",
+            name, f"{len(part)}", *errors, *ratio_cells(part["log"]),
             f"{part['share'].mean():.3f}", f"{int(part['covered'].sum())}",
             f"{part['untuned_seconds'].mean():.0f}", f"{part['tuned_seconds'].mean():.0f}",
         ]  # fmt: skip
@@ -202,9 +239,14 @@ def page(store):
     lines = ["| " + " | ".join(header) + " |", "|---|" + "---:|" * (len(header) - 1)]
     lines += [line(name, frame[frame["table"] == name]) for name in TABLES if (frame["table"] == name).any()]
     lines.append(line("all", frame))
-    about = ABOUT.format(samples=SAMPLES, small=SMALL, large=LARGE, test=TEST_ROWS)
+    counts = frame["rows"].value_counts().sort_index()
+    about = ABOUT.format(
+        count=len(frame), planned=SAMPLES * len(TABLES), samples=SAMPLES, small=SMALL, large=LARGE, test=TEST_ROWS,
+        rows=" and ".join(f"{count} of {rows:,} rows" for rows, count in counts.items()),
+    )  # fmt: skip
     command = "    python -m benchmarks.tuned_study --data FOLDER --store tuned_study.jsonl --out docs/tuned-study.md"
-    return "\n\n".join(["# What tuning brings", command, about, "\n".join(lines)]) + "\n"
+    parts = ["# What tuning brings", command, about, "\n".join(lines), OTHERS, others(frame)]
+    return "\n\n".join(parts) + "\n"
 
 
 def main(arguments=None):
