@@ -76,7 +76,8 @@ def _report(what: str, files: set[str]) -> None:
 def _study(folder: Path, number: int) -> None:
     from truefit._cli.__main__ import main
 
-    sys.argv = ["truefit", "study", str(folder / "table.csv"), "--target", "target", "--workers", "1"]
+    sys.argv = ["truefit", "study", str(folder / "table.csv"), "--target", "target", "--no-tune", "--workers"]
+    sys.argv += ["1"]
     sys.argv += ["--store", str(folder / f"study{number}.db"), "--out", str(folder / f"page{number}.html"), "--quiet"]
     try:
         main()

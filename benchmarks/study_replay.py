@@ -42,7 +42,8 @@ def table():
 
 def ran(folder, *options):
     """Study the table in a fresh process; return the seconds by the clock and of CPU, and how it ended."""
-    command = [sys.executable, "-m", "truefit._cli", "study", *table(), "--store", "runs.db", "--out", "report.html"]
+    command = [sys.executable, "-m", "truefit._cli", "study", *table(), "--no-tune", "--store", "runs.db"]
+    command += ["--out", "report.html"]
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     done = subprocess.run([*command, *options], cwd=folder, check=True, capture_output=True, text=True)
     took, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -53,7 +53,7 @@ X.head(3)
 # on all rows.
 
 engine = Engine()
-result = study(X, y, "linear", engine=engine)
+result = study(X, y, "linear", tune=False, engine=engine)
 for answer in result.answers:
     print(answer.question, answer.headline)
 

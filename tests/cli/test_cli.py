@@ -30,7 +30,7 @@ def folder(tmp_path_factory):
 
 
 def test_study_of_a_built_in_table_writes_a_report(folder):
-    models = ("--model", "naive_bayes", "--model", "tree", "--workers", 1)
+    models = ("--model", "naive_bayes", "--model", "tree", "--no-tune", "--workers", 1)
     done = truefit("study", "iris", *models, "--out", folder / "report.html")
     assert done.returncode == 0, done.stderr
     assert "Which model?\n  Use " in done.stdout
@@ -43,7 +43,7 @@ def test_study_of_a_built_in_table_writes_a_report(folder):
 
 @pytest.mark.slow
 def test_a_raw_table_works_as_it_is_and_stays_text_in_the_page(folder):
-    models = ("--model", "linear", "--model", "dummy", "--cv", 3, "--workers", 1)
+    models = ("--model", "linear", "--model", "dummy", "--no-tune", "--cv", 3, "--workers", 1)
     done = truefit("study", "rows.csv", "--target", "outcome", *models, "--out", "r.html", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "<script>alert(1)" not in (folder / "r.html").read_text()

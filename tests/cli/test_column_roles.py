@@ -54,7 +54,7 @@ def agghoo(models, X, y, *, level, random_state, **roles):
 
 #: For every command: further options, the function, its further arguments, and where the JSON has its result.
 COMMANDS = {
-    "study": (("--workers", 1, "--cv", 3), assess, {"cv": 3}, lambda found: found["parts"]["assessment"]),
+    "study": (("--workers", 1, "--cv", 3, "--no-tune"), assess, {"cv": 3}, lambda found: found["parts"]["assessment"]),
     "assess": ((), assess, {}, None),
     "compare": ((), compare, {}, None),
     "perturb": (("--levels", "0.1,0.3", "--repeats", 2), perturb, {"levels": [0.1, 0.3], "repeats": 2}, None),
@@ -114,7 +114,7 @@ def test_time_reaches_the_method_as_in_python(folder, command):
 
 
 def test_a_study_from_the_store_is_of_the_same_groups_weights_and_level(folder):
-    call = ("study", "visits.csv", "--target", "relapse", *OPTIONS, *MODELS, "--workers", 1, "--cv", 3)
+    call = ("study", "visits.csv", "--target", "relapse", *OPTIONS, *MODELS, "--no-tune", "--workers", 1, "--cv", 3)
     level = ("--level", 0.9, "--store", "study.db")
     assert "From the store" in truefit(*call, *level, cwd=folder).stderr
     frame = visits()
@@ -163,7 +163,7 @@ def test_a_curve_of_rows_on_demand_leaves_columns_out(folder):
 def test_a_saved_model_needs_its_features_only(folder, agghoo):
     pytest.importorskip("skops")
     call = ("study", "visits.csv", "--target", "relapse", *OPTIONS, "--model", "tree", "--cv", 3, "--workers", 1)
-    done = truefit(*call, "--save", "model.skops", *agghoo, cwd=folder)
+    done = truefit(*call, "--no-tune", "--save", "model.skops", *agghoo, cwd=folder)
     assert done.returncode == 0, done.stderr
     new = visits(seed=1)
     new.to_csv(folder / "all.csv", index=False)
@@ -273,7 +273,8 @@ def test_bad_columns_are_a_sentence_and_exit_code_2(tmp_path, command, case):
 @pytest.mark.parametrize("command", ["study", "assess"])
 def test_windows_and_gaps(folder, command):
     call = (command, "visits.csv", "--target", "relapse", "--time", "visit", "--drop", "note", *MODELS, "--cv", 4)
-    done = truefit(*call, "--window", 50, "--gap", 2, "--json", "--quiet", cwd=folder)
+    plain = ("--no-tune",) if command == "study" else ()
+    done = truefit(*call, *plain, "--window", 50, "--gap", 2, "--json", "--quiet", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "forward-chaining over 4 periods (TimeSeriesSplit)" in done.stdout
     if command == "study":
@@ -295,7 +296,8 @@ def test_help_has_the_columns_after_the_target(command):
     assert {"--level", "--quiet"} < set(helped)
 
 
-CREDIT = ("study", "visits.csv", "--target", "relapse", *OPTIONS, "--model", "tree", "--model", "linear", "--cv", 3)
+CREDIT = ("study", "visits.csv", "--target", "relapse", *OPTIONS, "--model", "tree", "--model", "linear", "--cv", 3,
+          "--no-tune")  # fmt: skip
 
 
 def test_the_test_rows_of_a_study(folder):

@@ -30,6 +30,7 @@ def test_importance_of_the_columns_of_a_file(tmp_path):
 def test_a_study_stores_its_importances(tmp_path):
     pd.DataFrame(X[["bmi", "bp", "s5"]]).assign(target=Y).iloc[:150].to_csv(tmp_path / "table.csv", index=False)
     call = ("study", "table.csv", "--target", "target", "--model", "linear", "--store", "runs.db", "--workers", 1)
+    call += ("--no-tune",)
     plain = truefit(*call, cwd=tmp_path)
     assert "Which columns matter?" not in plain.stdout
     first = truefit(*call, "--importance", "--out", "page.html", cwd=tmp_path)

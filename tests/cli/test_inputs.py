@@ -6,6 +6,8 @@ import sys
 import pytest
 from tests.cli.command import truefit
 
+from truefit._cli.inputs import families_of, load_table
+
 OWN = """
 from sklearn.naive_bayes import GaussianNB
 
@@ -41,3 +43,14 @@ def test_a_file_that_fails_is_a_sentence_with_its_line(tmp_path, case):
     assert done.returncode == 2, done.stderr
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_own_models_are_not_tuned_whatever_their_name(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from sklearn.tree import DecisionTreeClassifier\nmodels = {'tree': DecisionTreeClassifier(max_depth=2)}\n"
+    )
+    table = load_table("iris", None)
+    own = families_of([f"{tmp_path}/mine.py:models"], table, "classification")["tree"]
+    assert (own.estimator.max_depth, dict(own.grid)) == (2, {})
+    both = families_of([f"{tmp_path}/mine.py:models", "linear"], table, "classification")
+    assert [len(each.settings()) for each in both.values()] == [1, 5]

@@ -73,7 +73,7 @@ def test_a_password_that_connects_is_found_nowhere(folder, tmp_path, way):
     commands = [
         ("assess", f"{address}#people", *table, "--json"),
         ("curve", f"{address}#people", *table, "--schedule", "20,30,40", "--cv", "2"),
-        ("study", f"{address}#people", *table, "--budget", "1s", "--workers", "1", "--out", "report.html"),
+        ("study", f"{address}#people", *table, "--no-tune", "--budget", "1s", "--workers", "1", "--out", "report.html"),
         ("runs", "runs.db"),
         ("runs", "runs.db", "--json"),
         ("show", "runs.db"),

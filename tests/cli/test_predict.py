@@ -141,7 +141,7 @@ def test_a_place_is_refused_before_the_work(tmp_path):
 
 
 def test_intervals_are_saved_with_a_model(tmp_path):
-    call = ("study", "diabetes", "--model", "linear", "--workers", 1, "--quiet", "--seed", 0)
+    call = ("study", "diabetes", "--model", "linear", "--no-tune", "--workers", 1, "--quiet", "--seed", 0)
     truefit(*call, "--save", "plain.skops", cwd=tmp_path)
     saved = truefit(*call, "--save", "model.skops", "--intervals", cwd=tmp_path)
     assert saved.returncode == 0, saved.stderr

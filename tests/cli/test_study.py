@@ -15,7 +15,8 @@ from truefit._methods.selection.default_candidates import default_candidates
 
 def test_json_is_the_study_in_plain_types(tmp_path):
     load_diabetes(as_frame=True).frame.head(120).to_csv(tmp_path / "rows.csv", index=False)
-    command = ("study", "rows.csv", "--target", "target", "--models", "linear,dummy", "--workers", 1, "--json")
+    command = ("study", "rows.csv", "--target", "target", "--models", "linear,dummy", "--workers", 1)
+    command += ("--no-tune", "--json")
     done = truefit(*command, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -24,7 +25,8 @@ def test_json_is_the_study_in_plain_types(tmp_path):
     assert found["fits"]["run"] > 0
 
 
-STUDY = ("study", "rows.csv", "--target", "target", "--models", "linear,dummy", "--workers", 1, "--store", "s.db")
+STUDY = ("study", "rows.csv", "--target", "target", "--models", "linear,dummy", "--no-tune", "--workers", 1,
+         "--store", "s.db")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +63,7 @@ def test_the_aggregate_is_saved_in_the_place_of_a_single_model(tmp_path):
     frame = load_iris(as_frame=True).frame[::2]
     frame.to_csv(tmp_path / "rows.csv", index=False)
     command = ("study", "rows.csv", "--target", "target", "--models", "linear,naive_bayes", "--workers", 1)
-    command += ("--store", "runs.db")
+    command += ("--no-tune", "--store", "runs.db")
     done = truefit(*command, "--save", "m.skops", "--agghoo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     saved = read_model(tmp_path / "m.skops").estimator
@@ -85,7 +87,7 @@ def test_the_aggregate_is_saved_in_the_place_of_a_single_model(tmp_path):
 def test_the_ensemble_of_a_tuned_study_is_saved_with_its_own_estimate(tmp_path):
     pytest.importorskip("skops")
     load_iris(as_frame=True).frame[::2].to_csv(tmp_path / "rows.csv", index=False)
-    command = ("study", "rows.csv", "--target", "target", "--models", "linear,knn", "--workers", 1, "--tune")
+    command = ("study", "rows.csv", "--target", "target", "--models", "linear,knn", "--workers", 1)
     options = ("--ensemble", "--intervals", "--out", "page.html", "--json")
     done = truefit(*command, "--save", "m.skops", *options, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -104,7 +106,7 @@ def test_the_ensemble_of_a_tuned_study_is_saved_with_its_own_estimate(tmp_path):
     assert predicted.returncode == 0, predicted.stderr
 
 
-@pytest.mark.parametrize("options", [("--agghoo",), ("--ensemble",), ("--ensemble", "--save", "model.skops")])
+@pytest.mark.parametrize("options", [("--agghoo",), ("--ensemble",), ("--no-tune", "--ensemble", "--save", "a.skops")])
 def test_which_model_to_save_needs_a_file_to_save_it_in(options):
     done = truefit("study", "iris", *options)
     assert done.returncode == 2

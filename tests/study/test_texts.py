@@ -182,8 +182,8 @@ def test_a_rerun_gives_the_same_study():
 
 def test_the_models_of_the_command_line_by_name():
     X, y = make_classification(200, 5, random_state=0)
-    assert set(study(X, y, ["linear", "tree"]).table.index) == {"linear", "tree"}
-    assert study(X, y, "linear").best == "linear"
+    assert set(study(X, y, ["linear", "tree"], tune=False).table.index) == {"linear", "tree"}
+    assert study(X, y, "linear", tune=False).best == "linear"
     with pytest.raises(InvalidInput, match=r"names among dummy, linear.* Got 'liner' instead\. Did you mean 'linear'"):
         study(X, y, ["liner", "tree"])
 

@@ -40,6 +40,12 @@ def tuned():
     return study(X, Y, MODELS, random_state=0)
 
 
+@pytest.fixture(scope="module")
+def several():
+    engine = Engine(progress=False)
+    return study(X, Y, SEVERAL, random_state=0, engine=engine), engine
+
+
 def test_the_selection_and_its_estimate_are_those_of_a_search_over_all_settings(tuned):
     alone = study(X, Y, {"tree": MODELS["tree"]}, random_state=0)
     search = HonestSearchCV(MODELS["tree"][0], {"max_depth": DEPTHS}, scoring="accuracy", random_state=0).fit(X, Y)
@@ -63,6 +69,26 @@ def test_of_each_family_the_best_setting_is_compared(tuned):
     assert tuned.model.predict(X).shape == (150,)
 
 
+def test_the_simplest_setting_within_one_standard_error_is_named(tuned, several):
+    found, _ = several
+    folds = [(split.train.index, split.test.index) for split in found.assessment.splits]
+    errors = {
+        name: np.array([np.mean(clone(each.estimator).fit(X[a], Y[a]).predict(X[b]) != Y[b]) for a, b in folds])
+        for name, each in found._config.settings.items()
+    }
+    behind = {name: each - errors[found.best] for name, each in errors.items()}
+    ties = {name for name, each in behind.items() if each.mean() <= each.std(ddof=1) / np.sqrt(5)}
+    grown = [(1, 10), (2, 10), (1, 1), (3, 10), (2, 1), (3, 1)]  # depth and leaf each from the simplest to the others
+    order = [f"tree (max_depth={depth}, min_samples_leaf={leaf})" for depth, leaf in grown]
+    simplest = next(name for name in order if name in ties)
+    assert {found.best} < ties
+    assert found.to_dict()["simplest"] == simplest
+    if simplest != found.best:
+        assert f"The simplest setting within one standard error of it is {simplest}." in str(found)
+    assert tuned.to_dict()["simplest"] == tuned.best
+    assert "No simpler setting is within one standard error of it." in str(tuned)
+
+
 def test_the_page_unfolds_to_all_settings_and_the_report_is_plain(tuned):
     page = tuned.to_html()
     assert "<summary>All 8 settings of the 4 families</summary>" in page
@@ -70,9 +96,8 @@ def test_the_page_unfolds_to_all_settings_and_the_report_is_plain(tuned):
     json.dumps(tuned.to_dict(), allow_nan=False)
 
 
-def test_the_ensemble_is_selected_by_the_inner_folds_and_tested_on_the_outer_ones():
-    engine = Engine(progress=False)
-    found = study(X, Y, SEVERAL, random_state=0, engine=engine)
+def test_the_ensemble_is_selected_by_the_inner_folds_and_tested_on_the_outer_ones(several):
+    found, engine = several
     tested = found.averaged
     models = {name: setting.estimator for name, setting in found._config.settings.items() if name != "dummy"}
     splits = list(found.assessment.splits)
@@ -163,7 +188,7 @@ def test_a_race_keeps_the_best_setting_of_every_family_in_the_comparison(monkeyp
     assert all(each["folds"] < 5 for each in stopped)
 
 
-def test_default_candidates_are_tuned_on_request(monkeypatch):
+def test_default_candidates_are_tuned_unless_it_is_declined(monkeypatch):
     searched = []
     plan = CandidateSelection.plan
 
@@ -172,9 +197,10 @@ def test_default_candidates_are_tuned_on_request(monkeypatch):
         return plan(self)
 
     monkeypatch.setattr(CandidateSelection, "plan", noted)
-    for tune in (True, False):
-        study(X, Y, ["linear", "naive_bayes"], tune=tune, engine=Engine(progress=False, on_error="record"))
-    assert searched == [6, 2]
+    for options in ({}, {"tune": False}):
+        study(X, Y, ["linear", "naive_bayes"], **options, engine=Engine(progress=False, on_error="record"))
+    study(X, Y, {"linear": GaussianNB()})  # own estimators are compared as they are
+    assert searched == [6, 2, 1]
 
 
 @pytest.mark.parametrize(

@@ -268,12 +268,17 @@ def label_in(text: str, column: pd.Series[Any], kind: type = str) -> Any:
 
 
 def families_of(names: list[str] | None, table: Table, task: Task) -> dict[str, ModelFamily]:
-    """Return the models of these names as families with the search spaces of default candidates."""
+    """Return the models of these names as families: default candidates with their search spaces, others as they are."""
     from truefit._methods.selection.families import default_families, family_named
 
-    known = default_families(table.X, task, table.y)
+    known = default_families(table.X, task, table.y) if _with_default(names) else {}
     candidates = candidates_of(names, table, task, known={name: each.estimator for name, each in known.items()})
     return {name: family_named(name, each, known) for name, each in candidates.items()}
+
+
+def _with_default(names: list[str] | None) -> bool:
+    """Whether any default candidate is among the models of these names."""
+    return not names or any(":" not in name for name in names)
 
 
 def candidates_of(
@@ -283,7 +288,7 @@ def candidates_of(
     from truefit._core.parameters import weight_parameter
     from truefit._methods.selection.default_candidates import default_candidates
 
-    if known is None and (not names or any(":" not in name for name in names)):
+    if known is None and _with_default(names):
         known = default_candidates(table.X, task)
     candidates = _named(names, known or {}) if names else dict(known or {})
     if "sample_weight" not in table.roles:

@@ -64,10 +64,10 @@ ModelsOption = Annotated[
     typer.Option(
         "--model",
         "--models",
-        help="dummy, linear, naive_bayes, knn, tree, random_forest, boosting, svm, mlp, and lightgbm or xgboost if "
-        "installed; a classifier with +platt or +isotonic, such as svm+platt, has recalibrated probabilities; or "
-        "FILE.py:NAME or MODULE:NAME for your own estimator, list or dict of estimators, or a function "
-        "that returns them. Repeatable.",
+        help="dummy, linear, naive_bayes, knn, tree, random_forest, boosting, svm, mlp, and lightgbm, xgboost or "
+        "catboost if installed; a classifier with +platt or +isotonic, such as svm+platt, has recalibrated "
+        "probabilities; or FILE.py:NAME or MODULE:NAME for your own estimator, list or dict of estimators, or a "
+        "function that returns them. Repeatable.",
     ),
 ]
 TaskOption = Annotated[str | None, typer.Option("--task", help="classification or regression. Default: inferred.")]

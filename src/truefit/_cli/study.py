@@ -45,7 +45,7 @@ def study(
         bool, typer.Option("--agghoo", help="With --save: save Agghoo, the average of the best models of the folds.")
     ] = False,
     ensemble: Annotated[
-        bool, typer.Option("--ensemble", help="With --tune and --save: save the average of the best few settings.")
+        bool, typer.Option("--ensemble", help="With --save: save the average of the best few settings.")
     ] = False,
     intervals: Annotated[
         bool, typer.Option("--intervals", help="With --save: save prediction intervals too, for truefit predict.")
@@ -56,9 +56,10 @@ def study(
     tune: Annotated[
         bool,
         typer.Option(
-            "--tune/--no-tune", help="Select among many settings of each model, and nest the whole selection."
+            "--tune/--no-tune",
+            help="Select among many settings of each model, or compare one fixed setting of each, which is faster.",
         ),
-    ] = False,
+    ] = True,
     importance: Annotated[
         bool, typer.Option("--importance", help="Also measure which columns the selected model needs.")
     ] = False,
@@ -96,8 +97,8 @@ def study(
         raise InvalidInput("--agghoo selects the model to save. Name a file for it with --save model.skops.")
     if ensemble and (save is None or not tune or agghoo):
         raise InvalidInput(
-            "--ensemble saves the average of the best few settings of a tuned study. Use it with --tune and --save "
-            "model.skops, without --agghoo."
+            "--ensemble saves the average of the best few settings of a tuned study. Use it with --save model.skops, "
+            "without --agghoo and --no-tune."
         )
     if intervals and save is None:
         raise InvalidInput("--intervals is for the model that is saved. Name a file for it with --save model.skops.")
@@ -131,12 +132,15 @@ def study(
     models: dict[str, Any] = {}
     if tune:
         families = families_of(names, table, task)
-        models = {name: (family.estimator, family.grid) for name, family in families.items()}
+        models = {
+            name: (family.estimator, family.grid) if family.grid else family.estimator
+            for name, family in families.items()
+        }
         candidates = {name: setting.estimator for name, setting in settings_of(families).items()}
     else:
         models = candidates = candidates_of(names, table, task)
     # Hundreds of fits would repeat the same warnings about categories and convergence.
-    warnings.filterwarnings("ignore", module=r"(sklearn|skrub|lightgbm|xgboost)\b")
+    warnings.filterwarnings("ignore", module=r"(sklearn|skrub|lightgbm|xgboost|catboost)\b")
     with config.engine(default_workers=-1, on_error="record") as engine:
         label = label_of(pos_label, table)
         result = run(

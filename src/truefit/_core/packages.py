@@ -32,6 +32,7 @@ _DISTRIBUTIONS = {"dateutil": "python-dateutil", "sklearn": "scikit-learn"}
 #: What fits of well-known packages rest on. It is less than they require (skrub requires matplotlib, for its reports),
 #: and quicker to know. What other packages need is read from their metadata and their imports.
 _NEEDS: dict[str, tuple[str, ...]] = {
+    "catboost": ("numpy", "scipy", "pandas"),
     "cloudpickle": (),
     "dateutil": (),
     "joblib": (),

@@ -13,7 +13,10 @@ from typing import Any, Final
 from truefit._core.protocols import ReportStore, StoredReport
 
 #: Packages whose version can change a number.
-_PACKAGES: Final = ("truefit", "scikit-learn", "numpy", "scipy", "pandas", "skrub", "lightgbm", "xgboost")
+_PACKAGES: Final = (
+    *("truefit", "scikit-learn", "numpy", "scipy", "pandas", "skrub"),
+    *("lightgbm", "xgboost", "catboost"),
+)
 
 
 def versions() -> dict[str, str]:

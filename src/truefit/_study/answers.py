@@ -53,7 +53,7 @@ def which_model(found: StudyEvidence) -> Answer:
         headline = f"Use {found.best}, or the ensemble of the {count} best settings, which is significantly better."
     if found.baseline_reason is not None:
         headline = "None: no candidate is significantly better than the baseline."
-    sentences = [_best_candidate(found), *_compared(found), *_stability(found), *_ensemble(found)]
+    sentences = [_best_candidate(found), *_simplest(found), *_compared(found), *_stability(found), *_ensemble(found)]
     return Answer("Which model?", headline, tuple(sentences), "which")
 
 
@@ -117,6 +117,15 @@ def _compared(found: StudyEvidence) -> list[str]:
     return sentences
 
 
+def _simplest(found: StudyEvidence) -> list[str]:
+    """Say which simpler setting ties with the best one."""
+    if found.simplest is None:
+        return []
+    if found.simplest == found.best:
+        return ["No simpler setting is within one standard error of it."]
+    return [f"The simplest setting within one standard error of it is {found.simplest}."]
+
+
 def _ensemble(found: StudyEvidence) -> list[str]:
     return [] if found.ensemble is None else [found.ensemble.text]
 
@@ -131,7 +140,7 @@ def _stability(found: StudyEvidence) -> list[str]:
     of_family = [name for name in selected if found.family(name) == family]
     text = _selected_in(families, family, found.folds_name)
     if of_family and set(of_family) != {best}:
-        text += f" The setting of {family} was the same in {of_family.count(best)} of them."
+        text += f" The setting of {family} was the same in {of_family.count(best) or 'none'} of them."
     return [text]
 
 

@@ -18,6 +18,7 @@ class _Cost(NamedTuple):
 
 _FAST, _TREE, _FOREST = _Cost(0.005, 5e-8), _Cost(0.005, 1.5e-6), _Cost(0.2, 1e-5)
 _BOOSTING, _NETWORK, _KERNEL = _Cost(0.1, 2e-6), _Cost(0.5, 3e-6), _Cost(0.01, 5e-6)
+_CATBOOST = _Cost(0.5, 1e-5)
 _VECTORIZER = _Cost(0.05, 2e-6)
 
 #: By the name of the class, without "Classifier" or "Regressor".
@@ -29,6 +30,7 @@ _COSTS: Final = {
     **dict.fromkeys(("RandomForest", "ExtraTrees"), _FOREST),
     **dict.fromkeys(("HistGradientBoosting", "LGBM", "XGB"), _BOOSTING),
     **dict.fromkeys(("SVC", "SVR"), _KERNEL),
+    "CatBoost": _CATBOOST,
     "MLP": _NETWORK,
     "TableVectorizer": _VECTORIZER,
 }

@@ -108,6 +108,8 @@ class StudyEvidence:
     settings: tuple[TunedSetting, ...] = ()
     #: Parameters of the selected setting that have the least or the greatest of the values tried.
     edges: Mapping[str, Any] = field(default_factory=dict)
+    #: The simplest setting within one standard error of the best; None without tuning.
+    simplest: str | None = None
     #: How many candidates were not fitted on every fold, by cause.
     stopped: Mapping[Cause, int] = field(default_factory=dict)
     nested: NestedAssessment | None = None

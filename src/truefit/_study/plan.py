@@ -21,6 +21,7 @@ from truefit._methods.assessment.result import Assessment
 from truefit._methods.comparison.plan import CompareConfig, TestChoice, compared_by_rows
 from truefit._methods.comparison.result import Comparison
 from truefit._methods.selection.result import NestedAssessment
+from truefit._methods.selection.simplicity import simplest_setting
 from truefit._methods.splitting.designs import Design
 from truefit._methods.splitting.splits import make_splits
 from truefit._metrics.metric import Metric
@@ -94,7 +95,7 @@ class _SelectionRun(DiagnosticRun):
     def can_improve(self) -> bool:
         """Whether the search stopped candidates, or was not nested, for lack of time that is there after all."""
         stopped = bool(self.found.stopped.get("budget")) or self._selected.lacks_time
-        return stopped and not self.late and self.config.time_budget.share(self._left) >= _WORTH_RERUNNING
+        return stopped and self._unused >= _WORTH_RERUNNING
 
     def answers_as_much_as(self, other: _SelectionRun) -> bool:
         """Whether it has every part that another run has."""
@@ -170,6 +171,7 @@ class _SelectionRun(DiagnosticRun):
             seconds=selected.seconds,
             settings=self._settings(selected),
             edges=config.edges(selected.best),
+            simplest=self._simplest(selected),
             stopped=Counter(each.cause for each in selected.dropped),
             dropped=_by_family(selected.dropped, config, shown=names),
             not_run=list(config.not_run),
@@ -210,6 +212,14 @@ class _SelectionRun(DiagnosticRun):
             )
             for name, setting in config.settings.items()
         )
+
+    def _simplest(self, selected: SelectionOutcome) -> str | None:
+        """Return the simplest setting within one standard error of the best, in a tuned study."""
+        config = self.config
+        if not config.tuned or selected.scores is None:
+            return None
+        settings = [config.settings[name] for name in selected.searched]
+        return selected.searched[simplest_setting(config.sign * selected.scores, settings, config.families)]
 
     def run_shuffled(self) -> Plan[None]:
         """With time: cross-validate the selected model on shuffled rows, to show what ignoring time would report."""

@@ -452,6 +452,7 @@ class Study(PredictionDiagnostics, Result):
             "searched": self._found.n_searched,
             "settings": [each.to_dict() for each in self._found.settings],
             "best": self.best,
+            "simplest": self._found.simplest,
             "estimate": self.estimate,
             "interval": interval,
             "shuffled": self.shuffled,

@@ -49,7 +49,7 @@ def study(
     y: Any,
     models: Any = None,
     *,
-    tune: bool = False,
+    tune: bool = True,
     budget: Any = None,
     cv: Any = 5,
     metric: str | None = None,
@@ -85,10 +85,11 @@ def study(
         as ``["linear", "tree"]``; ``"tree+platt"`` and ``"tree+isotonic"`` have recalibrated probabilities. By default
         a set that suits the task and the table; with ``sample_weight`` those of it that take weights. In a dict, a
         tuple of an estimator and a grid of parameters is a family: every setting of it is a candidate.
-    tune : bool, default=False
-        Whether default candidates are tuned: each is a family with a search space of its own, and the selection is
-        among all settings of all families. The estimate is as honest as without tuning: nested cross-validation
-        repeats the whole selection. Takes several times as long.
+    tune : bool, default=True
+        Whether default candidates are tuned, named ones too: each is a family with a search space of its own, and the
+        selection is among all settings of all families. The estimate is as honest as without tuning: nested
+        cross-validation repeats the whole selection. Without tuning each has one fixed setting, which takes a fraction
+        of the time. Estimators of your own are compared as they are.
     budget : float or str, optional
         Seconds by the clock, or text such as "90s", "10m" or "1h". Fits that are running when it is exhausted are
         stopped, so fits run in a worker process, even with one worker. The result names candidates that were too slow,
@@ -218,7 +219,7 @@ def study(
             engine.stop_workers()
     result.fits = engine.stats.to_dict()
     options = {
-        "tune": tune or None,
+        "tune": None if tune else False,
         "budget": budget,
         "cv": cv,
         "metric": metric,

@@ -35,7 +35,8 @@ class EncodedLabels(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
 
     def predict(self, X: Any) -> Any:
         """Return the label of each row."""
-        return self.classes_[np.asarray(self.estimator_.predict(X)).astype(np.intp)]
+        codes = np.asarray(self.estimator_.predict(X)).reshape(-1)  # CatBoost predicts a column of several classes
+        return self.classes_[codes.astype(np.intp)]
 
     def predict_proba(self, X: Any) -> Any:
         """Return the probability of each class, in the order of ``classes_``."""
@@ -134,8 +135,9 @@ def default_candidates(X: Any, task: Task, *, tuned: bool = False) -> dict[str, 
 
     A table with other columns than numbers, or with gaps, gets skrub's preprocessing in front of every learner, whether
     it is a pandas or a polars frame. A support vector machine is included up to 3,000 rows, boosting and a network up
-    to 2,000 columns, LightGBM and XGBoost where they are installed, and with ``tuned`` extra trees, which hardly differ
-    from a random forest untuned. InvalidInput is raised if X has infinities or numbers beyond single precision.
+    to 2,000 columns, LightGBM, XGBoost and CatBoost where they are installed, and with ``tuned`` extra trees, which
+    hardly differ from a random forest untuned. InvalidInput is raised if X has infinities or numbers beyond single
+    precision.
 
     >>> from sklearn.datasets import load_iris
     >>> names = list(default_candidates(load_iris().data, "classification"))
@@ -147,7 +149,7 @@ def default_candidates(X: Any, task: Task, *, tuned: bool = False) -> dict[str, 
     learners = _learners(task, _Size(rows))
     slow = [] if tuned else ["extra_trees"]
     slow += ["svm"] if rows > SVM_ROWS else []
-    slow += ["boosting", "mlp", "lightgbm", "xgboost"] if columns > MANY_COLUMNS else []
+    slow += ["boosting", "mlp", "lightgbm", "xgboost", "catboost"] if columns > MANY_COLUMNS else []
     learners = {name: learner for name, learner in learners.items() if name not in slow}
     if sparse.issparse(X):
         return {name: learner for name, learner in learners.items() if name in _SPARSE}
@@ -250,7 +252,23 @@ def _learners(task: Task, size: _Size) -> dict[str, Any]:
 
         classifies = task == "classification"
         learners["xgboost"] = EncodedLabels(xgboost.XGBClassifier()) if classifies else xgboost.XGBRegressor()
+    if importlib.util.find_spec("catboost"):
+        learners["catboost"] = _catboost(task)
     return learners
+
+
+def _catboost(task: Task) -> Any:
+    """Return CatBoost with one thread: it has threads of its own, which a limit of OpenMP does not reach.
+
+    Parameters of the search space are given, since its ``get_params`` knows no others.
+    """
+    import catboost
+
+    options = {"iterations": 300, "learning_rate": 0.05, "depth": 6, "thread_count": 1}
+    options |= {"verbose": False, "allow_writing_files": False}
+    if task == "classification":
+        return EncodedLabels(catboost.CatBoostClassifier(**options))
+    return catboost.CatBoostRegressor(**options)
 
 
 def _scaled_target(learner: Any) -> Any:

@@ -127,11 +127,15 @@ def _prefix(estimator: Any) -> str:
 
 
 def family_named(name: str, estimator: Any, known: Mapping[str, ModelFamily]) -> ModelFamily:
-    """Return a candidate as a family: with the search space of the default family that it is, or recalibrates."""
-    if name in known:
-        return known[name]
-    base = name.rpartition("+")[0] if isinstance(estimator, CalibratedClassifierCV) else name
-    return ModelFamily(name, estimator, known[base].grid if base in known else {})
+    """Return a candidate as a family: with the search space of the default family that it is, or recalibrates.
+
+    Others have none, whatever their name.
+    """
+    base, learner = name, estimator
+    if isinstance(estimator, CalibratedClassifierCV):
+        base, learner = name.rpartition("+")[0], estimator.estimator
+    is_default = base in known and learner is known[base].estimator
+    return ModelFamily(name, estimator, known[base].grid if is_default else {})
 
 
 def default_families(X: Any, task: Task, y: Any = None) -> dict[str, ModelFamily]:
@@ -183,6 +187,7 @@ def _spaces(task: Task, rows: int, columns: int, variance: float) -> dict[str, G
         "mlp": {"alpha": [0.01, 1.0] if many else [0.001, 0.1, 3.0]},
         "lightgbm": trees,
         "xgboost": {"learning_rate": [0.05], "max_depth": [3, 6], "n_estimators": [50, 100, 200, 400]},
+        "catboost": {"learning_rate": [0.03, 0.1], "depth": [4, 6]},
     }
 
 

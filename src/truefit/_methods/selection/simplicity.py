@@ -15,7 +15,10 @@ from truefit._core.typing import Floats
 from truefit._methods.selection.families import ModelFamily, Setting
 
 #: From the simplest family to the most complex; others come last, in their own order.
-_FAMILIES: Final = ("dummy", "naive_bayes", "linear", "tree", "knn", "svm", "random_forest", "extra_trees", "boosting")
+_FAMILIES: Final = (
+    "dummy", "naive_bayes", "linear", "tree", "knn", "svm", "random_forest", "extra_trees", "boosting", "lightgbm",
+    "xgboost", "catboost", "mlp",
+)  # fmt: skip
 #: Parameters whose smaller values make a simpler model, and those whose greater values do.
 _SMALLER: Final = (
     "C", "gamma", "max_features", "max_depth", "max_leaf_nodes", "num_leaves", "max_iter", "n_estimators",
@@ -55,6 +58,25 @@ def points_by_simplicity(points: Sequence[Mapping[str, Any]]) -> list[int]:
     tried = _tried(points)
     complexity = [sum(_complexity(name, value, tried[name]) for name, value in point.items()) for point in points]
     return sorted(range(len(points)), key=lambda place: (complexity[place], place))
+
+
+def simplest_setting(scores: Floats, settings: Sequence[Setting], families: Mapping[str, ModelFamily]) -> int:
+    """Return the position of the simplest setting within one standard error of the best; smaller scores are better.
+
+    How simple a family is, is known for the default ones. Where the best is of another family, the simplest of that.
+
+    >>> from sklearn.linear_model import Ridge
+    >>> ridge = ModelFamily("ridge", Ridge(), {"alpha": [0.1, 1.0, 10.0]})
+    >>> simplest_setting(np.array([[0.2, 0.3], [0.21, 0.3], [0.4, 0.5]]), ridge.settings(), {"ridge": ridge})
+    1
+    """
+    family = settings[int(np.nanargmin(scores.mean(axis=1)))].family
+    allowed = [
+        place
+        for place, each in enumerate(settings)
+        if each.family == family or (each.family in _FAMILIES and family in _FAMILIES)
+    ]
+    return simplest_of_ties(scores, simplicity_order(settings, families), allowed)
 
 
 def _tried(points: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
