@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import TimeSeriesSplit
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeRegressor
@@ -132,6 +132,19 @@ def test_few_periods_are_no_proof_that_features_are_useless(seed, advice):
     (finding,) = (each for each in result.findings if each.code == "TF201")
     assert finding.evidence["reason"] == ("tie" if seed else "best")
     assert finding.advice.startswith(advice)
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize(("rare", "periods", "best"), [([12, 40], 3, "linear"), ([50], 5, "bayes")])
+def test_a_class_that_comes_late_does_not_stop_a_study(rare, periods, best):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = np.isin(np.arange(60), rare).astype(int)
+    X[:, 0] += 9 * y
+    models = {"linear": LogisticRegression(), "bayes": GaussianNB()}
+    result = study(X, y, models, time=np.arange(60), engine=Engine(on_error="record", progress=False))
+    assert result.best == best
+    assert len(result.assessment.split_scores()[best]) == periods
+    assert "TF107" in [finding.code for finding in result.findings]
 
 
 def test_bad_times_are_refused_before_any_fit():

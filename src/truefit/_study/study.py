@@ -24,7 +24,8 @@ from truefit._methods.candidates import Candidates
 from truefit._methods.kept_models import with_kept_models
 from truefit._methods.selection.default_candidates import candidate_named, default_candidates
 from truefit._methods.selection.families import ModelFamily, Setting, default_families, family_named, settings_of
-from truefit._methods.splitting.splits import Splits, cv_splits
+from truefit._methods.splitting.forward import enough_periods
+from truefit._methods.splitting.splits import Splits, cv_splits, is_whole
 from truefit._methods.text import counted
 from truefit._metrics.metric import Metric, get_metric
 from truefit._study.budget import TimeBudget, seconds_of
@@ -240,6 +241,12 @@ def _with_every_class(
     Fewer folds are used where the metric needs a class that is too rare for so many. Where that does not help, the
     study goes on with the default metric: a rare class does not stop it.
     """
+    if data.time is not None and is_whole(cv) and cv > 1:
+        enough = enough_periods(data, cv)
+        if enough < cv:
+            late = f"The first of {cv} periods has training rows of one class: {counted(enough, 'period')} are used."
+            warnings.warn(late, UserWarning, stacklevel=3)
+            cv = enough
     rarest = metric.required_class(data)
     if rarest is None:
         return metric, cv_splits(data, cv, random_state=seed), ()

@@ -8,6 +8,7 @@ from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
 from truefit._methods.selection.plan import inner_splits
 from truefit._methods.splitting.designs import make_design
+from truefit._methods.splitting.forward import enough_periods
 from truefit._methods.splitting.splits import cv_splits, make_splits
 from truefit._metrics.metric import get_metric
 
@@ -102,13 +103,17 @@ def test_a_splitter_must_leave_rows_where_times_are_equal():
         cv_splits(data_of(np.repeat([0, 1], 10)), TimeSeriesSplit(4))
 
 
-def test_a_training_set_of_one_class_is_refused_with_the_number_that_works():
+def test_a_training_set_of_one_class_is_warned_of_with_the_number_that_works():
     labels = np.array([0] * 9 + [1] + [0, 1] * 10)
     data = data_of(np.arange(30), labels, "classification")
-    with pytest.raises(InvalidInput, match=r"all 5 rows before period 1 are of class 0. Use cv=2\."):
-        cv_splits(data, 5)
+    with pytest.warns(UserWarning, match=r"all 5 rows before period 1 are of class 0\. .* Use cv=2\."):
+        assert len(cv_splits(data, 5)) == 5
     assert len(cv_splits(data, 2)) == 2
     assert len(make_splits(data, "holdout", k=5)) == 1
+    late = data_of(np.arange(30), np.arange(30) // 29, "classification")
+    with pytest.warns(UserWarning, match=r"Use fewer or later test sets\."):
+        cv_splits(late, 5)
+    assert [enough_periods(each, 5) for each in (data, late, data_of(np.arange(30)))] == [2, 5, 5]
 
 
 @pytest.mark.parametrize("design", ["loo", "bootstrap", ".632+", "nested", "threeway"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -88,21 +89,35 @@ def refuse_splitter(given: Any) -> None:
     )
 
 
-def check_classes(data: Data, pairs: list[ForwardPair], *, periods: bool) -> None:
-    """Refuse a classification with a training set of one class; for ``periods`` say how many would do."""
+def enough_periods(data: Data, periods: int) -> int:
+    """Return the largest number of periods, of at most ``periods``, whose training rows all have two classes.
+
+    Where there is none, ``periods`` itself.
+    """
+    if data.codes is None:
+        return periods
+    first = (forward_pairs(data, number)[0][0] for number in range(periods, 1, -1))
+    found = (number for number, train in zip(range(periods, 1, -1), first, strict=True) if np.ptp(data.codes[train]))
+    return next(found, periods)
+
+
+def warn_of_one_class(data: Data, pairs: list[ForwardPair], *, periods: bool) -> None:
+    """Warn of a training set of one class, in which few models can be fitted; for ``periods`` say how many would do."""
     codes = data.codes
     if codes is None:
         return
     for place, (train, _) in enumerate(pairs, start=1):
         if np.ptp(codes[train]) > 0:
             continue
-        fewer = range(len(pairs) - 1, 1, -1) if periods else ()
-        enough = next((k for k in fewer if np.ptp(codes[forward_pairs(data, k)[0][0]]) > 0), None)
-        advice = "Use fewer or later test sets" if enough is None else f"Use cv={enough}"
-        raise InvalidInput(
-            f"Training rows must have at least 2 classes. In time order, all {len(train)} rows before period {place} "
-            f"are of class {data.y[train[0]].item()!r}. {advice}."
+        enough = enough_periods(data, len(pairs)) if periods else len(pairs)
+        advice = "Use fewer or later test sets" if enough == len(pairs) else f"Use cv={enough}"
+        warnings.warn(
+            f"In time order, all {len(train)} rows before period {place} are of class {data.y[train[0]].item()!r}. "
+            f"Models that need two classes cannot be fitted on them. {advice}.",
+            UserWarning,
+            stacklevel=4,
         )
+        return
 
 
 def earlier_splits(data: Data, pairs: list[ForwardPair]) -> list[list[int]]:

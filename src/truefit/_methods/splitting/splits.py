@@ -19,12 +19,12 @@ from truefit._core.rows import Rows, salted, smallest_int
 from truefit._core.spill import BlobList
 from truefit._core.typing import Positions
 from truefit._methods.splitting.forward import (
-    check_classes,
     check_forward,
     earlier_splits,
     forward_pairs,
     refuse_splitter,
     series_pairs,
+    warn_of_one_class,
 )
 from truefit._methods.text import counted
 from truefit._stats.clustered import LEAST_GROUPS
@@ -245,7 +245,7 @@ def forward_splits(data: Data, design: Any, *, k: int, repeats: int) -> Splits:
         for train, test in pairs:
             check_forward(data, train, test)
         description = f"forward-chaining over {len(pairs)} periods (given)"
-    check_classes(data, pairs, periods=by_number and design == "kfold")
+    warn_of_one_class(data, pairs, periods=by_number and design == "kfold")
     rows = ((Rows.train_of(data.n, train), Rows.of(test)) for train, test in pairs)
     return Splits(rows, False, 1, description, chronological=True)
 
