@@ -100,6 +100,21 @@ def test_where_there_is_no_slope_the_reason_is_given(y, p, reason):
     assert np.isfinite(found.in_the_large)
 
 
+def test_one_error_is_enough_for_a_slope_and_far_probabilities_for_a_mean():
+    p = expit(np.concatenate([np.linspace(-9, -0.7, 50), [0.1, -0.1], np.linspace(0.7, 9, 50)]))
+    y = np.repeat([0.0, 1.0], 51)  # two rows are on the wrong side, by little
+    found = calibration(y, p, probabilities=True)
+    peer = LogisticRegression(C=np.inf, tol=1e-12, max_iter=10_000).fit(logit(p)[:, None], y)
+    assert found.slope == pytest.approx(peer.coef_[0, 0], rel=1e-5)
+    assert np.abs(found.slope * logit(p)).max() > 35
+    tiny = np.array([1e-12, 2e-11, 1e-10, 3e-9])
+    found = calibration([0, 1, 0, 1], tiny, probabilities=True)
+    assert expit(logit(tiny) + found.in_the_large).mean() == pytest.approx(0.5)
+    only = calibration([0, 1, 1], [0.2, 0.6, 0.7], probabilities=True, weight=[0, 1, 1])  # one class has all the weight
+    assert np.isnan(only.in_the_large)
+    assert "one class only" in only.reason
+
+
 def test_probabilities_of_0_and_1_count_as_half_a_row():
     odds, extreme = log_odds(np.array([0.0, 1.0, 0.5, 0.5]))
     assert (odds[0], odds[1], extreme) == (pytest.approx(logit(1 / 8)), pytest.approx(logit(7 / 8)), 2)

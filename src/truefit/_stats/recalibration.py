@@ -13,13 +13,15 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
+from scipy.optimize import brentq
+from scipy.special import expit, logit
 
 from truefit._core.typing import Array, Floats
 from truefit._stats.intervals import Interval, normal_quantile, t_quantile
 
-#: Steps of Newton's method at most, and the largest linear predictor: one beyond it, and beyond three times the
-#: largest log-odds, is on its way to infinity, since the predictions separate the classes.
+#: Steps of Newton's method at most, and the largest linear predictor of a spline: one beyond it, and beyond three times
+#: the largest log-odds, is on its way to infinity, since its columns separate the classes. Whether a single column
+#: does is known before; without an error in one place only, its slope can be large and yet finite.
 STEPS, LARGEST = 50, 35.0
 #: Knots of the smooth curve, as quantiles of the predictions: F. Harrell (2015), Regression Modeling Strategies, 2.4.6.
 KNOTS = ((0.05, 0.35, 0.65, 0.95), (0.10, 0.50, 0.90))
@@ -100,8 +102,11 @@ def _least_squares(rows: WeightedRows, X: Floats, offset: Floats) -> tuple[Float
 
 
 def _newton(rows: WeightedRows, X: Floats, offset: Floats) -> tuple[Floats, Floats, Floats] | None:
-    """Newton's method with halved steps, from the solution without predictions."""
-    coefficients = np.zeros(X.shape[1])
+    """Newton's method with halved steps."""
+    if not 0 < float(np.average(rows.y, weights=rows.weight)) < 1:
+        return None
+    limit = max(LARGEST, 3 * float(np.abs(X[:, :2]).max())) if X.shape[1] > 2 else math.inf
+    coefficients = np.zeros(X.shape[1]) if X.shape[1] > 1 else np.array([_shift(rows, offset)])
     loss = _log_loss(rows, X @ coefficients + offset)
     for _ in range(STEPS):
         linear = X @ coefficients + offset
@@ -121,9 +126,23 @@ def _newton(rows: WeightedRows, X: Floats, offset: Floats) -> tuple[Floats, Floa
                 break
             step = step / 2
         coefficients, loss = proposed, after
-        if np.abs(X @ coefficients).max() > max(LARGEST, 3 * float(np.abs(X[:, :2]).max())):
+        if np.abs(X @ coefficients).max() > limit:
             return None
     return None
+
+
+def _shift(rows: WeightedRows, offset: Floats) -> float:
+    """Return what to add to all log-odds so that the mean probability is that of the class.
+
+    Newton's method does not find it from far away, where all probabilities are near 0 or 1.
+    """
+
+    def excess(shift: float) -> float:
+        return float(rows.weight @ (expit(offset + shift) - rows.y))
+
+    centre = float(logit(np.average(rows.y, weights=rows.weight)))
+    low, high = centre - float(offset.max()), centre - float(offset.min())
+    return float(brentq(excess, low - 1e-6, high + 1e-6))
 
 
 def _log_loss(rows: WeightedRows, linear: Floats) -> float:
