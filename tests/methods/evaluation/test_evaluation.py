@@ -84,6 +84,16 @@ def test_every_metric_is_scikit_learns_and_has_an_interval(options):
         assert score.interval[0] < score < score.interval[1], name
 
 
+def test_tiny_probabilities_of_the_first_class_keep_their_ranks():
+    tiny = GOOD**60  # down to 1e-80, which 1 - p rounds to 1
+    swapped = np.where(Y == 1, "a", "b")  # the positive class is the first in order
+    result = evaluate(swapped, tiny, pos_label="a", metric="auc")
+    assert result.estimate == pytest.approx(sk.roc_auc_score(Y, tiny), abs=1e-12)
+    assert result.interval == pytest.approx(evaluate(Y, tiny, metric="auc").interval, abs=1e-12)
+    assert result.score("average_precision") == pytest.approx(sk.average_precision_score(Y, tiny))
+    assert list(result.predictions.columns[-3:]) == ["prediction", "p(a)", "p(b)"]
+
+
 def test_several_classes_are_columns_of_probabilities():
     result = evaluate(THREE, SHARES, metric="roc_auc_ovr", groups=GROUPS)
     assert result.estimate == pytest.approx(sk.roc_auc_score(THREE, SHARES, multi_class="ovr"))

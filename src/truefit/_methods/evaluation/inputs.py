@@ -142,6 +142,9 @@ class _Classified:
                 Predictions("predict", self.data.tokens, labels, coded=True),
                 Predictions("predict_proba", self.data.tokens, proba),
             ]
+            if values.ndim == 1 and self._positive(what) == self.classes[0]:
+                # Rankings go by the second class, and 1 - p has ties where p is tiny.
+                answers.append(Predictions("decision_function", self.data.tokens, -values.astype(np.float64)))
         return Outcome(f"predictions of {name}", answers, classes=self.classes)
 
     def _kind(self, what: str, values: Array) -> Kind:
