@@ -132,7 +132,13 @@ def test_files_without_rows_or_models(folder):
     (folder / "empty.csv").write_text("y,a\n")
     (folder / "nothing.csv").write_text("")
     (folder / "alone.csv").write_text("y\n1\n2\n")
-    for name, sentence in (("empty", "must have rows"), ("nothing", "is empty"), ("alone", "a column of predictions")):
+    (folder / "gap.csv").write_text("y,a\nno,no\n,no\nyes,no\n")
+    (folder / "text.csv").write_text("y,a:no,a:yes\nno,0.6,0.4\nyes,0.2,maybe\n")
+    for name, sentence in (
+        ("empty", "must have rows"), ("nothing", "is empty"), ("alone", "a column of predictions"),
+        ("gap", "The truth 'y' of 'gap' must have a value in every row. Got 1 of 3 missing"),
+        ("text", "Column 'a:yes' must hold probabilities. Got 'maybe' in 1 row."),
+    ):  # fmt: skip
         done = truefit("evaluate", f"{name}.csv", "--truth", "y", cwd=folder)
         assert (done.returncode, sentence in done.stderr) == (2, True), done.stderr
 

@@ -259,7 +259,7 @@ UNKNOWN = binary(np.arange(50) % 2, np.where(np.arange(50) == 7, np.nan, 0.5))
         (HELD, lambda it: it.by([None] * 200), "not all be missing"),
         (HELD, lambda it: it.by(np.arange(200), bins=1), "whole number of at least 2. Got 1"),
         (HELD, lambda it: it.by(np.arange(200), "mse2"), "Unknown metric 'mse2'"),
-        (REGRESSION, lambda it: it.threshold(), "one of 2 classes. Got a regression"),
+        (REGRESSION, lambda it: it.threshold(), "need 2 classes. Got a regression."),
         (REGRESSION, lambda it: it.per_class(), "of a classification"),
     ],
 )

@@ -139,8 +139,8 @@ def _classes(target: Array, classes: Sequence[Any] | None) -> Array:
     if classes is None:
         if len(found) < 2:
             raise InvalidInput(
-                f"y_true must hold at least 2 classes. Got {found.tolist()[0]!r} in all {len(target):,} rows. Pass "
-                "classes= with all classes if these rows are meant to have only one."
+                f"y_true must hold at least 2 classes. Got {found.tolist()[0]!r} in all {len(target):,} rows. Name "
+                "all classes (classes=, --class) if these rows are meant to have only one."
             )
         return found
     known = np.unique(as_array(list(classes), "classes"))

@@ -118,6 +118,12 @@ def evaluate(
     # The subgroups of a column that has another use are of interest too: those of the groups, say.
     columns = [find_column(names, each, name) for each in by or ()]
     others = [*others, *(each for each in dict.fromkeys(columns) if each not in others)]
+    missing = int(frame[truth].isna().sum())
+    if missing:
+        raise InvalidInput(
+            f"The truth {truth!r} of {name!r} must have a value in every row. Got {missing:,} of {len(frame):,} "
+            "missing. Drop these rows, or fill in their truth."
+        )
     numbered = [each for each in names if each.startswith("Unnamed: 0")]
     if numbered:
         note(f"Note: the column without a name in {name!r} counts the rows; it was left out.")
@@ -182,14 +188,28 @@ def _table(frame: pd.DataFrame, model: str, columns: dict[Any, str], classes: Se
         raise InvalidInput(f"Model {model!r} must have either a column of its own name or columns per class. Got both.")
     missing = [label for label in classes if label not in columns]
     if missing and len(classes) == 2:
-        given = frame[columns[next(label for label in classes if label in columns)]].to_numpy(dtype=float)
+        given = _numbers(frame, columns[next(label for label in classes if label in columns)])
         return np.column_stack([1 - given if label in missing else given for label in classes])
     if missing:
         raise InvalidInput(
             f"Model {model!r} must have a column for each class. Missing: "
             f"{', '.join(repr(f'{model}:{label}') for label in missing)}."
         )
-    return frame[[columns[label] for label in classes]].to_numpy(dtype=float)
+    return np.column_stack([_numbers(frame, columns[label]) for label in classes])
+
+
+def _numbers(frame: pd.DataFrame, column: str) -> Any:
+    import pandas as pd
+
+    from truefit._methods.text import counted
+
+    found = pd.to_numeric(frame[column], errors="coerce")
+    text = frame.loc[found.isna() & frame[column].notna(), column]
+    if len(text):
+        raise InvalidInput(
+            f"Column {column!r} must hold probabilities. Got {text.iloc[0]!r} in {counted(len(text), 'row')}."
+        )
+    return found.to_numpy(dtype=float)
 
 
 def show_evaluation(

@@ -47,8 +47,9 @@ class ModelPredictions:
     def positive(self, pos_label: Any = None) -> int:
         """Return the place of the positive class of two: the one named here, or before, or else the second."""
         if self.classes is None or len(self.classes) != 2:
-            found = "a regression" if self.classes is None else f"{len(self.classes)} classes"
-            raise InvalidInput(f"A positive class is one of 2 classes. Got {found}.")
+            advice = "make the target one class against the rest, to ask about one class"
+            found = "a regression" if self.classes is None else f"{len(self.classes)} classes; {advice}"
+            raise InvalidInput(f"Thresholds, decision curves and a positive class need 2 classes. Got {found}.")
         wanted = self.pos_label if pos_label is None else pos_label
         if wanted is None:
             return 1
@@ -66,7 +67,8 @@ class ModelPredictions:
         label = self.classes.tolist()[place]
         if self.probability is None:
             raise InvalidInput(
-                f"{what} needs predicted probabilities. Got labels or scores only; use an estimator with predict_proba."
+                f"{what} needs predicted probabilities. Got labels or scores only; pass probabilities, or use an "
+                "estimator with predict_proba."
             )
         y01 = (self.y == label).astype(np.float64)
         if not 0 < y01.sum() < len(y01):

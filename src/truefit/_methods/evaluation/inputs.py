@@ -13,7 +13,7 @@ from truefit._core.errors import InvalidInput
 from truefit._core.outcome import Outcome, Predictions
 from truefit._core.typing import Array, Floats
 from truefit._core.validation import Task, as_array, checked_column, count_missing
-from truefit._methods.text import listed
+from truefit._methods.text import counted, listed
 
 Kind = Literal["label", "probability", "score", "number"]
 
@@ -107,11 +107,25 @@ def _column(values: Any, rows: int, name: str) -> Array:
 
 def _numbers(name: str, values: Array, data: Data) -> Outcome:
     if values.ndim != 1 or values.dtype.kind not in "biuf":
-        got = f"{values.shape[1]} columns" if values.ndim == 2 else f"values such as {values[0]!r}"
+        got = f"{values.shape[1]} columns" if values.ndim == 2 else f"values such as {values[:1].tolist()[0]!r}"
         raise InvalidInput(
             f"The predictions of {name!r} must be one number per row, since y_true holds numbers. Got {got}."
         )
     return Outcome(f"predictions of {name}", [Predictions("predict", data.tokens, values.astype(np.float64))])
+
+
+def _refuse_text_among_numbers(what: str, values: Array) -> None:
+    """Say which text makes a column of numbers one of text."""
+    import pandas as pd
+
+    if values.dtype.kind not in "OSU":
+        return
+    text = pd.to_numeric(pd.Series(values), errors="coerce").isna().to_numpy()
+    if 0 < text.sum() < len(values) / 2:
+        raise InvalidInput(
+            f"{what} must be numbers in every row, or labels in every row. Got text such as "
+            f"{values[text].tolist()[0]!r} in {counted(int(text.sum()), 'row')} among numbers."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,16 +178,19 @@ class _Classified:
             codes, unknown = np.zeros(len(values), dtype=np.intp), np.ones(len(values), dtype=bool)
         if np.any(unknown):
             found = np.unique(values[unknown])[:_SHOWN].tolist()
+            _refuse_text_among_numbers(what, values)
             raise InvalidInput(
                 f"{what} must be classes of y_true: {self._shown()}. Got {', '.join(map(repr, found))} in "
-                f"{int(np.sum(unknown)):,} rows. Name all classes (classes=, --class) if y_true lacks some"
+                f"{counted(int(np.sum(unknown)), 'row')}. Name all classes (classes=, --class) if y_true lacks some"
                 f"{'; a column per class if these are probabilities.' if values.dtype.kind == 'f' else '.'}"
             )
         return codes.astype(np.int32)
 
     def _probabilities(self, what: str, values: Array) -> Floats:
         if values.dtype.kind not in "biuf":
-            raise InvalidInput(f"{what} must be numbers to be probabilities. Got values such as {values.flat[0]!r}.")
+            raise InvalidInput(
+                f"{what} must be numbers to be probabilities. Got values such as {values.ravel()[:1].tolist()[0]!r}."
+            )
         values = values.astype(np.float64)
         if values.min() < 0 or values.max() > 1:
             raise InvalidInput(
