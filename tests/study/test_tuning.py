@@ -203,6 +203,11 @@ def test_default_candidates_are_tuned_unless_it_is_declined(monkeypatch):
     assert searched == [6, 2, 1]
 
 
+def test_a_target_of_words_is_no_target_of_a_regression():
+    with pytest.raises(InvalidInput, match="The target y of a regression must be numbers"):
+        study(X, np.where(Y, "yes", "no"), task="regression")
+
+
 @pytest.mark.parametrize(
     ("given", "match"),
     [

@@ -156,7 +156,12 @@ def default_families(X: Any, task: Task, y: Any = None) -> dict[str, ModelFamily
 
 def _variance(y: Any) -> float:
     """Return the variance of a target to one digit; 1 where it has none."""
-    found = float(np.var(np.asarray(y, dtype=np.float64)))
+    try:
+        values = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        return 1.0  # a target that is no numbers is refused later, in a sentence, like one with infinities
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = float(np.var(values))
     return float(f"{found:.0e}") if np.isfinite(found) and found > 0 else 1.0
 
 
