@@ -241,7 +241,7 @@ def test_a_tuned_study_tries_what_it_has_time_for_and_answers_everything_in_most
     content = found.to_dict()
     untried = [each for each in content["settings"] if each["estimate"] is None and each["folds"] < 2]
     assert 0 < content["searched"] < 14
-    assert f"{14 - content['searched']} stopped by the time budget" in found.verdict[1]
+    assert f"{14 - content['searched']} left out to keep to the time budget" in found.verdict[1]
     assert len(untried) >= 14 - content["searched"]
     assert f"the {content['searched']} settings that were searched (of 14)" in str(found)
 
@@ -285,7 +285,7 @@ def test_cut_off_in_the_search_it_compares_the_candidates_that_were_judged_on_ev
     assert found.honest is None
     assert found.answers[3].headline == "Not run."
     assert found.answers[3].sentences == ("Time budget exhausted.",)
-    assert "2 stopped by the time budget" in found.verdict[1]
+    assert "2 left out to keep to the time budget" in found.verdict[1]
 
 
 def test_a_budget_that_is_spent_before_anything_is_known_is_said():

@@ -89,6 +89,11 @@ def test_the_simplest_setting_within_one_standard_error_is_named(tuned, several)
     assert "No simpler setting is within one standard error of it." in str(tuned)
 
 
+def test_advice_about_a_setting_names_its_family(tuned):
+    (advice,) = [each.advice for each in tuned.findings if each.code == "TF210"]
+    assert f"recalibrate {tuned.best}: study tree with log_loss as the metric" in advice
+
+
 def test_the_page_unfolds_to_all_settings_and_the_report_is_plain(tuned):
     page = tuned.to_html()
     assert "<summary>All 8 settings of the 4 families</summary>" in page

@@ -40,7 +40,7 @@ _NAMED = 3
 _EQUAL = 1e-12
 _STOPPED: Final[Mapping[Cause, str]] = {
     "racing": "stopped early by racing",
-    "budget": "stopped by the time budget",
+    "budget": "left out to keep to the time budget",
     "failed": "failed",
 }
 

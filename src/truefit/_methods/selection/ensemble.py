@@ -183,7 +183,7 @@ class Ensemble(Result):
         if found is None:
             return f"{text}; it was not compared with the single model ({self.difference.reason})."
         difference = fmt.difference(found.mean, self.difference.interval(self.level))
-        against = f"difference from the single model {difference}, paired t-test"
+        against = f"difference {difference}, paired t-test"
         if self.recommended:
             return f"{text}, significantly better than the single model ({against})."
         if found.p <= 1 - self.level:

@@ -32,12 +32,14 @@ class Miscalibrated(ResultCheck, code="TF210", title="Probabilities are not cali
         others = [each for each in found if each != label]
         also = f" It excludes 1 for {quoted(others)} too." if others else ""
         what = "too extreme: near 0 and 1 too often" if worst.slope < 1 else "not extreme enough: too far from 0 and 1"
-        name = evidence.best
+        name, family = evidence.best, evidence.family(evidence.best)
+        known = "it" if family == name else family  # the name of a setting is not one of a candidate
         yield self.finding(
             f"The calibration slope of {name}{of_class} is {worst.slope:.2f} ({evidence.level:.0%} confidence interval "
             f"{low:.2f} to {high:.2f}), where 1 is ideal: its probabilities are {what}.{also}",
-            f"Where probabilities are used, and not only labels or ranks, recalibrate {name}: study it with log_loss "
-            "as the metric, beside itself with +platt and +isotonic after its name, or CalibratedClassifierCV of it.",
+            f"Where probabilities are used, and not only labels or ranks, recalibrate {name}: study {known} with "
+            "log_loss as the metric, beside itself with +platt and +isotonic after its name, or "
+            "CalibratedClassifierCV of it.",
             slopes={str(each): [one.slope, *(one.slope_interval or ())] for each, one in found.items()},
         )
 
