@@ -225,7 +225,7 @@ class Importance(Result):
             notes.append(f"correlated columns {name}, permuted together: {change}.")
         if self.dominant is not None:
             name, share = self.dominant
-            notes.append(f"{name} carries {percent(share)} of what the model knows: possible target leakage.")
+            notes.append(f"column {name!r} carries {percent(share)} of what the model knows: possible target leakage.")
         if self.fewest is not None:
             few = self.fewest
             notes.append(
@@ -304,7 +304,9 @@ def _rank_ranges(
         return np.ones(p, dtype=np.intp), np.ones(p, dtype=np.intp)
     variance = np.diagonal(covariance)
     error = np.sqrt(np.clip(variance[:, None] + variance - 2 * covariance, 0, None))
-    larger = means - means[:, None] > t_quantile(1 - (1 - level) / (p - 1), degrees) * error
+    # Columns that say the same, such as a city and its code, differ by rounding alone, and always in the same way.
+    rounding = 1e-9 * np.abs(means).max()
+    larger = means - means[:, None] > t_quantile(1 - (1 - level) / (p - 1), degrees) * error + rounding
     np.fill_diagonal(larger, val=False)
     return 1 + larger.sum(axis=1), p - larger.sum(axis=0)
 
