@@ -54,8 +54,8 @@ def interpreters() -> list[str]:
     found = []
     for minor in MINORS:
         of_pyenv = sorted(Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python"))
-        for candidate in (shutil.which(f"python3.{minor}"), *map(str, reversed(of_pyenv))):
-            # pyenv puts commands on the path that only say that the version is not chosen.
+        # The commands that pyenv puts on the path take long to find the interpreter, or only say that it is not chosen.
+        for candidate in (*map(str, reversed(of_pyenv)), shutil.which(f"python3.{minor}")):
             if candidate and subprocess.run([candidate, "-V"], capture_output=True, check=False).returncode == 0:
                 found.append(f"3.{minor}")
                 os.environ["PATH"] = os.pathsep.join([str(Path(candidate).parent), os.environ["PATH"]])
