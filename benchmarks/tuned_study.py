@@ -52,7 +52,7 @@ SAMPLES, SMALL, LARGE, TEST_ROWS = 10, 400, 1_000, 20_000
 TARGET = 0.96
 
 ABOUT = """\
-**{count} of {planned} samples were run, {rows}.** Tables, sizes and seeds were fixed beforehand: {samples} samples of
+**{count} of {planned} samples were run ({rows}).** Tables, sizes and seeds were fixed beforehand: {samples} samples of
 each table, the first half of {small:,} rows, the others of {large:,} where the table is large enough. They are run in
 the order of their seeds, one of each table before the next, and every sample that was run is counted.
 
@@ -67,7 +67,8 @@ OTHERS = """\
 ## Other selections from the same search
 
 The same search could select the ensemble of the best settings, or the simplest setting within one standard error of the
-best: of the best family, or of all. *Ratio* is their error over that of the tuned selection of the study."""
+best: of the best family, or of all. *Ratio* is their error over that of the tuned selection of the study, *to untuned*
+over that of the untuned one."""
 
 
 def sizes(seed, rows):
@@ -200,7 +201,8 @@ def others(frame):
         "simplest within one standard error, of the best family": "simple_family",
         "simplest within one standard error, of all": "simple_all",
     }
-    lines = ["| selected | samples | another model | ratio | 95% interval | estimate / true |", "|---|" + "---:|" * 5]
+    header = ["selected", "samples", "another model", "ratio", "95% interval", "to untuned", "95% interval"]
+    lines = ["| " + " | ".join([*header, "estimate / true"]) + " |", "|---|" + "---:|" * len(header)]
     for what, name in ways.items():
         if f"{name}_error" not in frame:
             continue
@@ -209,7 +211,8 @@ def others(frame):
         share = "–"
         if name == "ensemble":
             share = f"{(known['ensemble_estimate'] / known['ensemble_error']).mean():.3f}"
-        cells = ratio_cells(np.log(known[f"{name}_error"] / known["tuned_error"]))
+        errors = known[f"{name}_error"]
+        cells = [each for how in ("tuned", "untuned") for each in ratio_cells(np.log(errors / known[f"{how}_error"]))]
         lines.append("| " + " | ".join([what, f"{len(known)}", f"{changed}", *cells, share]) + " |")
     return "\n".join(lines)
 
