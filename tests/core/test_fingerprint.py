@@ -17,6 +17,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
+from truefit._core import fingerprint
 from truefit._core.fingerprint import Fingerprint, NotComparable
 from truefit._core.packages import installed
 
@@ -192,3 +193,11 @@ def test_a_ufunc_that_scipy_has_in_a_private_module_only_is_identified_by_its_na
         if isinstance(each, np.ufunc) and each.__name__ == name and not hasattr(scipy.special, name)
     )
     assert Fingerprint(FunctionTransformer(private)).digest != Fingerprint(FunctionTransformer(np.log1p)).digest
+
+
+def test_plain_parameters_have_the_digest_of_any_item(monkeypatch):
+    values = [0, 0.0, -0.0, True, None, "None", "1", 1, b"1", 1j, float("nan"), "\ud800", "a" * 99, "a" * 101]
+    remembered = [digest(Ridge(alpha=value)) for value in values]
+    monkeypatch.setattr(fingerprint, "_SHORT", -1)
+    assert [digest(Ridge(alpha=value)) for value in values] == remembered
+    assert len(set(remembered)) == len(values)

@@ -26,7 +26,7 @@ import threading
 import time
 import types
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b, file_digest
 from itertools import chain
 from typing import Any
@@ -65,6 +65,26 @@ _WRAPPERS: dict[type, tuple[str, Callable[[Any], Any]]] = {
 }
 
 
+#: Digests are remembered of values that are written in at most so many characters.
+_SHORT = 100
+
+
+def _framed(text: str) -> bytes:
+    content = text.encode("utf-8", "surrogatepass")
+    return b"%d:%b" % (len(content), content)
+
+
+def _written(value: Any) -> str:
+    return "None" if value is None else f"{type(value).__name__} {value!r}"
+
+
+@functools.lru_cache(maxsize=10_000)
+def _digest_of_plain(name: str, written: str) -> bytes:
+    """Return the digest of a parameter with its plain value, as ``Fingerprint`` makes it of a tuple of the two."""
+    content = b"".join(map(_framed, ("tuple 2", _written(name), written)))
+    return blake2b(content, digest_size=16).digest()
+
+
 class NotComparable(Exception):
     """The thing cannot be identified by its content."""
 
@@ -101,8 +121,7 @@ class Fingerprint:
         self._text("not comparable")
 
     def _text(self, text: str) -> None:
-        content = text.encode("utf-8", "surrogatepass")
-        self._hash.update(b"%d:%b" % (len(content), content))
+        self._hash.update(_framed(text))
 
     def _bytes(self, tag: str, content: Any) -> None:
         self._text(tag)
@@ -118,7 +137,7 @@ class Fingerprint:
             self._add(type(thing))
             self._text(thing.name)
         elif type(thing) in _PLAIN or isinstance(thing, datetime.date):
-            self._text(f"{type(thing).__name__} {thing!r}")
+            self._text(_written(thing))
         elif isinstance(thing, pathlib.PurePath):
             self._text(f"path {thing!s}")
         elif isinstance(thing, np.generic):
@@ -193,7 +212,7 @@ class Fingerprint:
             self._text("estimator")
             self._add(type(thing))
             params = params_of(thing)
-            self._add_unordered("params", params.items())
+            self._add_digests("params", map(self._digest_of_param, params.items()))
             if installed(type(thing).__module__):
                 self._add_files(params)
             # Set by set_fit_request and set_output; a clone has them too.
@@ -218,10 +237,22 @@ class Fingerprint:
             self._bytes(f"array {array.dtype.str} {array.shape}", content)
 
     def _add_unordered(self, tag: str, items: Any) -> None:
-        digests = sorted(self._digest_of(item) for item in items)
-        self._text(f"{tag} {len(digests)}")
-        for digest in digests:
+        self._add_digests(tag, map(self._digest_of, items))
+
+    def _add_digests(self, tag: str, digests: Iterable[bytes]) -> None:
+        ordered = sorted(digests)
+        self._text(f"{tag} {len(ordered)}")
+        for digest in ordered:
             self._hash.update(digest)
+
+    def _digest_of_param(self, item: tuple[str, Any]) -> bytes:
+        name, value = item
+        # Of the estimators of a grid most parameters are the same.
+        if type(name) is str and (value is None or type(value) in _PLAIN):
+            written = _written(value)
+            if len(written) <= _SHORT:
+                return _digest_of_plain(name, written)
+        return self._digest_of(item)
 
     def _digest_of(self, thing: Any) -> bytes:
         outer, self._hash = self._hash, blake2b(digest_size=16)

@@ -269,15 +269,14 @@ def rows_key(rows: Rows) -> RowsKey:
 def rows_requests(fits: Sequence[Fit]) -> list[RowsRequest]:
     """Gather the asks of several fits: each set of rows once, without empty ones."""
     by_rows: dict[RowsKey, RowsRequest] = {}
-    keys: dict[int, RowsKey] = {}  # plans ask all their fits about the same object: its bytes are made once
+    known: dict[int, RowsRequest] = {}  # plans ask all their fits about the same object: its bytes are made once
     for place, fit in enumerate(fits):
         for ask in fit.asks:
             if len(ask.rows) == 0:
                 continue
-            key = keys.get(id(ask.rows))
-            if key is None:
-                key = keys[id(ask.rows)] = rows_key(ask.rows)
-            request = by_rows.setdefault(key, RowsRequest(ask.rows))
+            request = known.get(id(ask.rows))
+            if request is None:
+                request = known[id(ask.rows)] = by_rows.setdefault(rows_key(ask.rows), RowsRequest(ask.rows))
             places = request.wanted.setdefault(ask.response, [])
             if not places or places[-1] != place:
                 places.append(place)
