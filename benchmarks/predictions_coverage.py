@@ -29,7 +29,7 @@ from benchmarks.coverage_runs import command, covers, how_made, versions
 from truefit._methods.diagnostics import PredictionDiagnostics
 from truefit._methods.predictions import ModelPredictions
 from truefit._stats.calibration import calibration
-from truefit._stats.net_benefit import contributions
+from truefit._stats.thresholds import contributions
 
 FRESH = 20_000
 RULES = {"sensitivity ≥ 90%": {"sensitivity": 0.9}, "Youden": "youden", "cost 5 : 1": {"cost": (5, 1)}}

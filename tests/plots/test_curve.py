@@ -1,17 +1,22 @@
-"""Series with bands over what was varied."""
+"""Series with bands over what was varied, and scores against time."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from matplotlib.colors import to_hex
+from matplotlib.dates import date2num
 from matplotlib.figure import Figure
 
 from truefit._plots.canvas import series_style
-from truefit._plots.curve import bands
+from truefit._plots.curve import bands, periods
 from truefit._plots.labels import spread
 
 TEST = [0.30, 0.21, 0.25], [0.26, 0.17, 0.20], [0.34, 0.25, 0.30]
 TRAIN = [0.28, 0.15, 0.02], [0.27, 0.14, 0.01], [0.29, 0.16, 0.03]
+SPANS = [(10, 19), (20, 29), (30, 30)]
+DATES = [tuple(np.datetime64("2024-01-01") + np.timedelta64(day, "D") for day in span) for span in SPANS]
+SCORES = {"linear": [0.2, 0.3, np.nan], "tree": [0.25, 0.2, 0.4]}
 
 
 def drawn(x=(1, 4, 16), series=None, **options):
@@ -102,3 +107,21 @@ def test_labels_are_spread_in_order_and_within_the_axes() -> None:
     assert np.diff(np.sort(placed)).min() >= 0.2 - 1e-12
     assert placed.min() >= 0
     assert placed.max() <= 1 + 1e-12
+
+
+@pytest.mark.parametrize(("spans", "numbers"), [(SPANS, SPANS), (DATES, [tuple(date2num(pair)) for pair in DATES])])
+def test_strokes_are_as_long_as_the_periods(check_layout, spans, numbers) -> None:
+    ax = periods(spans, SCORES, xlabel="day", ylabel="error", percent=True)
+    for strokes, scores in zip(ax.collections, SCORES.values(), strict=True):
+        drawn = [segment.tolist() for segment in strokes.get_segments() if len(segment)]
+        expected = [[[a, y], [b, y]] for (a, b), y in zip(numbers, scores, strict=True) if np.isfinite(y)]
+        np.testing.assert_allclose(drawn, expected)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("day", "error")
+    assert {"linear", "tree"} <= {text.get_text() for text in ax.texts}
+    check_layout(ax)
+
+
+def test_one_candidate_needs_no_name(check_layout) -> None:
+    ax = periods(DATES, {"selection": [0.2, 0.3, 0.1]}, xlabel="time", ylabel="error")
+    assert not ax.texts
+    check_layout(ax)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import confusion_matrix, roc_curve
 
-from truefit._stats.net_benefit import contributions, mean_interval, paired
-from truefit._stats.thresholds import Cuts, Rule, judge
+from truefit._stats.thresholds import Cuts, Rule, contributions, judge, mean_interval, paired
 
 rng = np.random.default_rng(5)
 Y = (rng.random(300) < 0.4).astype(float)

@@ -13,9 +13,9 @@ from truefit._core.typing import Floats, Positions
 from truefit._methods.assessment.estimate import ONE_PARTITION
 from truefit._methods.predictions import ModelPredictions
 from truefit._methods.result import EstimatorResult, plain
-from truefit._plots.decision_curve import decision_curves
-from truefit._stats.net_benefit import contributions, mean_interval, paired
+from truefit._plots.roc import decision_curves
 from truefit._stats.paired import PairedDifference
+from truefit._stats.thresholds import contributions, mean_interval, paired
 
 if TYPE_CHECKING:
     import pandas as pd

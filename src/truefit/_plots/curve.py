@@ -1,10 +1,10 @@
-"""Curves with bands: an error against what was varied, such as a parameter or the number of training rows."""
+"""Curves: an error with a band against what was varied (a parameter, training rows), and scores against time."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -111,3 +111,50 @@ def name_series(ax: Axes, drawn: Sequence[DrawnSeries]) -> None:
 
     handles = [Line2D([], [], color=one.colour, linestyle=one.stroke, linewidth=1.9) for one in drawn]
     style.legend(ax, handles, short)
+
+
+def periods(
+    spans: Sequence[tuple[Any, Any]],
+    scores: Mapping[str, npt.ArrayLike],
+    *,
+    xlabel: str,
+    ylabel: str,
+    percent: bool = False,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the score of each candidate against time: a stroke per period, from its first to its last time.
+
+    Times are numbers or datetime64. NaN is a missing score.
+    """
+    ax = style.canvas() if ax is None else ax
+    first, last = _times(ax, spans)
+    middle = (first + last) / 2
+    drawn = []
+    for place, (name, values) in enumerate(scores.items()):
+        y = np.asarray(values, dtype=np.float64)
+        colour, stroke = style.series_style(place)
+        ax.hlines(y, first, last, color=colour, linewidth=3.2)
+        ax.plot(middle, y, color=colour, linestyle=stroke, linewidth=1.1, alpha=0.7)
+        # A period of a single time has no length.
+        ax.plot(middle, y, color=colour, linestyle="none", marker="o", markersize=4.2)
+        drawn.append(DrawnSeries(name, last, y, y, y, colour, stroke))
+    style.style_axes(ax, grid="both", xlabel=xlabel, ylabel=ylabel)
+    ax.locator_params(axis="y", nbins=7)
+    style.format_ticks(ax.yaxis, "%" if percent else "")
+    if len(drawn) > 1:
+        name_series(ax, drawn)
+    return ax
+
+
+def _times(ax: Axes, spans: Sequence[tuple[Any, Any]]) -> Floats:
+    """Return the first and the last time of each period as numbers, and scale the axis for dates."""
+    times = np.array(spans).T
+    if times.dtype.kind != "M":
+        return times.astype(np.float64)
+    from matplotlib import dates
+
+    library: Any = dates  # without types
+    locator = library.AutoDateLocator(minticks=3, maxticks=6)
+    ax.xaxis.set_major_locator(locator)
+    ax.xaxis.set_major_formatter(library.ConciseDateFormatter(locator))
+    return np.asarray(library.date2num(times), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""ROC and precision-recall curves, averaged over folds, with the area below each."""
+"""Curves over all thresholds: ROC and precision-recall, averaged over folds with their areas, and decision curves."""
 
 from __future__ import annotations
 
@@ -219,3 +219,48 @@ def _range(areas: Sequence[float]) -> str:
     known = [area for area in areas if not np.isnan(area)]
     others = "1 other" if len(areas) == 1 else f"{len(areas)} others"
     return f"{AREA(min(known))} to {AREA(max(known))}  {others}" if known else others
+
+
+def decision_curves(
+    names: Sequence[str],
+    thresholds: Floats,
+    curves: Sequence[tuple[Floats, Floats, Floats]],
+    treat_all: Floats,
+    *,
+    level: float = 0.95,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the net benefit of each model over the thresholds, beside treating all and treating none.
+
+    A single model has its band.
+
+    The axis ends a little below 0, since treating all has a large harm at high thresholds.
+    """
+    ax = style.canvas(height=3.4) if ax is None else ax
+    ink = style.text_colour(ax)
+    handles: list[Artist] = []
+    shown, hidden = largest([float(benefit.max()) for benefit, _, _ in curves])
+    short = style.shortened(names, LEGEND_LENGTH)
+    for place, i in enumerate(shown):
+        benefit, low, high = curves[i]
+        colour, stroke = style.series_style(place)
+        if len(shown) == 1:
+            ax.fill_between(thresholds, low, high, color=colour, alpha=style.BAND, linewidth=0)
+        handles += ax.plot(thresholds, benefit, color=colour, linestyle=stroke, linewidth=1.9)
+    labels = [short[i] for i in shown]
+    handles += ax.plot(thresholds, treat_all, color=ink, alpha=0.75, linewidth=1.2, dashes=(4, 3), zorder=1)
+    handles.append(ax.axhline(0, color=ink, alpha=0.6, linewidth=1.2, zorder=1))
+    labels += ["treat all", "treat none"]
+    if len(shown) == 1:
+        handles.append(ax.fill_between([], [], color=ink, alpha=style.BAND, linewidth=0))
+        labels.append(f"{100 * level:g}% band")
+    if hidden:
+        handles += ax.plot([], [], linestyle="none")
+        labels.append(f"{len(hidden)} others not drawn")
+    style.style_axes(ax, grid="both", xlabel="threshold on the probability", ylabel="net benefit")
+    top = max(float(benefit.max()) for benefit, _, _ in curves)
+    top = max(top, float(treat_all.max()), 0.01)
+    ax.set(xlim=(0, 1), ylim=(-0.25 * top, 1.1 * top))
+    style.format_ticks(ax.xaxis, "%")
+    style.legend(ax, handles, labels, inside="upper right")
+    return ax

@@ -13,7 +13,7 @@ from truefit._core.typing import Array
 from truefit._methods.text import MetricText
 from truefit._metrics.row_loss import is_share
 from truefit._plots.confusion import confusion
-from truefit._plots.periods import periods
+from truefit._plots.curve import periods
 from truefit._plots.regression import predicted_vs_true, residuals
 from truefit._plots.roc import precision_recall, roc
 

@@ -17,12 +17,11 @@ from truefit._core.outcome import LeftOutOutcomes, Outcome
 from truefit._core.validation import Task
 from truefit._methods.assessment.estimate import Estimate, estimate, winner_estimate
 from truefit._methods.assessment.evidence import Evidence
-from truefit._methods.assessment.held_out_predictions import first_predictions, held_out_frame
 from truefit._methods.assessment.hold_out_interval import Contributions, contributions_of
 from truefit._methods.assessment.plot import KINDS
 from truefit._methods.candidates import Named
 from truefit._methods.diagnostics import PredictionDiagnostics
-from truefit._methods.predictions import ModelPredictions
+from truefit._methods.predictions import ModelPredictions, first_predictions, held_out_frame
 from truefit._methods.result import EstimatorResult, plain, plot_method, report_failures
 from truefit._methods.splitting.designs import Design
 from truefit._methods.splitting.splits import Split, Splits

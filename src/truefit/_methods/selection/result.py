@@ -24,8 +24,8 @@ from truefit._methods.text import MetricText, new_rows
 from truefit._metrics.metric import Metric
 from truefit._metrics.row_loss import is_share
 from truefit._metrics.smooth import Ratios
+from truefit._plots.curve import periods
 from truefit._plots.forest import fold_scores
-from truefit._plots.periods import periods
 from truefit._stats.triangle import change_to_all_rows
 
 if TYPE_CHECKING:
