@@ -228,6 +228,7 @@ def test_a_file_with_intervals_of_5_folds_is_at_most_6_times_the_model_alone(tmp
         assert {each.compress_type for each in file.infolist()} == {0 if stored else zipfile.ZIP_DEFLATED}
 
 
+@pytest.mark.filterwarnings("ignore:Persisting input arguments took")  # on a busy machine
 def test_a_cache_of_fits_is_not_taken_over(tmp_path):
     fitted = make_pipeline(StandardScaler(), Ridge(), memory=str(tmp_path / "cache")).fit(X, y)
     skops.dump(fitted, tmp_path / "m.skops")
