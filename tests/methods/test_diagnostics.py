@@ -223,8 +223,17 @@ def test_any_metric_has_subgroups(metric):
     for own in (HELD, binary(HELD.y, HELD.probability[:, 1], groups=np.arange(200) // 4, folds=np.arange(200) % 5)):
         found = Given(own=own).by(numbers, metric, bins=3)
         assert list(found.table["rows"]) == [67, 66, 67]
+        assert list(found.table["group"]) == ["0 to 66", "67 to 132", "133 to 199"]
         assert all(ends is None or ends[0] <= found.estimate[name] <= ends[1] for name, ends in found.interval.items())
         assert (found.p is None) == all(ends is None for ends in found.interval.values())
+
+
+def test_no_row_is_lost_where_bins_or_levels_look_alike():
+    seconds = Given(own=HELD).by(1.7e9 + np.arange(200), "accuracy", bins=2).table
+    assert seconds["rows"].tolist() == [100, 100]
+    assert seconds["group"].iloc[0] == "1700000000 to 1700000099"
+    mixed = np.repeat(np.array([1, "1", "missing", None], dtype=object), 50)
+    assert Given(own=HELD).by(mixed, "accuracy").table["rows"].tolist() == [50] * 4
 
 
 def test_values_may_be_of_the_whole_table():

@@ -156,10 +156,14 @@ class Calibration(EstimatorResult):
                 "Rows of all test sets are pooled. Intervals from one partition do not include the variance of the "
                 "learner itself: for an unstable learner, such as a single tree, they are too narrow."
             )
-        extreme = max(each.extreme for classes in self.estimates.values() for each in classes.values())
-        if extreme:
+        extreme = {(name, label): each for name, classes in self.estimates.items() for label, each in classes.items()}
+        (name, label), most = max(extreme.items(), key=lambda item: item[1].extreme)
+        if most.extreme:
+            of_model = f" of {name}" if len(self.names) > 1 else ""
+            of_class = f" for class {label!r}" if len(self.labels) > 1 else ""
             notes.append(
-                f"{extreme:,} predicted probabilities are exactly 0 or 1; they count as half a row of all rows."
+                f"{most.extreme:,} of {most.rows:,} predicted probabilities{of_model}{of_class} are exactly 0 or 1. "
+                "Their log-odds are infinite; slope and intercept take them as half a row of all, 1 / (2n), from there."
             )
         return notes
 

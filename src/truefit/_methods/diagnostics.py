@@ -168,7 +168,7 @@ class PredictionDiagnostics:
         >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
         >>> found = assess(GaussianNB(), X, y).by(X["mean area"], bins=3)
         >>> len(found.table), found.worst
-        (3, '462.3 to 670.5')
+        (3, '462.9 to 668.7')
         """
         predictions = self._all_predictions()
         first = self.names[0]

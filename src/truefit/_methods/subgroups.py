@@ -225,9 +225,14 @@ def levels_of(values: Array, bins: int) -> dict[str, Positions]:
         raise InvalidInput("The values of subgroups must not all be missing. Pass a column with values.")
     distinct = int(known.nunique())
     if pd.api.types.is_numeric_dtype(known) and not pd.api.types.is_bool_dtype(known) and distinct > 10:
-        labels = pd.qcut(known.astype(float), bins, duplicates="drop", precision=3)
-        names = {interval: f"{interval.left:.4g} to {interval.right:.4g}" for interval in labels.cat.categories}
-        found = {name: np.flatnonzero(~missing)[(labels == key).to_numpy()] for key, name in names.items()}
+        numbers = known.astype(float)
+        codes = pd.qcut(numbers, bins, labels=False, duplicates="drop")
+        ends = numbers.groupby(codes).agg(["min", "max"])
+        index = np.flatnonzero(~missing)
+        found = {
+            name: index[(codes == code).to_numpy()]
+            for code, name in zip(ends.index, _ranges(ends.to_numpy()), strict=True)
+        }
     else:
         if distinct > MOST_LEVELS:
             every = "a different value in every row" if distinct == len(known) else f"{distinct:,} different values"
@@ -236,10 +241,26 @@ def levels_of(values: Array, bins: int) -> dict[str, Positions]:
                 " Pass a column with fewer levels."
             )
         levels = sorted(known.unique(), key=lambda level: (str(type(level)), level))
-        found = {str(level): np.flatnonzero((column == level).to_numpy() & ~missing) for level in levels}
+        found = {}
+        for level in levels:
+            name = repr(level) if str(level) in found else str(level)  # the number 1 and the text "1"
+            found[name] = np.flatnonzero((column == level).to_numpy() & ~missing)
     if missing.any():
-        found["missing"] = np.flatnonzero(missing)
+        found["missing" if "missing" not in found else "no value"] = np.flatnonzero(missing)
     return found
+
+
+def _ranges(ends: Floats) -> list[str]:
+    """Return the least and the largest value of each bin, with as many digits as tell all of them apart.
+
+    >>> _ranges(np.array([[70.0, 73.0], [74.0, 82.0]])), _ranges(np.array([[1000.01, 1000.02], [1000.03, 1000.04]]))
+    (['70 to 73', '74 to 82'], ['1000.01 to 1000.02', '1000.03 to 1000.04'])
+    """
+    for digits in (4, 6, 9, 12, 17):
+        texts = [[f"{end:.{digits}g}" for end in pair] for pair in ends.tolist()]
+        if len({text for pair in texts for text in pair}) == len(np.unique(ends)):
+            break
+    return [" to ".join(dict.fromkeys(pair)) for pair in texts]
 
 
 class _HeldOut:

@@ -22,6 +22,8 @@ _NAMES = {
     "f1": "F1",
     "log_loss": "log loss",
     "balanced_accuracy": "balanced accuracy",
+    "brier": "Brier score",
+    "average_precision": "average precision",
 }
 _AN = ("R", "F1", "a", "e", "i", "o", "u", "AU")
 

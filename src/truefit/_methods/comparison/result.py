@@ -313,7 +313,7 @@ class Comparison(Result):
         best = self.assessment.estimates[self.best].value
         if math.isnan(best):
             return ["No comparison: none of the candidates has an estimate."]
-        sentences = [f"{self.best} is best, with {self.metric} {best:.4g}."]
+        sentences = [f"{self.best} is best, with {MetricText.from_name(self.metric).name} {best:.4g}."]
         verdicts = {name: self.verdict_on(pair) for name, pair in self._against_best.items()}
         kinds: dict[Verdict, str] = {
             "tie": "not significantly different from it",
