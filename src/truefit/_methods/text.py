@@ -73,6 +73,17 @@ class MetricText:
         ends = "" if interval is None else f" ({self.signed(interval[0])} to {self.signed(interval[1])})"
         return f"{self.signed(mean)}{unit}{ends}"
 
+    def named_difference(self, mean: float, interval: tuple[float, float] | None) -> str:
+        """Return the word "difference" and its value, or "no difference".
+
+        >>> from truefit._metrics.metric import get_metric
+        >>> text = MetricText.of(get_metric("error", "classification"))
+        >>> text.named_difference(0.0, (0.0, 0.0)), text.named_difference(0.011, (0.002, 0.02))
+        ('no difference', 'difference +1.1 points (+0.2 to +2.0)')
+        """
+        text = self.difference(mean, interval)
+        return text if text == "no difference" else f"difference {text}"
+
     def between(self, interval: tuple[float, float]) -> str:
         """Return the two ends of an interval."""
         return f"{self.value(interval[0])} to {self.value(interval[1])}"

@@ -129,7 +129,7 @@ def difference_to_best(found: StudyEvidence, name: str) -> str:
     pair = found.pairs.get(name)
     if pair is None or pair.found is None:
         return ""
-    return f": difference {found.metric_text.difference(pair.found.mean, pair.interval(found.level))}"
+    return f": {found.metric_text.named_difference(pair.found.mean, pair.interval(found.level))}"
 
 
 def does_it_fit(found: StudyEvidence) -> Answer:

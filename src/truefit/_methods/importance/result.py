@@ -232,7 +232,7 @@ class Importance(Result):
                 f"{counted(len(few.columns), 'column')} of {len(self.names)} suffice, within one standard error: "
                 f"{', '.join(few.columns[:NAMED])}{', ...' if len(few.columns) > NAMED else ''}. Chosen and judged by "
                 f"nested cross-validation: {fmt.named(few.estimate)}, with all columns {fmt.value(few.full)}; "
-                f"difference {fmt.difference(few.difference, few.interval)}."
+                f"{fmt.named_difference(few.difference, few.interval)}."
             )
         if self.not_run:
             notes.append(f"time budget exhausted: {len(self.not_run)} columns were not permuted.")

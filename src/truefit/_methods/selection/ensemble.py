@@ -182,8 +182,8 @@ class Ensemble(Result):
         text = f"Ensemble (average of the {len(self.members)} best settings): {fmt.named(self.estimate)}{ends}"
         if found is None:
             return f"{text}; it was not compared with the single model ({self.difference.reason})."
-        difference = fmt.difference(found.mean, self.difference.interval(self.level))
-        against = f"difference {difference}, paired t-test"
+        difference = fmt.named_difference(found.mean, self.difference.interval(self.level))
+        against = f"{difference}, paired t-test"
         if self.recommended:
             return f"{text}, significantly better than the single model ({against})."
         if found.p <= 1 - self.level:
