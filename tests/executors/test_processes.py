@@ -259,6 +259,15 @@ def test_workers_that_cannot_start(monkeypatch):
         assert len(list(executor.map(some_jobs(data, 4), data))) == 4
 
 
+def test_a_worker_that_is_not_ready_in_time_is_stopped_and_the_error_says_so(monkeypatch):
+    monkeypatch.setattr("truefit._executors.worker._START", "import time; time.sleep(600)  # {path} {arguments}")
+    monkeypatch.setattr("truefit._executors.processes._START_SECONDS", 0.25)
+    monkeypatch.setattr("truefit._executors.processes._MAX_FAILED_STARTS", 1)
+    data = some_data()
+    with ProcessExecutor(1) as executor, pytest.raises(ExecutorError, match=r"not ready after 0\.25 s and was stopped"):
+        list(executor.map([job(data, Script())], data))
+
+
 class Explosive:
     def __reduce__(self):
         return os._exit, (5,)

@@ -36,8 +36,9 @@ from truefit._executors.scheduler import (
 from truefit._executors.serialization import serialize
 from truefit._executors.worker import WorkerProcess, WorkerSettings
 
-#: Workers that may end before they are ready, in a row, and the seconds that one has for it.
-_MAX_FAILED_STARTS, _START_SECONDS = 3, 120.0
+#: Workers that may end before they are ready, in a row, and the seconds that one has for it: on a machine with far more
+#: work than cores, importing scikit-learn takes minutes.
+_MAX_FAILED_STARTS, _START_SECONDS = 3, 600.0
 #: Seconds that idle workers have to leave by themselves.
 _CLOSE_SECONDS = 1.0
 #: Seconds of work that wait at a worker, so that it need not wait for us; and how many jobs that may be.
@@ -319,15 +320,18 @@ class WorkerPool:
 
     def remove_dead(self, worker: WorkerProcess) -> None:
         """Remove a worker that died by itself; raise an ExecutorError if several in a row never got ready."""
+        overdue = _overdue(worker) and not worker.exited
         self.remove(worker)
         if worker.loaded:
             return
         self._failed_starts += 1
         if self._failed_starts >= _MAX_FAILED_STARTS:
             self._failed_starts = 0
+            late = f"was not ready after {_START_SECONDS:g} s and was stopped"
+            ended = late if overdue else f"with {worker.exit_status()}"
             raise ExecutorError(
                 f"Worker processes must be able to start. {_MAX_FAILED_STARTS} in a row ended before they were ready "
-                f"(the last with {worker.exit_status()}). Check that the interpreter can import truefit from a script, "
+                f"(the last {ended}). Check that the interpreter can import truefit from a script, "
                 "and that there is memory left; or run with workers=1. What the last one wrote:\n"
                 f"{worker.error_output or '(nothing)'}"
             )
