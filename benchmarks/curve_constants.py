@@ -1,30 +1,46 @@
-"""Learn the constants of extrapolation from the reference curves, and write them into the package.
+"""Learn the constants of extrapolation from measured curves, and write them into the package.
 
-    TRUEFIT_DATA=DIR python -m benchmarks.curve_constants
+    TRUEFIT_DATA=DIR python -m benchmarks.curve_intervals --part learn --store curves
+    TRUEFIT_DATA=DIR python -m benchmarks.curve_constants --store curves
 
-DIR holds ``lcdb_curves.parquet``. ``truefit reproduce lcdb`` says how well they do.
+DIR holds ``lcdb_curves.parquet``, ``lcdb_datasets.parquet`` and the tables; the first command measures curves of the
+tables. ``truefit reproduce lcdb`` and docs/coverage-curves.md say how well the constants do.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
 from pathlib import Path
 
 import truefit
+from benchmarks.curve_intervals.constants import reference_curves, stored, table_curves
+from benchmarks.curve_intervals.reference import read_baselines
 from papers.lcdb.constants import VIEWS, learn, learn_gain
 from papers.lcdb.curves import observe, read_curves
 
 
-def main():
+def main(arguments=()):
     folder = os.environ.get("TRUEFIT_DATA")
-    if folder is None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.curve_constants")
+    parser.add_argument("--data", type=Path, default=folder and Path(folder), help="folder with the curves")
+    parser.add_argument("--store", type=Path, help="folder with learn.jsonl, for single runs")
+    parser.add_argument("--only", choices=("extrapolate", "single_runs"), help="learn the constants of one kind alone")
+    options = parser.parse_args(arguments)
+    if options.data is None:
         sys.exit("Say where lcdb_curves.parquet is: TRUEFIT_DATA=DIR.")
-    curves = read_curves(Path(folder) / "lcdb_curves.parquet")
+    curves = read_curves(options.data / "lcdb_curves.parquet")
     room = Path(truefit.__file__).parent / "_stats"
-    write(room / "curve_interval.json", learn([observe(curves, view) for view in VIEWS]))
-    write(room / "curve_gain.json", learn_gain(curves))
+    if options.only != "single_runs":
+        write(room / "curve_interval.json", learn([observe(curves, view) for view in VIEWS]))
+        write(room / "curve_gain.json", learn_gain(curves))
+    if options.only != "extrapolate" and options.store is not None:
+        reference = reference_curves(curves, read_baselines(options.data / "lcdb_datasets.parquet"))
+        tables = table_curves(options.store / "learn.jsonl", "learn")
+        shares = [reference, *(tables[kind] for kind in ("share",) if kind in tables)]
+        write(room / "curve_single_runs.json", stored(shares, [tables["loss"]]))
 
 
 def write(path, kept):
@@ -42,4 +58,4 @@ def rounded(kept):
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

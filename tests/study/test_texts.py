@@ -71,8 +71,11 @@ def test_one_story_with_one_number(cancer):
         f"95% confidence interval from nested cross-validation over all 3 candidates (5 outer folds).{biased}"
     )
     assert "Baseline (always predicts the majority class): error 37.3%; the estimate is" in text
-    assert re.search(rf"the error from {expected} to about", more_data.headline)
-    assert more_data.sentences[0].endswith(f"Its relative change is applied to the estimate of {expected}.")
+    assert re.search(
+        rf"twice the rows .+ lower the error .*(from {expected} to about|now {expected})", more_data.headline
+    )
+    assert more_data.sentences[0].startswith("5 times the rows are expected to ")
+    assert more_data.sentences[1].endswith(f"Its relative change is applied to the estimate of {expected}.")
     assert text.count("Holm-corrected") == 2  # once in the verdict, once in the summary
 
 

@@ -19,6 +19,7 @@ def extrapolate(
     tolerance: float | None = None,
     horizon: float | None = None,
     largest: float | None = None,
+    baseline: float | None = None,
 ) -> Extrapolation:
     """Extrapolate a learning curve that was measured elsewhere: no data, no fits.
 
@@ -44,6 +45,9 @@ def extrapolate(
     largest : float, optional
         The largest possible error: 1 for shares, infinite for a loss. By default 1 where no error exceeds 1. A loss is
         scaled by its largest measured value, and its intervals have no other upper limit.
+    baseline : float, optional
+        The error of a model that uses no feature. A flat curve below it is a plateau and is extrapolated; one that is
+        not has learned nothing yet. Without it errors up to 0.25 of the largest count as learned.
 
     Returns
     -------
@@ -66,5 +70,5 @@ def extrapolate(
     >>> print(result.rows_for(0.05).rows, result.refused)
     None None
     """
-    measured = MeasuredCurve.of(sizes, errors, stderr, largest=largest)
+    measured = MeasuredCurve.of(sizes, errors, stderr, largest=largest, baseline=baseline)
     return extrapolated(measured, level=level, mode=mode, tolerance=tolerance, horizon=horizon)

@@ -146,8 +146,11 @@ LEAST_POINTS, LEAST_SPAN = 5, 2.0
 _BACK, _BACK_POINTS = (2, 4, 8), 3
 #: The back-test error assumed for a curve too short for one.
 _UNTESTED = 0.05
-#: Nothing learned yet: a fall below this share of the level, above this level, on fewer than so many rows.
-_FLAT, _HIGH, _FEW = 0.05, 0.25, 3000
+#: Nothing learned yet: a fall below this share of the level, on fewer than so many rows; and a level that is not below
+#: the baseline by a standard error or, where the baseline is unknown, above this one.
+_FLAT, _FEW, _HIGH = 0.05, 3000, 0.25
+#: A plateau reaches from this share of the rows to all of them.
+_LATE = 0.24
 #: Scatter in standard deviations: of the range of all points, and of a mean of three.
 _RANGE_SCATTER, _RISE_SCATTER = 3.0, 3.0
 #: Smaller rises are ignored.
@@ -205,10 +208,34 @@ class Outlook:
 
     @property
     def nothing_learned(self) -> Mask:
-        """Whether a curve has not begun to fall, so that its course cannot be predicted."""
+        """Whether a curve has not begun to fall, so that its course cannot be predicted.
+
+        A flat curve that is clearly below the baseline has learned what it can: a plateau.
+        """
+        baseline = self.points.baseline
+        high = self.level > (_HIGH if baseline is None else baseline - self.last_noise)
+        return np.asarray(self._flat & high & (self.points.last < _FEW))
+
+    @property
+    def plateau(self) -> Mask:
+        """Whether the last points of a curve, from a quarter of its rows on, are level and below the baseline."""
+        baseline = self.points.baseline
+        if baseline is None:
+            return np.zeros(len(self.level), dtype=bool)
+        late = np.where(self.points.share >= _LATE, self.points.errors, np.nan)
+        fell = np.nanmax(late, axis=1) - np.nanmin(late, axis=1) - _RANGE_SCATTER * self.sigma
+        return np.asarray((fell < _FLAT * self.level) & (self.level < baseline - self.last_noise))
+
+    @property
+    def _flat(self) -> Mask:
         errors = self.points.errors
         fell = np.nanmax(errors, axis=1) - np.nanmin(errors, axis=1) - _RANGE_SCATTER * self.sigma
-        return np.asarray((fell < _FLAT * self.level) & (self.level > _HIGH) & (self.points.last < _FEW))
+        return np.asarray(fell < _FLAT * self.level)
+
+    @property
+    def last_noise(self) -> Floats:
+        """Standard error of the last point; the scatter where it is unknown."""
+        return self.sigma if self.points.stderr is None else self.points.stderr[:, -1]
 
     @property
     def rising(self) -> Mask:
@@ -294,7 +321,7 @@ def gain_features(outlook: Outlook, start: npt.ArrayLike, end: npt.ArrayLike) ->
     decades = np.log(finish / begin)
     less_noise = np.sqrt(points.last[:, None] / begin)
     expected = outlook.curve.predict(begin) - outlook.curve.predict(finish)
-    slopes = [[each[:, None] * decades for each in _slope(points, outlook.sigma, part)] for part in (_LONG, _SHORT)]
+    slopes = [[each[:, None] * decades for each in slope(points, outlook.sigma, part)] for part in (_LONG, _SHORT)]
     (long, long_noise), (short, short_noise) = slopes
     own = (
         _log(expected),
@@ -305,7 +332,7 @@ def gain_features(outlook: Outlook, start: npt.ArrayLike, end: npt.ArrayLike) ->
     return np.concatenate([outlook.features(finish, begin), np.stack(own, axis=-1)], axis=-1)
 
 
-def _slope(points: Points, sigma: Floats, part: float) -> tuple[Floats, Floats]:
+def slope(points: Points, sigma: Floats, part: float) -> tuple[Floats, Floats]:
     """Fall per unit of ln n over the last part of the sizes, and its standard error."""
     used = points.used
     weight = np.where(points.share >= 1 / part, points.share, 0.0)

@@ -16,13 +16,14 @@ class Points:
     """Curves in rows, sizes ascending; shorter ones are padded with NaN on the left, so that all end together.
 
     All arrays are of shape (curves, points). ``stderr`` and ``covariance`` (one more axis, 0 where there is no point)
-    are those of the errors, None where unknown.
+    are those of the errors, ``baseline`` of shape (curves,) is the error of the baseline; None where unknown.
     """
 
     sizes: Floats
     errors: Floats
     stderr: Floats | None = None
     covariance: Floats | None = None
+    baseline: Floats | None = None
 
     @classmethod
     def of(

@@ -42,9 +42,10 @@ def _more_rows(found: StudyEvidence) -> list[str]:
     if more.outlook not in ("yes", "perhaps"):
         return []
     sure = "would" if more.outlook == "yes" else "may"
+    gain = f"{fmt.change(more.gain)} ({fmt.signed(more.low)} to {fmt.signed(more.high)})"
     return [
-        f"Collect more rows: {more.rows:,} more of the same kind {sure} lower the {fmt.name} from "
-        f"{fmt.value(more.now)} to about {fmt.value(more.then)} ({fmt.between((more.low, more.high))})."
+        f"Collect more rows: {more.rows:,} more of the same kind {sure} lower the {fmt.name} by {gain}, "
+        f"from {fmt.value(more.now)} to about {fmt.value(more.then)}."
     ]
 
 

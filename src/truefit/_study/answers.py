@@ -293,28 +293,37 @@ def _assumptions(found: StudyEvidence) -> list[str]:
     return [f"{text}. Rows are treated as independent: on new groups or in later periods results may be worse."]
 
 
-Outlook = Literal["yes", "perhaps", "hardly", "unclear", "unknown"]
+Outlook = Literal["yes", "perhaps", "no", "hardly", "unclear", "unknown"]
 
 #: A relative change of the error below the first is small, unless it may well be more than the second.
 SMALL_CHANGE, _LARGEST_SMALL_CHANGE = 0.1, 0.25
 #: An interval wider than this many times the error says nothing about twice the rows.
 _TOO_WIDE = 1.5
+#: The gain is given for twice the rows, and for this many times.
+_MORE = 5
 
 
 @dataclass(frozen=True, slots=True)
 class DataGain:
-    """What twice the rows are expected to bring: the error now and then, with an interval.
+    """What more rows are expected to bring: the fall of the error, with its interval.
 
-    Where the curve has the metric of the study, ``now`` is the estimate of the study, and the relative change of the
-    curve is applied to it.
+    ``gain`` with ``low`` and ``high`` is that of twice the rows, ``more`` (value, low, high) that of five times as
+    many. Where the curve has the metric of the study, ``now`` is the estimate of the study, and the relative changes of
+    the curve are applied to it.
     """
 
     outlook: Outlook
     rows: int = 0
     now: float = float("nan")
-    then: float = float("nan")
+    gain: float = float("nan")
     low: float = float("nan")
     high: float = float("nan")
+    more: tuple[float, float, float] | None = None
+
+    @property
+    def then(self) -> float:
+        """The error that is expected with twice the rows."""
+        return self.now - self.gain
 
 
 def data_gain(found: StudyEvidence) -> DataGain:
@@ -324,16 +333,26 @@ def data_gain(found: StudyEvidence) -> DataGain:
         return DataGain("unknown")
     rows = found.data.n
     now = float(curve.predict(float(rows))[0])
-    then, low, high = (float(each) for each in curve.predict(2.0 * rows))
     anchor = found.estimate if curve.metric == found.metric.name else now
     if now <= 0 or anchor <= 0:
-        return DataGain("hardly", rows, anchor, anchor, anchor, anchor)
+        return DataGain("hardly", rows, anchor, 0.0, 0.0, 0.0)
+    # A curve that was ended before all rows falls a little until there.
+    until = float(curve.gain(float(rows))[0])
+    scale = anchor / now
+
+    def gain(multiple: float) -> tuple[float, float, float]:
+        value, low, high = (float(each) - until for each in curve.gain(multiple * rows))
+        return scale * value, scale * low, min(scale * high, anchor)
+
+    (value, low, high), more = gain(2), gain(_MORE)
     outlook: Outlook = "perhaps"
-    if (now - then) / now < SMALL_CHANGE:
-        outlook = "hardly" if (now - low) / now < _LARGEST_SMALL_CHANGE else "unclear"
-    elif high < now:
+    if value < SMALL_CHANGE * anchor:
+        outlook = "hardly" if high < _LARGEST_SMALL_CHANGE * anchor else "unclear"
+        if curve.plateau and high < SMALL_CHANGE * anchor and more[0] < SMALL_CHANGE / 2 * anchor:
+            outlook = "no"
+    elif low > 0:
         outlook = "yes"
-    return DataGain(outlook, rows, anchor, *(anchor * each / now for each in (then, low, high)))
+    return DataGain(outlook, rows, anchor, value, low, high, more)
 
 
 #: Multiples of the rows for which the page gives the extrapolated error.
@@ -389,22 +408,41 @@ def more_data(found: StudyEvidence) -> Answer:
         return Answer(question, "Not run.", tuple(f"{each[0].upper()}{each[1:]}." for each in why[:1]), "more_data")
     if more.outlook == "unknown":
         return Answer(question, "No forecast is possible.", (str(curve.refused),), "more_data")
-    change = f"the {fmt.name} from {fmt.value(more.now)} to about {fmt.value(more.then)}"
-    between = fmt.between((more.low, more.high))
-    ends = f"({curve.level:.0%} interval {between})"
-    headline = {
-        "yes": f"Yes: twice the rows would lower {change} {ends}.",
-        "perhaps": f"Perhaps: twice the rows are expected to lower {change}, but the {curve.level:.0%} interval "
-        f"({between}) includes {fmt.value(more.now)}.",
-        "hardly": f"Hardly: twice the rows are expected to change {change} {ends}.",
-        "unclear": f"Probably not much: twice the rows are expected to change {change}, but the {curve.level:.0%} "
-        f"interval ({between}) allows a larger change.",
-    }[more.outlook]
+    sentences = (*_more_gain(more, fmt), *_measured(found, fmt), *_crossing_curve(found))
+    return Answer(question, _gain_text(more, fmt, curve.level), sentences, "more_data")
+
+
+def _gain_text(more: DataGain, fmt: MetricText, level: float) -> str:
+    """Return the answer in a sentence: the gain of twice the rows first."""
     if more.now <= 0:
-        headline = f"No: the {fmt.name} is already {fmt.value(more.now)}."
-    elif more.outlook == "unclear" and more.high - more.low > _TOO_WIDE * more.now:
-        headline = f"Unclear: for twice the rows the {curve.level:.0%} interval of the {fmt.name} is wide ({between})."
-    return Answer(question, headline, (*_measured(found, fmt), *_crossing_curve(found)), "more_data")
+        return f"No: the {fmt.name} is already {fmt.value(more.now)}."
+    ends = f"{level:.0%} interval {fmt.signed(more.low)} to {fmt.signed(more.high)}"
+    lower = f"lower the {fmt.name} by {fmt.change(more.gain)}"
+    to = f"from {fmt.value(more.now)} to about {fmt.value(more.then)}"
+    if more.gain <= 0:
+        lower, to = f"lower the {fmt.name} no further", f"now {fmt.value(more.now)}"
+    if more.outlook == "yes":
+        return f"Yes: twice the rows would {lower} ({ends}), {to}."
+    if more.outlook == "no":
+        most = f"by {fmt.change(more.high)} at most" if more.high > 0 else "no further"
+        flat = "more rows will not help. The learning curve is flat"
+        return f"No: {flat}; twice the rows would lower the {fmt.name} {most}."
+    expected = f"twice the rows are expected to {lower}"
+    if more.outlook == "hardly":
+        return f"Hardly: {expected} ({ends}), {to}."
+    if more.outlook == "perhaps":
+        return f"Perhaps: {expected}, {to}, but the {ends} includes 0."
+    if more.high - more.low > _TOO_WIDE * more.now:
+        return f"Unclear: for twice the rows the {ends} of the gain is wide ({fmt.name} now {fmt.value(more.now)})."
+    return f"Probably not much: {expected}, {to}, but the {ends} allows a larger gain."
+
+
+def _more_gain(more: DataGain, fmt: MetricText) -> list[str]:
+    if more.more is None:
+        return []
+    value, low, high = more.more
+    lower = f"lower the {fmt.name} by {fmt.change(value)}" if value > 0 else f"not lower the {fmt.name}"
+    return [f"{_MORE} times the rows are expected to {lower} ({fmt.signed(low)} to {fmt.signed(high)})."]
 
 
 def _measured(found: StudyEvidence, fmt: MetricText) -> list[str]:

@@ -173,6 +173,15 @@ def check_forecast(mode: Any, level: Any, tolerance: Any) -> None:
         shipped().check(level)
 
 
+def _at_sizes(forecast: Callable[[Floats], tuple[Floats, Floats, Floats]], n: Any) -> Any:
+    """Return a forecast at one size as floats, at several as arrays."""
+    sizes = np.asarray(n, dtype=np.float64)
+    if sizes.ndim > 1 or not (np.isfinite(sizes) & (sizes > 0)).all():
+        raise InvalidInput(f"The 'n' parameter must be a positive number of rows, or a list of them. Got {n!r}.")
+    found = forecast(np.atleast_1d(sizes))
+    return tuple(float(each[0]) for each in found) if sizes.ndim == 0 else found
+
+
 class Extrapolation(Result):
     """The error expected with more rows, with intervals; or why there is no forecast.
 
@@ -200,6 +209,8 @@ class Extrapolation(Result):
         Why the curve can stop, or why not.
     end : float
         The asymptotic error: what the curve falls to with ever more rows.
+    plateau : bool
+        Whether the curve is level at its end, below the error of the baseline. False where that is unknown.
     """
 
     title = "Extrapolation"
@@ -217,6 +228,7 @@ class Extrapolation(Result):
         self.horizon = horizon
         self.metric = metric
         self.refused, self.warnings, self.end = forecast.refused, forecast.warnings, forecast.end
+        self.plateau = forecast.plateau
         self.stopped, self.reason = forecast.stop.rule is not None, forecast.stop.reason
         self._measured = measured
         self._forecast = forecast
@@ -246,11 +258,32 @@ class Extrapolation(Result):
         (value, low, high)
             Floats for one n, arrays for several. NaN where the extrapolation is refused.
         """
-        sizes = np.asarray(n, dtype=np.float64)
-        if sizes.ndim > 1 or not (np.isfinite(sizes) & (sizes > 0)).all():
-            raise InvalidInput(f"The 'n' parameter must be a positive number of rows, or a list of them. Got {n!r}.")
-        found = self._forecast.predict(np.atleast_1d(sizes))
-        return tuple(float(each[0]) for each in found) if sizes.ndim == 0 else found
+        return _at_sizes(self._forecast.predict, n)
+
+    @overload
+    def gain(self, n: float) -> tuple[float, float, float]: ...
+
+    @overload
+    def gain(self, n: npt.NDArray[Any] | list[float]) -> tuple[Floats, Floats, Floats]: ...
+
+    def gain(self, n: Any) -> Any:
+        """Return by how much the error falls from the largest measured size to n rows, and its interval.
+
+        For a learning curve that was measured by ``learning_curve``, the interval is narrower than a difference of the
+        errors' intervals: both errors share the noise of the measured points.
+
+        Parameters
+        ----------
+        n : int or array of int
+            Number of rows, as in ``sizes``.
+
+        Returns
+        -------
+        (value, low, high)
+            Floats for one n, arrays for several; negative where the error may rise. NaN where the extrapolation is
+            refused.
+        """
+        return _at_sizes(self._forecast.gain, n)
 
     def rows_for(self, error: float) -> RowsNeeded:
         """Return how many rows it takes to reach an error.
@@ -315,7 +348,11 @@ class Extrapolation(Result):
         lines = []
         for n in np.unique([*(multiple * self._measured.last for multiple in MULTIPLES[1:]), self.horizon]):
             value, low, high = self.predict(float(n))
-            lines.append(f"  {n:>12,.0f} rows  {value:.4g}  ({self._percent} interval {low:.4g} to {high:.4g})")
+            line = f"  {n:>12,.0f} rows  {value:.4g}  ({self._percent} interval {low:.4g} to {high:.4g})"
+            if self.mode == "default":
+                value, low, high = self.gain(float(n))
+                line += f", gain {value:.3g} ({low:.3g} to {high:.3g})"
+            lines.append(line)
         return lines
 
     @plot_method()

@@ -11,11 +11,13 @@ import numpy as np
 
 from truefit._core.errors import InvalidInput
 from truefit._core.typing import Floats
+from truefit._methods.complexity import number as finite_number
 from truefit._methods.text import number, percent
 from truefit._stats.curve_forecast import LEAST_POINTS, LEAST_SPAN, Outlook, shipped, shipped_gain
 from truefit._stats.curve_paper import LARGE, P, Procedure, fit_paper
 from truefit._stats.curve_paper import LEAST_POINTS as PAPER_POINTS
 from truefit._stats.curve_points import Points
+from truefit._stats.curve_single_runs import Ends, SingleRuns, shipped_single_runs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +28,8 @@ class MeasuredCurve:
     """Errors at sizes, ascending, each size once.
 
     ``largest`` is the largest possible error, infinite for a loss. Errors are in ``unit``: 1 for shares, for a loss the
-    largest measured error. ``covariance`` is that of the errors, where samples share rows.
+    largest measured error. ``covariance`` is that of the errors, where samples share rows, ``baseline`` the error of
+    a model that uses no feature.
     """
 
     sizes: Floats
@@ -35,9 +38,12 @@ class MeasuredCurve:
     largest: float
     unit: float
     covariance: Floats | None = None
+    baseline: float | None = None
 
     @classmethod
-    def of(cls, sizes: Any, errors: Any, stderr: Any = None, *, largest: float | None = None) -> MeasuredCurve:
+    def of(
+        cls, sizes: Any, errors: Any, stderr: Any = None, *, largest: float | None = None, baseline: Any = None
+    ) -> MeasuredCurve:
         """Check the points, sort them, and average those of one size.
 
         >>> points = MeasuredCurve.of([200, 100, 200], [0.2, 0.4, 0.3])
@@ -57,7 +63,10 @@ class MeasuredCurve:
         y = np.bincount(place, y) / count
         if se is not None:
             se = np.sqrt(np.bincount(place, se**2)) / count
-        return cls(found, y, se, top, 1.0 if np.isfinite(top) else float(y.max()) or 1.0)
+        unit = 1.0 if np.isfinite(top) else float(y.max()) or 1.0
+        if baseline is not None:
+            baseline = finite_number("baseline", baseline, at_least=0.0)
+        return cls(found, y, se, top, unit, baseline=baseline)
 
     @property
     def last(self) -> float:
@@ -69,7 +78,8 @@ class MeasuredCurve:
         """The points in their unit, as the only curve."""
         stderr = None if self.stderr is None else self.stderr[None] / self.unit
         covariance = None if self.covariance is None else self.covariance[None] / self.unit**2
-        return Points(self.sizes[None], self.errors[None] / self.unit, stderr, covariance)
+        baseline = None if self.baseline is None else np.array([self.baseline / self.unit])
+        return Points(self.sizes[None], self.errors[None] / self.unit, stderr, covariance, baseline)
 
 
 def _column(name: str, values: Any, *, above: float | None = None) -> Floats:
@@ -156,9 +166,11 @@ class CalibratedForecast:
             return self._too_little
         now, text = self._outlook.level[0] * self.measured.unit, self._text
         if self._outlook.nothing_learned[0]:
+            baseline = self.measured.baseline
+            like = "" if baseline is None else f", no better than the baseline ({text(baseline)})"
             return (
                 f"Nothing has been learned yet: with up to {self.measured.last:,.0f} rows the error stays near "
-                f"{text(now)}. Measure with more rows."
+                f"{text(now)}{like}. Measure with more rows."
             )
         if self._outlook.rising[0]:
             lowest = np.nanmin(self._outlook.points.smoothed()) * self.measured.unit
@@ -167,6 +179,11 @@ class CalibratedForecast:
                 "that rise or have a peak are not extrapolated. Check the learner, or measure larger sizes."
             )
         return None
+
+    @property
+    def plateau(self) -> bool:
+        """Whether the curve is level at its end, below the error of the baseline."""
+        return self._outlook is not None and self.refused is None and bool(self._outlook.plateau[0])
 
     @cached_property
     def warnings(self) -> list[str]:
@@ -202,9 +219,26 @@ class CalibratedForecast:
         if self._outlook is None or self.refused is not None:
             nothing = np.full(sizes.shape, np.nan)
             return nothing, nothing, nothing
-        unit, largest = self.measured.unit, self.measured.largest
-        value, low, high = self._outlook.predict(sizes[None], level, largest=largest / unit)
-        return value[0] * unit, low[0] * unit, high[0] * unit
+        unit, largest = self.measured.unit, self.measured.largest / self.measured.unit
+        if self.single_runs:
+            found = self._constants.errors(self._outlook, sizes[None], level, largest=largest)
+        else:
+            found = Ends(*self._outlook.predict(sizes[None], level, largest=largest))
+        return found.value[0] * unit, found.low[0] * unit, found.high[0] * unit
+
+    @property
+    def _constants(self) -> SingleRuns:
+        return shipped_single_runs("share" if np.isfinite(self.measured.largest) else "loss")
+
+    def gain(self, sizes: Floats) -> Triple:
+        """Fall of the error from the last size to others, low and high end; NaN where the forecast is refused."""
+        if self._outlook is None or self.refused is not None or not self.single_runs:
+            value, low, high = self.predict(sizes)
+            now = self.predict(np.array([self.measured.last]))[0]
+            return now - value, now - high, now - low
+        found = self._constants.gains(self._outlook, sizes[None], self.level)
+        value, low, high = (each[0] * self.measured.unit for each in found)
+        return value, low, high
 
     @cached_property
     def stop(self) -> Stop:
@@ -212,8 +246,8 @@ class CalibratedForecast:
         if self.refused is not None:
             return Stop(None, self.refused)
         at = np.array([self.measured.last, self.horizon])
-        value, low, high = self.predict(at)
-        gain, most, width = value[0] - value[1], self.most_gain(at[:1])[0], high[1] - low[1]
+        _, low, high = self.predict(at)
+        gain, most, width = self.gain(at)[0][1], self.most_gain(at[:1])[0], high[1] - low[1]
         more = f"More rows, up to {self.horizon:,.0f}, would lower the error"
         if most <= self.tolerance:
             return Stop("gain", f"{more} by at most {most:.2g}, less than the tolerance of {self.tolerance:.3g}.")
@@ -244,9 +278,8 @@ class CalibratedForecast:
 
         sizes = np.unique([*(multiple * self.measured.last for multiple in MULTIPLES), self.horizon])
         value, low, high = self.predict(sizes)
-        now = self.predict(np.array([self.measured.last]))[0]
-        columns = {"estimate": value, "low": low, "high": high, "gain": now - value}
-        columns |= {"gain_low": now - high, "gain_high": now - low}
+        columns = {"estimate": value, "low": low, "high": high}
+        columns |= dict(zip(("gain", "gain_low", "gain_high"), self.gain(sizes), strict=True))
         return pd.DataFrame(columns, index=pd.Index(sizes.astype(np.int64), name="rows"))
 
 
@@ -256,6 +289,9 @@ class PaperForecast:
 
     measured: MeasuredCurve
     tolerance: float
+
+    #: The paper does not compare curves with a baseline.
+    plateau = False
 
     @property
     def level(self) -> float:
@@ -308,6 +344,12 @@ class PaperForecast:
             return nothing, nothing, nothing
         value, reach = self._fitted.predict(sizes)[0], self.procedure.r_sigma[-1]
         return value, value - reach, value + reach
+
+    def gain(self, sizes: Floats) -> Triple:
+        """Fall of the fitted curve from the last size to others, plus and minus the last rσ."""
+        value, low, high = self.predict(sizes)
+        now = self.predict(np.array([self.measured.last]))[0]
+        return now - value, now - high, now - low
 
     def enough_at(self, sizes: Floats) -> float | None:
         """Return None: the paper has its own sizes."""

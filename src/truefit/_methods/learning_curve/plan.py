@@ -5,13 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from truefit._core.data import Data
-from truefit._core.errors import BudgetSpent, Failure, FitError, grouped_failures, reasons
-from truefit._core.outcome import Outcome, Outcomes
+from truefit._core.errors import BudgetSpent, Failure, FitError, InvalidInput, grouped_failures, reasons
+from truefit._core.outcome import Outcome, Outcomes, Predictions
 from truefit._core.parameters import check_takes_weights
 from truefit._core.protocols import Ask, FitTask, Plan, Response
 from truefit._core.rows import Rows
@@ -210,6 +211,7 @@ class CurveRun:
             [point.error for point in self.points],
             np.sqrt(np.diag(covariance)),
             largest=float(config.metric.bounds[1]),
+            baseline=self._baseline,
         )
         measured = replace(measured, covariance=covariance)
         horizon = max(self._horizon(measured.last), measured.last)
@@ -222,6 +224,10 @@ class CurveRun:
             single_runs=True,
         )
         return measured, forecast, horizon
+
+    @cached_property
+    def _baseline(self) -> float | None:
+        return baseline_error(self.sampled.data, self.config.metric)
 
     @property
     def _clusters(self) -> Positions | None:
@@ -285,7 +291,9 @@ class CurveRun:
             # A single low point is not enough: the fitted curve must reach the target, too.
             now = max(now, forecast.predict(np.array([measured.last]))[0][0])
         if now <= target:
-            reason = f"Target reached: error {now:.3g} with {measured.last:,.0f} rows (target {target:.3g})."
+            reason = (
+                f"Target reached: error {measured.errors[-1]:.3g} with {measured.last:,.0f} rows (target {target:.3g})."
+            )
             return StopDecision("target reached", reason, None)
         least = forecast.predict(np.array([horizon]))[1][0]
         if least > target:
@@ -302,6 +310,22 @@ class CurveRun:
         if total is not None and self.sampled.first is None:
             return "rows", f"There are only {total:,} rows."
         return "sizes", f"All sizes up to {self.last:,} rows are measured."
+
+
+def baseline_error(data: Data, metric: Metric) -> float | None:
+    """Return the metric of the majority class, or of the mean, on all rows; None where it cannot be computed."""
+    if data.codes is not None and data.classes is not None:
+        shares = np.bincount(data.codes, weights=data.weight, minlength=len(data.classes))
+        values = np.tile(data.classes[[shares.argmax()]], data.n)
+        answers = [Predictions("predict_proba", data.tokens, np.tile(shares / shares.sum(), (data.n, 1)))]
+    else:
+        values, answers = np.repeat(np.average(data.y, axis=0, weights=data.weight)[None], data.n, axis=0), []
+    outcome = Outcome("baseline", [Predictions("predict", data.tokens, values), *answers], classes=data.classes)
+    try:
+        found = metric.value(outcome, data, Rows.of(np.arange(data.n)))
+    except InvalidInput:  # a metric of a response that a constant does not have
+        return None
+    return found if np.isfinite(found) and found >= 0 else None
 
 
 def covariance_of(points: Sequence[SamplePoint], clusters: Positions | None = None) -> Floats:
