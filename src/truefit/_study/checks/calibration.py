@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+import numpy as np
+
 from truefit._core.errors import InvalidInput
 from truefit._core.finding import Finding
 from truefit._methods.calibration import calibration_of
@@ -15,6 +17,8 @@ from truefit._study.evidence import StudyEvidence
 #: With more classes, or fewer rows of a class or of the others, nothing is claimed.
 MOST_CLASSES: Final = 32
 LEAST_ROWS: Final = 20
+#: So few different probabilities in a fold are those of a tree or of votes, whose slope varies from fit to fit.
+FEW_VALUES: Final = 20
 
 
 class Miscalibrated(ResultCheck, code="TF210", title="Probabilities are not calibrated", severity="warning"):
@@ -32,11 +36,17 @@ class Miscalibrated(ResultCheck, code="TF210", title="Probabilities are not cali
         others = [each for each in found if each != label]
         also = f" It excludes 1 for {quoted(others)} too." if others else ""
         what = "too extreme: near 0 and 1 too often" if worst.slope < 1 else "not extreme enough: too far from 0 and 1"
+        few = ""
+        if _few_values(evidence):
+            few = (
+                " It predicts few different probabilities, as a tree does: the slope may vary from fit to fit by more "
+                "than this interval."
+            )
         name, family = evidence.best, evidence.family(evidence.best)
         known = "it" if family == name else family  # the name of a setting is not one of a candidate
         yield self.finding(
             f"The calibration slope of {name}{of_class} is {worst.slope:.2f} ({evidence.level:.0%} confidence interval "
-            f"{low:.2f} to {high:.2f}), where 1 is ideal: its probabilities are {what}.{also}",
+            f"{low:.2f} to {high:.2f}), where 1 is ideal: its probabilities are {what}.{also}{few}",
             f"Where probabilities are used, and not only labels or ranks, recalibrate {name}: study {known} with "
             "log_loss as the metric, beside itself with +platt and +isotonic after its name, or "
             "CalibratedClassifierCV of it.",
@@ -63,6 +73,15 @@ def _slopes(evidence: StudyEvidence) -> dict[Any, CalibrationEstimate]:
         if enough and each.slope_interval is not None and not each.slope_interval[0] <= 1 <= each.slope_interval[1]:
             found[label] = each
     return found
+
+
+def _few_values(evidence: StudyEvidence) -> bool:
+    """Whether the model of each fold predicts few different probabilities for many rows."""
+    own = evidence.assessment._predictions_of(evidence.best)
+    if own.probability is None or own.folds is None:
+        return False
+    folds = [own.probability[own.folds == fold] for fold in np.unique(own.folds)]
+    return all(len(np.unique(each[:, 0])) <= min(FEW_VALUES, len(each) / 2) for each in folds)
 
 
 def _distance(each: CalibrationEstimate) -> float:
