@@ -332,3 +332,20 @@ def test_a_surprise_at_an_error_of_0_is_given_in_its_unit():
     assert found.warnings == [
         "A forecast of the last sizes from the earlier ones is off by 23.0%; this forecast may be off by as much."
     ]
+
+
+@pytest.mark.parametrize("unit", [1.0, 4000.0])
+def test_a_flat_curve_is_a_plateau_only_below_the_baseline(unit):
+    errors = unit * (0.4 + 0.002 * (-1.0) ** np.arange(6))
+    below = extrapolate(DOUBLING[:5], errors[:5], baseline=0.6 * unit)
+    assert below.plateau
+    assert below.refused is None
+    beside = extrapolate(DOUBLING[:5], errors[:5], baseline=0.4 * unit)
+    assert not beside.plateau
+    assert beside.refused.startswith("Nothing has been learned yet")
+    assert "no better than the baseline" in beside.refused
+    with pytest.raises(InvalidInput, match="'baseline' parameter"):
+        extrapolate(DOUBLING, FALLING, baseline=-1)
+    falling = extrapolate(DOUBLING, FALLING, baseline=0.5)
+    assert not falling.plateau
+    assert falling.gain(6400)[0] == pytest.approx(falling.predict(3200)[0] - falling.predict(6400)[0])

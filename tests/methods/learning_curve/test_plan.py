@@ -336,3 +336,11 @@ def test_infinite_losses_are_refused_in_a_sentence():
     X = np.arange(60.0)[:, None]
     with pytest.raises(FitError, match=r"The mse of TooLarge with \d+ rows is infinite or too large to compute with"):
         learning_curve(TooLarge(), X, X[:, 0], cv=5)
+
+
+def test_prices_and_targets_of_zero():
+    with pytest.raises(InvalidInput, match=r"price_per_row.* must be a number above 0"):
+        learning_curve(GaussianNB(), *CANCER, budget={"money": 10, "price_per_row": 0})
+    curve = learning_curve(GaussianNB(), *CANCER, cv=3, target=0.0, schedule=[100, 200, 300, 400, 569])
+    assert curve.rule == "rows"
+    assert "does not reach an error of 0" in curve.summary()
