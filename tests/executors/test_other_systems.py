@@ -118,10 +118,13 @@ def test_workers_and_what_they_have_started_end_with_their_parent(system, tmp_pa
 def test_a_worker_past_its_timeout_is_stopped_with_what_it_has_started(tmp_path):
     log, source = tmp_path / "log", tmp_path / "script.py"
     source.write_text(HANGS)
-    done = subprocess.run(
-        [sys.executable, str(source), "5"],
-        env=environment("windows", STARTED=str(log)), capture_output=True, text=True, timeout=600,
-    )  # fmt: skip
-    assert "timeout" in done.stderr, done.stderr[-3000:]
+    for seconds in ("5", "60"):
+        done = subprocess.run(
+            [sys.executable, str(source), seconds],
+            env=environment("windows", STARTED=str(log)), capture_output=True, text=True, timeout=600,
+        )  # fmt: skip
+        assert "timeout" in done.stderr, done.stderr[-3000:]
+        if log.exists():  # on a busy machine a fit has started nothing yet after 5 seconds
+            break
     for line in log.read_text().splitlines():
         assert not psutil.pid_exists(int(line)) or psutil.Process(int(line)).status() == psutil.STATUS_ZOMBIE
