@@ -251,6 +251,9 @@ def test_tripod_has_every_item_filled_in_or_named(page):
     assert fmt.value(study_of.estimate) in rows["23"]
     assert fmt.between(study_of.interval) in rows["23"]
     assert f"{study_of.rows} rows" in rows["21"]
+    alone = tripod_table({**study_of.to_dict(), "candidates": 1}, study_of.made)["rows"]
+    (model,) = (text for item, _, text in alone if item == "12c")
+    assert model.startswith(f"{study_of.best}, the only candidate. Internal validation by 5-fold cross-")
     assert "truefit 0.1.0" in rows["18f"]
     if study_of.task == "classification":
         assert f"{QUOTE} 50" in rows["13"]

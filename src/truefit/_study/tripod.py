@@ -56,7 +56,7 @@ def _predictors(study: Part, made: Mapping[str, Any]) -> str:
 
 
 def _sample_size(study: Part, made: Mapping[str, Any]) -> str:
-    return f"{counted(study['rows'], 'row')}, all that were available. {_answer(study, 'more_data')}"
+    return f"{counted(study['rows'], 'row')}, all of the table. {_answer(study, 'more_data')}"
 
 
 def _analysis(study: Part, made: Mapping[str, Any]) -> str:
@@ -67,11 +67,14 @@ def _analysis(study: Part, made: Mapping[str, Any]) -> str:
 
 
 def _model(study: Part, made: Mapping[str, Any]) -> str:
+    seed = "the default seed" if study["seed"] is None else f"seed {study['seed']}"
+    if study["candidates"] == 1:
+        design = study["parts"]["assessment"]["design"]
+        return f"{study['best']}, the only candidate. Internal validation by {design}, with {seed}."
     nested = "honest" in study["parts"]
     how = (
         "nested cross-validation, which repeats the selection without each outer fold" if nested else "cross-validation"
     )
-    seed = "the default seed" if study["seed"] is None else f"seed {study['seed']}"
     kind = "setting" if study.get("settings") else "candidate"
     return (
         f"{study['best']}, selected among {counted(study['candidates'], kind)} by its cross-validated "
@@ -135,7 +138,7 @@ def _performance(study: Part, made: Mapping[str, Any]) -> str:
     ends = ""
     if study["interval"] is not None:
         ends = f" ({interval_name(study['level'])} {fmt.between(tuple(study['interval']))})"
-    text = f"{fmt.name} on {new_rows_of(study)}: {fmt.value(study['estimate'])}{ends}"
+    text = f"{fmt.name[:1].upper()}{fmt.name[1:]} on {new_rows_of(study)}: {fmt.value(study['estimate'])}{ends}"
     if study["baseline"] is not None:
         text += f"; baseline, which {baseline_text(study)}: {fmt.value(study['baseline'])}"
     return f"{text}. {_calibration(study)}{_rates(study)}".strip()
