@@ -1,7 +1,7 @@
 """Grids along a path, 20 values in 5 folds: candidates that one fit contains, against scikit-learn's grid search.
 
 Both sides have the same folds and give the same score of each candidate in each fold. Times are CPU seconds of the
-round with the median ratio. The last rows are opt-in solvers, whose results equal separate fits only approximately.
+round with the median ratio.
 """
 
 from __future__ import annotations
