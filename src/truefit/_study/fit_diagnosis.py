@@ -108,7 +108,7 @@ def _less_memorising(found: StudyEvidence) -> list[str]:
 
 
 def _alternative(found: StudyEvidence) -> str | None:
-    """Return the best candidate that memorises less and is not worse."""
+    """Return the best candidate that memorises less and is within one standard error of the selected model."""
     errors = None if found.perturbation is None else found.perturbation.errors
     if errors is None:
         return None
@@ -159,7 +159,8 @@ def _headline(found: StudyEvidence, fit: FitDiagnosis) -> str:
             if fit.alternative is not None:
                 return f"It memorises {noise} with little harm: {variance} of its expected loss is variance."
             if _less_memorising(found):
-                return f"It memorises {noise}, but no candidate that memorises less does as well."
+                others = "no candidate that memorises less is within one standard error of its score"
+                return f"It memorises {noise}; {others}."
             return f"It memorises {noise}; no candidate that memorises less was tested."
         case "high_variance":
             return f"High variance: {variance} of its expected loss depends on which rows it was trained on."

@@ -269,4 +269,7 @@ def _why_not_overfitted(by_name: Mapping[str, NoiseResponse], errors: FoldErrors
         return "Add a candidate that memorises less to see whether that costs accuracy."
     if errors is None:
         return "Cross-validation was not run, so whether that costs accuracy is unknown; pass cv=5."
-    return "No candidate that memorises less does as well on held-out rows, so this is not overfitting."
+    return (
+        "No candidate that memorises less is within one standard error of its score on held-out rows, so this is not "
+        "overfitting."
+    )
