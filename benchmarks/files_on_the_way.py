@@ -74,7 +74,7 @@ def _report(what: str, files: set[str]) -> None:
 
 
 def _study(folder: Path, number: int) -> None:
-    from truefit._cli.__main__ import main
+    from truefit.__main__ import main
 
     sys.argv = ["truefit", "study", str(folder / "table.csv"), "--target", "target", "--no-tune", "--workers"]
     sys.argv += ["1"]

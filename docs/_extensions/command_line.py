@@ -11,7 +11,7 @@ from sphinx.util.docutils import SphinxDirective
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from truefit._cli.__main__ import app
+from truefit.__main__ import app
 
 #: Help is printed in the width of a page, without colours.
 TERMINAL = {"TERMINAL_WIDTH": "72", "COLUMNS": "72", "NO_COLOR": "1", "TERM": "dumb"}

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
 import truefit._cli as truefit_cli
-from truefit._cli.__main__ import app
+from truefit.__main__ import app
 
 SCHEMA = json.loads((Path(truefit_cli.__file__).parent / "json_schema.json").read_text())
 

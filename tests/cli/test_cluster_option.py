@@ -108,9 +108,7 @@ def test_the_scheduler_is_killed_while_a_command_runs(tmp_path):
     expected = json.loads(truefit(*command, "--json").stdout)
     with DaskProcesses() as cluster:
         words = [*command, "--store", str(store), "--cluster", cluster.address]
-        running = subprocess.Popen(
-            [sys.executable, "-m", "truefit._cli.__main__", *words], stderr=subprocess.PIPE, text=True
-        )
+        running = subprocess.Popen([sys.executable, "-m", "truefit", *words], stderr=subprocess.PIPE, text=True)
         wait_until(lambda: fits_in(store) >= 5 or running.poll() is not None)
         start = time.monotonic()
         cluster.kill_scheduler()

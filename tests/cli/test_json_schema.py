@@ -8,7 +8,7 @@ import typer
 from jsonschema import Draft202012Validator
 from tests.cli.command import SCHEMA, check_json, truefit
 
-from truefit._cli.__main__ import app
+from truefit.__main__ import app
 
 
 def test_it_is_a_schema_and_has_one_for_every_command_that_prints_json():

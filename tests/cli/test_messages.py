@@ -16,11 +16,11 @@ from sklearn.exceptions import ConvergenceWarning
 from tests.cli.command import truefit
 
 import truefit._cli as truefit_cli
-from truefit._cli.__main__ import app
+from truefit.__main__ import app
 from truefit._cli.messages import ResultStream, echo, results_only, warnings_shown_once
 from truefit._core.errors import WriteFailed
 
-COMMAND = [sys.executable, "-m", "truefit._cli.__main__"]
+COMMAND = [sys.executable, "-m", "truefit"]
 
 #: Prints in every way there is, at every time there is.
 NOISY = """

@@ -196,7 +196,7 @@ def test_a_limit_on_files_leaves_the_old_file_whole(folder):
     """As a full disk, for those who may not mount one: in a process of its own, which may write 2 KB a file."""
     (folder / "p.csv").write_text("old")
     done = subprocess.run(
-        [sys.executable, "-m", "truefit._cli.__main__", "assess", "d.csv", "--target=target", "--predictions=p.csv"],
+        [sys.executable, "-m", "truefit", "assess", "d.csv", "--target=target", "--predictions=p.csv"],
         cwd=folder, capture_output=True, text=True, timeout=120,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048)),
     )  # fmt: skip

@@ -57,7 +57,7 @@ def installed(tmp_path_factory):
     shutil.copytree(ROOT / "src" / "truefit", site / "truefit", ignore=shutil.ignore_patterns("__pycache__"))
 
     def run(*arguments, cwd):
-        command = [sys.executable, "-m", "truefit._cli.__main__", *arguments]
+        command = [sys.executable, "-m", "truefit", *arguments]
         environment = {**os.environ, "PYTHONPATH": str(site)}
         return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=100)
 

@@ -125,7 +125,7 @@ def test_a_study_with_fits_that_failed_tries_them_again(tmp_path):
 def test_a_store_is_read_without_loading_scikit_learn(studied):
     folder, _ = studied
     script = (
-        "import sys; from truefit._cli.__main__ import app; sys.argv[1:] = {}; app(standalone_mode=False); "
+        "import sys; from truefit.__main__ import app; sys.argv[1:] = {}; app(standalone_mode=False); "
         "sys.exit(', '.join({{'sklearn', 'scipy.stats', 'matplotlib'}} & set(sys.modules)) or 0)"
     )
     for words in (["runs", "s.db"], ["show", "s.db", "--out", "shown.html"], [str(word) for word in STUDY]):

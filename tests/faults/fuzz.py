@@ -326,7 +326,7 @@ def run_command(arguments: list[str]) -> str:
     """Run a command line in this process, and return its exit code in words."""
     from typer.testing import CliRunner
 
-    from truefit._cli.__main__ import app
+    from truefit.__main__ import app
 
     # The command shows warnings itself; pytest's and ours are put back behind it.
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""Series with bands over what was varied, and scores against time."""
+"""Series with bands over what was varied, scores against time, learning curves."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from matplotlib.dates import date2num
 from matplotlib.figure import Figure
 
 from truefit._plots.canvas import series_style
-from truefit._plots.curve import bands, periods
+from truefit._plots.curve import bands, learning_curve, periods
 from truefit._plots.labels import spread
 
 TEST = [0.30, 0.21, 0.25], [0.26, 0.17, 0.20], [0.34, 0.25, 0.30]
@@ -17,6 +17,10 @@ TRAIN = [0.28, 0.15, 0.02], [0.27, 0.14, 0.01], [0.29, 0.16, 0.03]
 SPANS = [(10, 19), (20, 29), (30, 30)]
 DATES = [tuple(np.datetime64("2024-01-01") + np.timedelta64(day, "D") for day in span) for span in SPANS]
 SCORES = {"linear": [0.2, 0.3, np.nan], "tree": [0.25, 0.2, 0.4]}
+SIZES = [100, 200, 400, 800]
+ERRORS = [0.31, 0.25, 0.21, 0.18]
+AHEAD = np.geomspace(100, 8000, 30)
+CURVE = (AHEAD, 0.1 + AHEAD**-0.4, 0.05 + AHEAD**-0.4, 0.15 + AHEAD**-0.4)
 
 
 def drawn(x=(1, 4, 16), series=None, **options):
@@ -124,4 +128,29 @@ def test_strokes_are_as_long_as_the_periods(check_layout, spans, numbers) -> Non
 def test_one_candidate_needs_no_name(check_layout) -> None:
     ax = periods(DATES, {"selection": [0.2, 0.3, 0.1]}, xlabel="time", ylabel="error")
     assert not ax.texts
+    check_layout(ax)
+
+
+def test_the_band_begins_where_measuring_ended(check_layout) -> None:
+    ax = learning_curve(SIZES, ERRORS, [0.01] * 4, curve=CURVE, target=0.12, ylabel="error (95% interval)")
+    (band,) = (each for each in ax.collections if each.get_alpha())
+    assert band.get_paths()[0].vertices[:, 0].min() >= 800
+    check_layout(ax)
+
+
+def test_points_alone_are_drawn_where_there_is_no_curve(check_layout) -> None:
+    ax = learning_curve(SIZES, ERRORS, ylabel="error")
+    assert not ax.collections
+    assert not ax.texts
+    check_layout(ax)
+
+
+def test_one_point_is_enough(check_layout) -> None:
+    check_layout(learning_curve([50], [0.3], ylabel="error"))
+
+
+def test_training_errors_and_the_target_are_named(check_layout) -> None:
+    train = ([0.02, 0.05, 0.08, 0.1], [0.01] * 4)
+    ax = learning_curve(SIZES, ERRORS, train=train, target=0.125, ylabel="error", percent=True)
+    assert [text.get_text() for text in ax.texts] == ["target 12.5%", "train"]
     check_layout(ax)

@@ -27,8 +27,7 @@ from truefit._plots.forest import forest
 from truefit._stats.auc import auc_interval, fold_mean_auc, placements
 from truefit._stats.clustered import design_effect
 from truefit._stats.delta import Linearised, delta_interval
-from truefit._stats.intervals import Interval, t_quantile, wilson
-from truefit._stats.subgroups import equality_test
+from truefit._stats.intervals import Interval, equality_test, t_quantile, wilson
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,12 +10,12 @@ cannot show that a learner has high variance.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri, stdtrit
+from scipy.special import chdtrc, ndtri, stdtrit
 
 from truefit._core.errors import InvalidInput
 from truefit._core.typing import Floats
@@ -228,3 +228,28 @@ def conservative_z(outer: npt.ArrayLike, halves: npt.ArrayLike, *, level: float 
     se = math.sqrt(np.square(pairs[:, 0] - pairs[:, 1]).sum() / (2 * len(pairs)))
     estimate, half = float(scores.mean()), normal_quantile(level) * se
     return IntervalEstimate(estimate, estimate - half, estimate + half, se)
+
+
+def equality_test(values: Sequence[float], intervals: Sequence[Interval], level: float) -> float:
+    """Return the p-value that independent estimates have one true value (Cochran's test).
+
+    ``level`` is that of each interval. The standard error of an estimate is read from the side of its interval that
+    faces the others.
+
+    W. G. Cochran (1954), The combination of estimates from different experiments, Biometrics 10:101-129. G. Y. Zou and
+    A. Donner (2008), Construction of confidence limits about effect measures, Statistics in Medicine 27:1693-1702.
+
+    >>> equality_test([0.5, 0.5], [(0.4, 0.6), (0.3, 0.7)], 0.95)
+    1.0
+    >>> round(equality_test([0.0, 1.0], [(-1.0, 1.0), (0.0, 2.0)], 0.95), 4) == 0.1658
+    True
+    """
+    estimates, ends = np.array(values), np.array(intervals)
+    z = normal_quantile(level)
+    errors = (ends[:, 1] - ends[:, 0]) / (2 * z)
+    for _ in range(3):  # the side that faces the mean depends on the mean
+        centre = np.average(estimates, weights=errors**-2.0)
+        errors = np.where(estimates > centre, estimates - ends[:, 0], ends[:, 1] - estimates) / z
+        errors = errors.clip(1e-12)
+    statistic = float(np.square((estimates - centre) / errors).sum())
+    return float(chdtrc(len(estimates) - 1, statistic))

@@ -20,8 +20,7 @@ from truefit._methods.selection.plan import inner_splits
 from truefit._methods.splitting.designs import has_triangle
 from truefit._methods.splitting.splits import Split, Splits
 from truefit._metrics.metric import Metric
-from truefit._study.budget import TimeBudget
-from truefit._study.cost import nominal_seconds
+from truefit._study.budget import TimeBudget, nominal_seconds
 from truefit._study.evidence import NotRun
 
 

@@ -18,9 +18,8 @@ from truefit._methods.selection.race_run import NOT_FITTED
 from truefit._methods.selection.racing import Race
 from truefit._methods.text import MetricText, counted
 from truefit._methods.text import seconds as seconds_text
-from truefit._study.budget import FOR_SEARCH, sample_rows
+from truefit._study.budget import FOR_SEARCH, nominal_seconds, sample_rows
 from truefit._study.config import StudyConfig, is_baseline
-from truefit._study.cost import nominal_seconds
 from truefit._study.evidence import Cause, SkippedCandidate
 from truefit._study.subplans import FitMeter
 

@@ -28,11 +28,10 @@ from truefit._methods.splitting.forward import enough_periods
 from truefit._methods.splitting.splits import Splits, cv_splits, is_whole
 from truefit._methods.text import counted
 from truefit._metrics.metric import Metric, get_metric
-from truefit._study.budget import TimeBudget, seconds_of
+from truefit._study.budget import TimeBudget, nominal_seconds, seconds_of
 from truefit._study.checks import check_table, resolve_ignored
 from truefit._study.checks.base import CheckedTable
 from truefit._study.config import StudyConfig, is_baseline
-from truefit._study.cost import nominal_seconds
 from truefit._study.ensemble import fitted_ensemble
 from truefit._study.evidence import NotRun
 from truefit._study.external_test import read_test

@@ -22,7 +22,7 @@ from truefit._methods.learning_curve.forecast import (
 )
 from truefit._methods.result import Result, frame, plot_method
 from truefit._metrics.row_loss import is_share
-from truefit._plots.learning_curve import learning_curve
+from truefit._plots.curve import learning_curve
 from truefit._stats.curve_fit import FAMILIES, fit
 from truefit._stats.curve_forecast import shipped
 from truefit._stats.curve_paper import well_behaved
