@@ -42,7 +42,7 @@ def table():
 
 def ran(folder, *options):
     """Study the table in a fresh process; return the seconds by the clock and of CPU, and how it ended."""
-    command = [sys.executable, "-m", "truefit._cli", "study", *table(), "--no-tune", "--store", "runs.db"]
+    command = [sys.executable, "-m", "truefit", "study", *table(), "--no-tune", "--store", "runs.db"]
     command += ["--out", "report.html"]
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     done = subprocess.run([*command, *options], cwd=folder, check=True, capture_output=True, text=True)

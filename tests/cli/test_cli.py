@@ -119,7 +119,7 @@ def test_ctrl_c_keeps_finished_fits_and_says_how_to_go_on(folder):
         "candidates = {'slow': Slow()}\n"
     )
     store = folder / "interrupted.db"
-    command = [sys.executable, "-m", "truefit._cli", "assess", "iris", "--model", "slow.py:candidates"]
+    command = [sys.executable, "-m", "truefit", "assess", "iris", "--model", "slow.py:candidates"]
     command += ["--repeats", "20", "--store", str(store)]
     process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True, start_new_session=True)
     deadline = time.monotonic() + 60

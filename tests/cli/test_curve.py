@@ -209,7 +209,7 @@ def test_a_killed_curve_goes_on_where_it_was(tmp_path):
     command = ("curve", "rows.csv", "--target", "label", "--model", "random_forest", "--tolerance", 0.001)
     command += ("--cv", 5, "--seed", 1, "--json")
     running = subprocess.Popen(
-        [sys.executable, "-m", "truefit._cli", *map(str, command), "--store", "runs.db"],
+        [sys.executable, "-m", "truefit", *map(str, command), "--store", "runs.db"],
         cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     while kept(tmp_path / "runs.db") < 12:

@@ -29,7 +29,7 @@ FAILS = {
 @pytest.mark.parametrize("name", ["json.py", "numpy.py"])
 def test_a_file_may_have_the_name_of_another_module(tmp_path, name):
     (tmp_path / name).write_text(OWN)
-    command = [sys.executable, "-P", "-m", "truefit._cli", "assess", "iris", "--model", f"{name}:model", "--cv", "3"]
+    command = [sys.executable, "-P", "-m", "truefit", "assess", "iris", "--model", f"{name}:model", "--cv", "3"]
     done = subprocess.run([*command, "--workers", "2", "--json"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert '"name": "Mine"' in done.stdout

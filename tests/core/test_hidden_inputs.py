@@ -1,3 +1,5 @@
+import ast
+import contextlib
 import os
 import random
 import socket
@@ -16,6 +18,11 @@ def in_a_thread(call):
     thread = threading.Thread(target=call)
     thread.start()
     thread.join()
+
+
+def parse(source):
+    with contextlib.suppress(SyntaxError):
+        ast.parse(source)
 
 
 def connect():
@@ -60,6 +67,8 @@ NO_INPUTS = {
     "Python itself": lambda path: subprocess.run([sys.executable, "-c", ""], check=True),
     "random numbers of one's own": lambda path: np.random.default_rng(0).normal(),
     "a database in memory": lambda path: sqlite3.connect(":memory:").close(),
+    # Python looks for the line that a SyntaxError shows.
+    "source without a file": lambda path: parse("f(1"),
 }
 
 

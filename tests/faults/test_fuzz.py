@@ -24,7 +24,7 @@ def test_1000_more_cases(first):
 def in_a_process(seed, folder):
     """Run the command of a seed in a process of its own; return what is wrong with how it ended, if anything is."""
     words, arguments = draw_command(np.random.default_rng([seed, 18]), folder)
-    command = [sys.executable, "-m", "truefit._cli", *arguments]
+    command = [sys.executable, "-m", "truefit", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=5 * LIMIT, cwd=folder, check=False)
     try:
         check_exit(done.returncode, done.stdout, done.stderr, "--json" in arguments)

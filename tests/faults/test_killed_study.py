@@ -17,7 +17,7 @@ from sklearn.naive_bayes import GaussianNB
 
 candidates = {"dummy": DummyClassifier(), "bayes": GaussianNB(), "trees": ExtraTreesClassifier(20, min_samples_leaf=3)}
 """
-COMMAND = (sys.executable, "-m", "truefit._cli", "study", "rows.csv", "--target", "y", "--models", "mine.py:candidates")
+COMMAND = (sys.executable, "-m", "truefit", "study", "rows.csv", "--target", "y", "--models", "mine.py:candidates")
 
 
 @pytest.fixture

@@ -232,9 +232,12 @@ def _path(given: Any) -> str | None:
     if isinstance(given, int) or given is None:
         return None  # a file that is open already
     try:
-        return os.path.abspath(os.fsdecode(given))
+        name = os.fsdecode(given)
     except (TypeError, ValueError):
         return None
+    # Python looks for the source of code without a file, such as "<string>", when it formats an error.
+    no_file = name.startswith("<") and name.endswith(">") and not os.path.exists(name)
+    return None if no_file else os.path.abspath(name)
 
 
 def _ignored(path: str) -> bool:
