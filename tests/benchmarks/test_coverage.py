@@ -1,3 +1,4 @@
+import contextlib
 import os
 import signal
 import sqlite3
@@ -32,7 +33,7 @@ FEW = {"bayle_10", "pooled_5", "triangle_5"}
 
 
 def lines_of(path):
-    with sqlite3.connect(path) as connection:
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         query = (
             "SELECT setting, repetition, method, estimate, low, high, truth, fits, reason FROM lines ORDER BY 1, 2, 3"
         )
@@ -170,7 +171,7 @@ def test_a_killed_study_goes_on_and_gives_the_same_lines(tmp_path):
 
 
 def _count(store):
-    with sqlite3.connect(f"file:{store}?mode=ro", uri=True) as connection:
+    with contextlib.closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as connection, connection:
         try:
             (count,) = connection.execute("SELECT count(*) FROM results").fetchone()
         except sqlite3.OperationalError:  # not made yet, or being written

@@ -1,5 +1,6 @@
 """truefit evaluate and truefit validate."""
 
+import contextlib
 import json
 import sqlite3
 
@@ -23,7 +24,7 @@ def folder(tmp_path_factory):
     frame.to_csv(folder / "predictions.csv", index=False)
     frame.to_parquet(folder / "predictions.parquet")
     frame.to_json(folder / "predictions.jsonl", orient="records", lines=True)
-    with sqlite3.connect(folder / "base.db") as base:
+    with contextlib.closing(sqlite3.connect(folder / "base.db")) as base, base:
         frame.to_sql("predictions", base, index=False)
     base.close()
     numbers = pd.DataFrame({"price": random.normal(size=n)})

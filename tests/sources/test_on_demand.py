@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import sys
 
@@ -47,7 +48,7 @@ def folder(tmp_path_factory):
     frame["category"] = pd.Categorical(np.where(np.arange(N) < 44_990, "usual", "late"))
     frame["nullable"] = frame["whole with gaps"].astype("Int64")
     frame.to_parquet(folder / "rows.parquet", row_group_size=10_000)
-    with sqlite3.connect(folder / "rows.db") as connection:
+    with contextlib.closing(sqlite3.connect(folder / "rows.db")) as connection, connection:
         connection.execute(
             "CREATE TABLE people (id INTEGER PRIMARY KEY, age INTEGER, height REAL, city TEXT NOT NULL, "
             "member BOOLEAN NOT NULL, born DATE, income INTEGER NOT NULL)"
@@ -192,7 +193,7 @@ def test_sqlite_by_text_and_by_a_named_key(folder):
     assert later.missing == 1
     assert later.keys(300).tolist()[:50] == rows.keys(50).tolist()
     frame = pd.DataFrame({"a": np.arange(50.0), "y": ["no", "yes"] * 25})
-    with sqlite3.connect(folder / "plain.db") as connection:
+    with contextlib.closing(sqlite3.connect(folder / "plain.db")) as connection, connection:
         frame.to_sql("plain", connection, index=False)
     connection.close()
     plain = open_rows(folder / "plain.db", "y")
@@ -204,12 +205,12 @@ def test_sqlite_by_text_and_by_a_named_key(folder):
 
 def test_a_growing_database_keeps_its_sample(tmp_path):
     path = tmp_path / "grows.sqlite"
-    with sqlite3.connect(path) as connection:
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, a REAL, y INTEGER)")
         connection.executemany("INSERT INTO t (a, y) VALUES (?, ?)", [(i / 3, i % 2) for i in range(400)])
     before = open_rows(path, "y")
     X, _ = before.take(400)
-    with sqlite3.connect(path) as connection:
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         connection.executemany("INSERT INTO t (a, y) VALUES (?, ?)", [(i / 3, i % 2) for i in range(400, 700)])
     connection.close()
     after = open_rows(path, "y", first=before.keys(400).tolist())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -84,7 +86,7 @@ def test_a_sample_is_those_rows_with_their_types(address):
 def test_the_same_keys_make_the_same_sample_in_any_database(address, tmp_path):
     import sqlite3
 
-    with sqlite3.connect(tmp_path / "same.db") as connection:
+    with contextlib.closing(sqlite3.connect(tmp_path / "same.db")) as connection, connection:
         frame = pd.DataFrame({"a": np.arange(ROWS) / 2, "income": np.arange(ROWS) % 3}, index=3 * np.arange(ROWS))
         connection.execute("CREATE TABLE people (id INTEGER PRIMARY KEY, a REAL, income INTEGER)")
         frame.to_sql("people", connection, if_exists="append", index_label="id")
