@@ -44,6 +44,7 @@ def test_the_example_in_the_help_works(tmp_path):
     helped = " ".join(truefit("curve", "--help").stdout.replace("│", " ").split())
     example = "truefit curve breast_cancer --unlabelled 40000 --store runs.db --plot curve.svg"
     assert f"Example: {example}" in helped
+    assert "auc" not in helped
     done = truefit(*example.split()[1:], cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert re.search(r"^(Stop labelling\.|Label [\d,]+ more rows, then rerun\.)", done.stdout, re.MULTILINE)
@@ -249,7 +250,10 @@ BAD = {
     "too few rows": (("few.csv", "--target", "label"), "A learning curve with 10 folds needs at least 10 rows"),
     "no rows": (("empty.csv", "--target", "label"), "must have rows to learn from"),
     "budget": (("rows.csv", "--target", "label", "--budget", "much"), "--budget must be a number of rows"),
-    "budget part": (("rows.csv", "--target", "label", "--budget", "weeks=2"), "'budget' parameter"),
+    "budget part": (
+        ("rows.csv", "--target", "label", "--budget", "weeks=2"),
+        "some of rows, seconds, money, price",
+    ),
     "schedule": (
         ("rows.csv", "--target", "label", "--schedule", "some"),
         "--schedule must be adaptive, paper",

@@ -9,7 +9,7 @@ import typer
 from truefit._cli.app import command
 from truefit._cli.inputs import candidates_of, label_of, numbers_of, print_notes, task_of
 from truefit._cli.messages import echo, note
-from truefit._cli.options import CommandConfig, FoldsOption, MetricOption, PlotOption, PositiveOption
+from truefit._cli.options import CommandConfig, FoldsOption, PlotOption, PositiveOption
 from truefit._cli.outputs import check_picture, write_picture
 from truefit._core.errors import InvalidInput
 
@@ -44,7 +44,10 @@ def curve(
     ] = None,
     schedule: Annotated[str, typer.Option(help="adaptive, paper, or sample sizes such as 100,200,400.")] = "adaptive",
     cv: FoldsOption = 10,
-    metric: MetricOption = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(help="A loss: error, log_loss, brier, mse, rmse, mae, ... Default: error; for regression mse."),
+    ] = None,
     mode: Annotated[str, typer.Option(help="default, or paper: the procedure of Brumen et al. (2007).")] = "default",
     plot: PlotOption = None,
     pos_label: PositiveOption = None,
@@ -103,17 +106,22 @@ def budget_of(text: str | None) -> int | dict[str, float] | None:
     >>> budget_of("2000"), budget_of("seconds=60, rows=500")
     (2000, {'seconds': 60.0, 'rows': 500})
     """
+    from truefit._methods.learning_curve.config import BUDGET_PARTS
+
     if text is None:
         return None
     try:
         if "=" not in text:
             return int(text)
         parts = dict(part.split("=") for part in text.replace(" ", "").split(","))
-        return {name: int(value) if name == "rows" else float(value) for name, value in parts.items()}
-    except ValueError as error:
-        raise InvalidInput(
-            f"--budget must be a number of rows, or parts such as rows=2000,seconds=60. Got {text!r} instead."
-        ) from error
+        if set(parts) <= set(BUDGET_PARTS):
+            return {name: int(value) if name == "rows" else float(value) for name, value in parts.items()}
+    except ValueError:
+        pass
+    raise InvalidInput(
+        f"--budget must be a number of rows, or some of {', '.join(BUDGET_PARTS)}, such as rows=2000,seconds=60. "
+        f"Got {text!r} instead."
+    )
 
 
 def _print_curves(curves: dict[str, LearningCurve], advice: dict[str, Labelling]) -> None:

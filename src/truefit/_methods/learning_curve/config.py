@@ -112,7 +112,8 @@ def sampled_source(source: RowSource, requested: int, data: Data, *, batches: An
     return SampledRows(data, np.arange(data.n), total, batch_ends[0] if batch_ends else source.total, batch_ends)
 
 
-_PARTS = ("rows", "seconds", "money", "price_per_row")
+#: Parts of a budget.
+BUDGET_PARTS = ("rows", "seconds", "money", "price_per_row")
 
 
 @dataclass(frozen=True)
@@ -135,9 +136,9 @@ class Budget:
             return cls()
         if is_whole(given):
             given = {"rows": given}
-        if not isinstance(given, Mapping) or set(given) - set(_PARTS):
+        if not isinstance(given, Mapping) or set(given) - set(BUDGET_PARTS):
             raise InvalidInput(
-                f"The 'budget' parameter must be a number of rows, or a dict with some of {', '.join(_PARTS)}. "
+                f"The 'budget' parameter must be a number of rows, or a dict with some of {', '.join(BUDGET_PARTS)}. "
                 f"Got {given!r} instead."
             )
         if ("money" in given) != ("price_per_row" in given):
@@ -400,8 +401,19 @@ def learning_curve_config(
     least = least_size(sampled.data, sampled.sequence, k, trained_on=trained_on)
     if least is None and not sampled.complete:
         return None
-    if least is None or least > most:
-        raise InvalidInput(_too_few(sampled.data, k, most, trained_on))
+    if least is None:
+        raise InvalidInput(_too_few(sampled.data, k, trained_on))
+    if least > most:
+        classes = "" if sampled.data.codes is None else ", for enough of two classes"
+        raise InvalidInput(
+            f"A learning curve with {k} folds needs at least {least:,} of these rows{classes}. Got a budget of "
+            f"{spend.most_rows:,} rows; use fewer folds, or allow more rows."
+        )
+    if horizon is not None and sampled.total is not None and horizon < min(sampled.total, spend.most_rows):
+        raise InvalidInput(
+            f"The 'horizon' parameter must be no less than the {sampled.total:,} rows there are: it is the largest "
+            f"number of rows that could be collected. Got {horizon:g}."
+        )
     # The paper's own sizes are part of its procedure.
     if mode == "paper" and isinstance(schedule, str):
         schedule = "paper"
@@ -413,7 +425,7 @@ def learning_curve_config(
     return LearningCurveConfig(metric, within, spend, k, mode, level, tolerance, horizon, target, train, random_state)
 
 
-def _too_few(data: Data, k: int, most: float, trained_on: int) -> str:
+def _too_few(data: Data, k: int, trained_on: int) -> str:
     wanted = f"A learning curve with {k} folds needs at least {k} rows"
     if data.task == "classification":
         wanted += ", 2 of each of two classes"
@@ -421,7 +433,7 @@ def _too_few(data: Data, k: int, most: float, trained_on: int) -> str:
         wanted += f", of {k} groups"
     if trained_on > 1:
         wanted += f", and {trained_on} in every training set for n_neighbors={trained_on}"
-    rows = f"{data.n:,} rows" if most >= data.n else f"a budget of {int(most):,} rows"
+    rows = f"{data.n:,} rows"
     if data.groups is not None:
         rows += f" of {data.n_groups:,} groups"
     if data.codes is not None and data.classes is not None:
