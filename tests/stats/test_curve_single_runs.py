@@ -70,3 +70,14 @@ def test_no_errors_at_all_still_leave_doubt():
     assert low[0, 0] == 0
     assert 0 < high[0, 0] < 0.1
     assert value[0, 0] < high[0, 0]
+
+
+@pytest.mark.parametrize("kind", ["share", "loss"])
+@pytest.mark.parametrize("errors", [0.1 + 60 * SIZES**-1.2, [0.05, 0, 0, 0, 0, 0]], ids=["settled", "zero"])
+def test_a_forecast_does_not_rise_where_the_curve_falls_and_levels_off_no_higher(kind, errors):
+    constants, seen = shipped_single_runs(kind), outlook(errors)
+    values = constants.values(seen, SIZES[-1] * np.geomspace(1, 1000, 301)[None])[0]
+    assert (np.diff(values) < 1e-5).all()
+    assert values[0] < max(errors)
+    assert constants.end(seen)[0] == pytest.approx(values[-1], abs=1e-3)
+    assert constants.end(seen)[0] <= values[-1]

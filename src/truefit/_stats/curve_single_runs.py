@@ -41,7 +41,8 @@ def features_of(outlook: Outlook, sizes: npt.ArrayLike, unit: Floats) -> Floats:
     points, curve = outlook.points, outlook.curve
     at, last = np.asarray(sizes, dtype=np.float64), points.last[:, None]
     at = np.maximum(at, last)
-    se, level = unit[:, None], np.maximum(outlook.level, 1e-12)[:, None]
+    # The level is a mean of three errors: a third of the noise of one row is the least that is not 0.
+    se, level = unit[:, None], np.maximum(outlook.level, unit / 3)[:, None]
     ahead = np.log(at / last)
     fall = np.log1p(np.maximum(curve.predict(last) - curve.predict(at), 0.0) / se)
     _, slope_noise = slope(points, outlook.sigma, _SLOPE)
@@ -112,10 +113,28 @@ class SingleRuns:
         return cls(kind, np.array(stored["tails"]), np.array(own["centre"]), *spreads)
 
     def values(self, outlook: Outlook, sizes: npt.ArrayLike) -> Floats:
-        """Return the error at sizes of shape (curves, m), corrected for the bias of the fitted curve."""
+        """Return the error at sizes of shape (curves, m), corrected for the bias of the fitted curve.
+
+        The correction may grow faster than the curve falls: where the curve falls, the error does not rise.
+        """
+        at, last = np.asarray(sizes, dtype=np.float64), outlook.points.last[:, None]
+        found = outlook.curve.predict(at) + self._correction(outlook, at)
+        between = last * _AHEAD
+        lowest = np.minimum.accumulate(outlook.curve.predict(between) + self._correction(outlook, between), axis=1)
+        before = np.maximum(np.searchsorted(_AHEAD, at / last, side="right") - 1, 0)
+        falls = (at > last) & (outlook.curve.predict(at) <= outlook.curve.predict(last))
+        least = np.take_along_axis(lowest, np.broadcast_to(before, found.shape), axis=1)
+        return np.maximum(np.where(falls, np.minimum(found, least), found), 0.0)
+
+    def end(self, outlook: Outlook) -> Floats:
+        """Return the error that curves level off at, with the correction at the farthest size."""
+        far = FARTHEST * outlook.points.last[:, None]
+        found = outlook.curve.end[:, None] + self._correction(outlook, far)
+        return np.clip(found, 0.0, self.values(outlook, far))[:, 0]
+
+    def _correction(self, outlook: Outlook, sizes: npt.ArrayLike) -> Floats:
         unit = unit_of(outlook, self.kind)
-        off = features_of(outlook, sizes, unit) @ self.centre
-        return np.maximum(outlook.curve.predict(sizes) + unit[:, None] * off, 0.0)
+        return np.asarray(unit[:, None] * (features_of(outlook, sizes, unit) @ self.centre))
 
     def errors(self, outlook: Outlook, sizes: npt.ArrayLike, level: float, *, largest: float = 1.0) -> Ends:
         """Return the error at sizes of shape (curves, m), between 0 and the largest possible error."""
@@ -139,6 +158,9 @@ class SingleRuns:
         return Ends(*(np.minimum(each, now) for each in found))
 
 
+#: Largest multiple of the measured rows that an answer is given for, and the multiples up to it.
+FARTHEST = 1000
+_AHEAD = np.geomspace(1.0, FARTHEST, 121)
 #: Smallest factor of the rows that the constants of gains were learnt at.
 _NEAREST = 1.25
 

@@ -75,7 +75,7 @@ def test_an_error_of_zero_is_a_plain_sentence() -> None:
     assert curve.reason == f"Target reached: error 0 with {curve.sizes[-1]:,.0f} rows (target 0.01)."
     without = learning_curve(DecisionTreeClassifier(), X, (X[:, 0] > 0).astype(int))
     assert re.fullmatch(
-        r"More rows, up to 400, would lower the error by at most 0\.\d+, less than the tolerance of 0\.02\.",
+        r"More rows, up to 400, would lower the error by at most 0(\.\d+)?, less than the tolerance of 0\.02\.",
         without.reason,
     )
 
@@ -186,7 +186,7 @@ def test_train_errors_and_picture() -> None:
     json.dumps(curve.to_dict())
     assert "<svg" in curve._repr_html_()
     assert list(curve.table.columns) == ["error", "stderr", "train", "train_sd", "seconds"]
-    assert curve.summary().startswith("mse of Ridge with 442 rows")
+    assert curve.summary().startswith("mean squared error of Ridge with 442 rows")
 
 
 def test_several_estimators_have_a_curve_each() -> None:
@@ -213,6 +213,27 @@ def test_other_losses() -> None:
         learning_curve(Ridge(), X, y, metric="rss")
 
 
+def test_the_bound_of_a_loss_is_the_upper_end_of_its_gain() -> None:
+    X, y = load_diabetes(return_X_y=True)
+    curve = learning_curve(Ridge(0.1), X, y, cv=3, metric="rmse", horizon=1000)
+    assert "upper bound" in curve.reason
+    value, _, high = curve.gain(1000)
+    assert curve.reason.endswith(f"by about {value:.2g} (upper bound {high:.2g}).")
+    assert curve.summary().startswith("RMSE of Ridge with 442 rows")
+    forecast = curve._forecast
+    most = forecast.most_gain(np.array([442.0, 800.0, 1000.0]))
+    assert most[0] == pytest.approx(high)
+    assert most[0] > most[1] > most[2] == 0
+
+
+def test_a_loss_that_has_levelled_off_is_enough() -> None:
+    random = np.random.default_rng(0)
+    X = random.normal(size=(6000, 1))
+    curve = learning_curve(Ridge(), X, X[:, 0] + 0.1 * random.uniform(-1, 1, 6000), cv=3, metric="rmse", tolerance=0.01)
+    assert curve.rule == "gain"
+    assert curve.sizes[-1] < 6000
+
+
 def test_groups_stay_together() -> None:
     X, y = load_diabetes(return_X_y=True)
     groups = np.arange(len(y)) // 4
@@ -229,6 +250,10 @@ def test_bad_input_is_one_sentence() -> None:
     rare = np.r_[np.zeros(203, dtype=int), 1]
     with pytest.raises(InvalidInput, match="1 of them of class 1"):
         learning_curve(GaussianNB(), X[:204], rare)
+    with pytest.raises(InvalidInput, match=r"at least \d+ of these rows, for enough .* a budget of 12 rows"):
+        learning_curve(GaussianNB(), X, y, budget=12)
+    with pytest.raises(InvalidInput, match="'horizon' parameter must be no less than the 569 rows there are"):
+        learning_curve(GaussianNB(), X, y, horizon=100)
     with pytest.raises(InvalidInput, match="begin with"):
         learning_curve(GaussianNB(), X, y, schedule=[12, 50])
     with pytest.raises(InvalidInput, match="increase"):

@@ -1,5 +1,6 @@
 import re
 
+import numpy as np
 import pytest
 from sklearn.datasets import make_classification
 from sklearn.naive_bayes import GaussianNB
@@ -42,12 +43,42 @@ def test_the_advice_says_first_whether_the_target_is_expected():
     table = make_classification(400, 10, n_informative=8, random_state=1)
     curve = learning_curve(GaussianNB(), *table, cv=5, tolerance=0.001)
     options = {"cv": 5, "tolerance": 0.001, "schedule": curve.sizes.astype(int).tolist()}
-    far = labelling(learning_curve(GaussianNB(), *table, target=curve.end / 2, **options), 400)
+    missed = learning_curve(GaussianNB(), *table, target=curve.end / 2, **options)
+    assert f"it levels off at {curve.end:.3g}" in missed.summary()
+    assert curve.end < curve.predict(100_000)[0]
+    far = labelling(missed, 400)
     assert re.match(
         r"The target 0\.\d+ is not expected to be reached, but it is not excluded either\. Label ", str(far)
     )
     near = labelling(learning_curve(GaussianNB(), *table, target=float(curve.predict(800)[0]), **options), 400)
     assert re.match(r"About 80\d rows are expected to reach the target 0\.\d+\. Label ", str(near))
+
+
+def test_rows_that_are_not_there_are_not_next(curve):
+    near = learning_curve(GaussianNB(), X, Y, cv=5, tolerance=0.0001, horizon=205)
+    assert near.next_size == 205
+    assert "Next: 205 rows." in near.summary()
+    assert str(labelling(near, 200, unlabelled=5)) == "Label the remaining 5 rows, then rerun."
+    spent = learning_curve(GaussianNB(), X, Y, cv=5, tolerance=0.001, budget=100)
+    assert spent.next_size is None
+    assert "Next" in curve.summary()
+    assert "Next" not in spent.summary()
+    one = learning_curve(GaussianNB(), X, Y, cv=5, schedule=[100])
+    assert "1 size from 100" in one.summary()
+
+
+def test_where_nothing_was_learned_no_labels_are_advised():
+    noise = np.random.default_rng(0)
+    rare = np.arange(200) % 7 < 2
+    curve = learning_curve(GaussianNB(), noise.normal(size=(200, 6)), rare, cv=5, tolerance=0.001)
+    assert curve.refused is None
+    assert curve.errors[0] > curve.errors[-1]
+    assert curve.beats_baseline is False
+    assert curve.warnings[0].startswith("The error with 200 rows is not clearly below that of the baseline (29.0%)")
+    assert "Next" not in curve.summary()
+    advice = labelling(curve, 200, unlabelled=1000)
+    assert advice.rows == 0
+    assert str(advice).startswith("Nothing shows that more rows would help: the error is not clearly below")
 
 
 def test_a_continued_curve_and_a_fresh_one_agree():

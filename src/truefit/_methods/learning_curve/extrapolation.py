@@ -21,20 +21,18 @@ from truefit._methods.learning_curve.forecast import (
     PaperForecast,
 )
 from truefit._methods.result import Result, frame, plot_method
+from truefit._methods.text import MetricText, counted
 from truefit._metrics.row_loss import is_share
 from truefit._plots.curve import learning_curve
 from truefit._stats.curve_fit import FAMILIES, fit
 from truefit._stats.curve_forecast import shipped
 from truefit._stats.curve_paper import well_behaved
 from truefit._stats.curve_points import SLOWEST
+from truefit._stats.curve_single_runs import FARTHEST
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-
-#: Largest multiple of the measured rows that an answer is given for.
-FARTHEST = 1000
 
 
 @dataclass(frozen=True)
@@ -211,6 +209,9 @@ class Extrapolation(Result):
         The asymptotic error: what the curve falls to with ever more rows.
     plateau : bool
         Whether the curve is level at its end, below the error of the baseline. False where that is unknown.
+    beats_baseline : bool or None
+        Whether the error at the largest size is below that of the baseline by more than its standard error. None where
+        that is unknown.
     """
 
     title = "Extrapolation"
@@ -228,11 +229,15 @@ class Extrapolation(Result):
         self.horizon = horizon
         self.metric = metric
         self.refused, self.warnings, self.end = forecast.refused, forecast.warnings, forecast.end
-        self.plateau = forecast.plateau
+        self.plateau, self.beats_baseline = forecast.plateau, forecast.beats_baseline
         self.stopped, self.reason = forecast.stop.rule is not None, forecast.stop.reason
         self._measured = measured
         self._forecast = forecast
         self._percent = f"{100 * self.level:.4g}%"
+
+    @property
+    def _metric_name(self) -> str:
+        return MetricText.from_name(self.metric).name
 
     @property
     def well_behaved(self) -> bool:
@@ -334,8 +339,8 @@ class Extrapolation(Result):
 
     def summary(self) -> str:
         """Return the last error, the forecast at several sizes, and the reason to stop or go on."""
-        measured = f"{len(self.sizes)} sizes from {self.sizes[0]:,.0f}"
-        lines = [f"{self.metric} with {self._measured.last:,.0f} rows: {self.errors[-1]:.4g} ({measured})"]
+        measured = f"{counted(len(self.sizes), 'size')} from {self.sizes[0]:,.0f}"
+        lines = [f"{self._metric_name} with {self._measured.last:,.0f} rows: {self.errors[-1]:.4g} ({measured})"]
         lines += self._outlook_lines()
         if self.refused is None:
             lines.append(("Stop measuring. " if self.stopped else "") + self.reason)
@@ -377,7 +382,7 @@ class Extrapolation(Result):
             curve=curve,
             train=None if self.train is None or self.train_sd is None else (self.train, self.train_sd),
             target=self.target if target is None else target,
-            ylabel=f"{self.metric} ({self._percent} interval)" if curve else self.metric,
+            ylabel=f"{self._metric_name} ({self._percent} interval)" if curve else self._metric_name,
             # The errors of any curve are called "error" by default: greater ones than 1 are no shares.
             percent=is_share(self.metric) and float(self.errors.max()) <= 1,
             ax=ax,

@@ -12,7 +12,7 @@ import numpy as np
 from truefit._core.errors import InvalidInput
 from truefit._core.typing import Floats
 from truefit._methods.complexity import number as finite_number
-from truefit._methods.text import number, percent
+from truefit._methods.text import counted, number, percent
 from truefit._stats.curve_forecast import LEAST_POINTS, LEAST_SPAN, Outlook, shipped, shipped_gain
 from truefit._stats.curve_paper import LARGE, P, Procedure, fit_paper
 from truefit._stats.curve_paper import LEAST_POINTS as PAPER_POINTS
@@ -149,8 +149,8 @@ class CalibratedForecast:
         sizes = self.measured.sizes
         if len(sizes) < LEAST_POINTS:
             return (
-                f"Only {len(sizes)} sizes were measured; a forecast needs {LEAST_POINTS} or more. Measure more sizes, "
-                "each 1.2 to 2 times the one before."
+                f"Only {counted(len(sizes), 'size')} measured; a forecast needs {LEAST_POINTS} or more. Measure more "
+                "sizes, each 1.2 to 2 times the one before."
             )
         if sizes[-1] < LEAST_SPAN * sizes[0]:
             return (
@@ -185,12 +185,25 @@ class CalibratedForecast:
         """Whether the curve is level at its end, below the error of the baseline."""
         return self._outlook is not None and self.refused is None and bool(self._outlook.plateau[0])
 
+    @property
+    def beats_baseline(self) -> bool | None:
+        """Whether the last error is below that of the baseline by its standard error; None where that is unknown."""
+        baseline = self.measured.baseline
+        if baseline is None or self._outlook is None:
+            return None
+        return bool(self.measured.errors[-1] + self._outlook.last_noise[0] * self.measured.unit < baseline)
+
     @cached_property
     def warnings(self) -> list[str]:
         """Warnings about the forecast."""
         if self._outlook is None or self.refused is not None:
             return []
         found = []
+        if self.beats_baseline is False:
+            found.append(
+                f"The error with {self.measured.last:,.0f} rows is not clearly below that of the baseline "
+                f"({self._text(self.measured.baseline or 0.0)}); the model may have learned nothing."
+            )
         if self._outlook.accelerating[0]:
             found.append("The error fell faster at the last sizes than before; it may fall further than forecast.")
         if self._outlook.surprised[0]:
@@ -209,7 +222,10 @@ class CalibratedForecast:
     @property
     def end(self) -> float:
         """The asymptotic error."""
-        return float("nan") if self._outlook is None else float(self._outlook.curve.end[0]) * self.measured.unit
+        if self._outlook is None:
+            return float("nan")
+        end = self._constants.end(self._outlook) if self.single_runs else self._outlook.curve.end
+        return float(end[0]) * self.measured.unit
 
     def predict(self, sizes: Floats) -> Triple:
         """Value, low and high end at sizes; NaN where the forecast is refused."""
@@ -256,12 +272,16 @@ class CalibratedForecast:
         return Stop(None, f"{more} by about {gain:.2g} (upper bound {most:.2g}).")
 
     def most_gain(self, start: Floats) -> Floats:
-        """Return the largest plausible fall of the error from sizes up to the horizon."""
+        """Return the largest plausible fall of the error from sizes up to the horizon: no more than the error there."""
         if self._outlook is None or self.refused is not None:
             return np.full(start.shape, np.inf)
-        if self.single_runs:
+        if self.single_runs and np.isfinite(self.measured.largest):
             most = shipped_gain().most(self._outlook, start[None], self.horizon, self.level)[0]
-            return np.asarray(most * self.measured.unit)
+            return np.asarray(np.minimum(most * self.measured.unit, self.predict(start)[0]))
+        if self.single_runs:
+            # The bound of shares was learnt from their distance to 1, which losses do not have.
+            most = self.gain(np.array([self.horizon]))[2] - self.gain(start)[0]
+            return np.where(start < self.horizon, np.maximum(most, 0.0), 0.0)
         # A one-sided bound: the low end of an interval whose two tails add up to 1 − level.
         least = self._predict(np.array([self.horizon]), max(2 * self.level - 1, shipped().levels[0]))[1]
         return self.predict(start)[0] - least
@@ -291,7 +311,7 @@ class PaperForecast:
     tolerance: float
 
     #: The paper does not compare curves with a baseline.
-    plateau = False
+    plateau, beats_baseline = False, None
 
     @property
     def level(self) -> float:
@@ -309,7 +329,7 @@ class PaperForecast:
         count = len(self.measured.sizes)
         if count >= PAPER_POINTS:
             return None
-        return f"Only {count} sizes were measured; the paper's fit needs {PAPER_POINTS} or more."
+        return f"Only {counted(count, 'size')} measured; the paper's fit needs {PAPER_POINTS} or more."
 
     @property
     def warnings(self) -> list[str]:

@@ -258,7 +258,8 @@ class CurveRun:
         following = config.schedule.after(self.last, wanted)
         if following is None:
             rule, text = self._end()
-            return StopDecision(rule, f"{text} {forecast.stop.reason}", int(np.ceil(wanted)))
+            more = None if rule == "budget" else self._attainable(wanted)
+            return StopDecision(rule, f"{text} {forecast.stop.reason}", more)
         expected = self.seconds + self.points[-1].seconds * following / self.last
         allowed = config.budget.seconds
         if allowed is not None and expected > allowed:
@@ -282,6 +283,12 @@ class CurveRun:
         # No further than where the curve is expected to stop.
         enough = forecast.enough_at(measured.last * np.geomspace(SHORTEST_STEP, LONGEST_STEP, 13))
         return wanted if enough is None else min(wanted, enough)
+
+    def _attainable(self, wanted: float) -> int | None:
+        """Return a wanted size, or the largest that the horizon and the budget allow; None where that is measured."""
+        horizon = np.inf if self.config.horizon is None else self.config.horizon
+        size = int(min(np.ceil(wanted), horizon, self.config.budget.most_rows))
+        return size if size > self.last else None
 
     def _target(self, measured: MeasuredCurve, forecast: Forecast, horizon: float) -> StopDecision | None:
         target, now = self.config.target, measured.errors[-1]

@@ -12,7 +12,7 @@ import numpy as np
 from truefit._methods.learning_curve.extrapolation import Extrapolation, RowsNeeded
 from truefit._methods.learning_curve.forecast import Forecast, MeasuredCurve
 from truefit._methods.result import Result, frame, plot_method
-from truefit._methods.text import MetricText, new_rows
+from truefit._methods.text import MetricText, counted, new_rows
 from truefit._metrics.row_loss import is_share
 from truefit._plots.curve import bands
 
@@ -51,7 +51,7 @@ class LearningCurve(Extrapolation):
     estimand : str
         What the errors are estimates of.
     next_size : int or None
-        The size to continue with; None where more rows are not worth it.
+        The size to continue with; None where more rows are not worth it, or the horizon or the budget allows no more.
     price_per_row : float or None
         The price of a row, where the budget has one.
     most_rows : float
@@ -71,7 +71,8 @@ class LearningCurve(Extrapolation):
         super().__init__(measured, forecast, mode=config.mode, horizon=horizon, metric=config.metric.name)
         self.name = curve_run.name
         rows = new_rows(curve_run.sampled.data)
-        self.estimand = f"{self.metric} on {rows} of the learner trained on {1 - 1 / config.k:.0%} of each sample"
+        learner = f"the learner trained on {1 - 1 / config.k:.0%} of each sample"
+        self.estimand = f"{self._metric_name} on {rows} of {learner}"
         self.k = config.k
         self.target = config.target
         self.rule = decision.rule
@@ -111,15 +112,17 @@ class LearningCurve(Extrapolation):
     def summary(self) -> str:
         """Return the last error, the forecast at several sizes, and why the curve stopped."""
         lines = [
-            f"{self.metric} of {self.name} with {self._measured.last:,.0f} rows: {self.errors[-1]:.4g}"
-            f" ({self.k}-fold; {len(self.sizes)} sizes from {self.sizes[0]:,.0f}, {self.fits:,} fits)",
+            f"{self._metric_name} of {self.name} with {self._measured.last:,.0f} rows: {self.errors[-1]:.4g}"
+            f" ({self.k}-fold; {counted(len(self.sizes), 'size')} from {self.sizes[0]:,.0f}, "
+            f"{counted(self.fits, 'fit')})",
             f"Estimated: {self.estimand}.",
             *self._outlook_lines(),
         ]
         reason = self.reason.removesuffix(self.refused or "").strip()
         if reason:
             lines.append(f"{'Stopped' if self.stopped else 'Not finished'}: {reason}")
-        if self.next_size is not None:
+        # Where the advice is to stop, the size is only where the curve could be continued.
+        if self.next_size is not None and self.rule not in ("budget", "time") and self.beats_baseline is not False:
             lines.append(f"Next: {self.next_size:,} rows.")
         if self.target is not None and self.refused is None:
             lines.append(str(self.rows_for(self.target)))
@@ -263,11 +266,11 @@ def labelling(curve: LearningCurve, labelled: int, *, unlabelled: int | None = N
         return Labelling(0, f"No more labels are needed now. {curve.reason}")
     if unlabelled == 0:
         return Labelling(0, "Stop labelling: all rows are labelled.")
-    more = int(min(curve.next_size, curve.most_rows)) - labelled
-    if more <= 0:
-        text = f"Stop labelling: the budget allows {curve.most_rows:,} rows, and {labelled:,} are labelled."
-        return Labelling(0, text)
-    remaining = unlabelled is not None and unlabelled < more
+    if curve.beats_baseline is False:
+        text = "Nothing shows that more rows would help: the error is not clearly below that of the baseline."
+        return Labelling(0, f"{text} Check the features and try other models before labelling more.")
+    more = curve.next_size - labelled
+    remaining = unlabelled is not None and unlabelled <= more
     rows = min(more, unlabelled or more)
     what = f"{rows:,}{'' if remaining else ' more'} {'row' if rows == 1 else 'rows'}"
     advice = f"Label {'the remaining ' if remaining else ''}{what}{_cost(curve, labelled, rows)}, then rerun."
