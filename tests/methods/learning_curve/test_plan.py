@@ -252,7 +252,7 @@ def test_bad_input_is_one_sentence() -> None:
         learning_curve(GaussianNB(), X[:204], rare)
     with pytest.raises(InvalidInput, match=r"at least \d+ of these rows, for enough .* a budget of 12 rows"):
         learning_curve(GaussianNB(), X, y, budget=12)
-    with pytest.raises(InvalidInput, match="'horizon' parameter must be no less than the 569 rows there are"):
+    with pytest.raises(InvalidInput, match=r"'horizon' parameter is the largest .* there are 569"):
         learning_curve(GaussianNB(), X, y, horizon=100)
     with pytest.raises(InvalidInput, match="begin with"):
         learning_curve(GaussianNB(), X, y, schedule=[12, 50])

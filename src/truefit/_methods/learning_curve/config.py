@@ -411,8 +411,8 @@ def learning_curve_config(
         )
     if horizon is not None and sampled.total is not None and horizon < min(sampled.total, spend.most_rows):
         raise InvalidInput(
-            f"The 'horizon' parameter must be no less than the {sampled.total:,} rows there are: it is the largest "
-            f"number of rows that could be collected. Got {horizon:g}."
+            f"The 'horizon' parameter is the largest number of rows that could be collected, and there are "
+            f"{sampled.total:,}. Got {horizon:g}; pass fewer rows, or a larger horizon."
         )
     # The paper's own sizes are part of its procedure.
     if mode == "paper" and isinstance(schedule, str):

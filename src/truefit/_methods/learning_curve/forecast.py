@@ -170,7 +170,7 @@ class CalibratedForecast:
             like = "" if baseline is None else f", no better than the baseline ({text(baseline)})"
             return (
                 f"Nothing has been learned yet: with up to {self.measured.last:,.0f} rows the error stays near "
-                f"{text(now)}{like}. Measure with more rows."
+                f"{text(now)}{like}. Measure with more rows, or try other models."
             )
         if self._outlook.rising[0]:
             lowest = np.nanmin(self._outlook.points.smoothed()) * self.measured.unit
