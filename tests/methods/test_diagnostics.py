@@ -234,6 +234,10 @@ def test_no_row_is_lost_where_bins_or_levels_look_alike():
     assert seconds["group"].iloc[0] == "1700000000 to 1700000099"
     mixed = np.repeat(np.array([1, "1", "missing", None], dtype=object), 50)
     assert Given(own=HELD).by(mixed, "accuracy").table["rows"].tolist() == [50] * 4
+    endless = np.where(np.arange(200) < 40, np.inf, np.arange(200.0))
+    groups = Given(own=HELD).by(endless, "accuracy", bins=2).table.set_index("group")["rows"]
+    assert groups.to_dict() == {"40 to 119": 80, "120 to 199": 80, "inf": 40}
+    assert Given(own=HELD).by(["all"] * 200, "accuracy").heading.endswith("in 1 subgroup")
 
 
 def test_values_may_be_of_the_whole_table():

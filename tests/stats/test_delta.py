@@ -129,6 +129,8 @@ def test_without_any_row_or_any_spread_there_is_a_reason():
     )
     assert exact.interval is None
     assert exact.reason == "all rows have the same value"
+    alone = delta_interval([[[4.0]]], lambda m: float(np.sqrt(m[0])), lambda m: 0.5 / np.sqrt(m), "square", factor=1.0)
+    assert alone == (2.0, None, "a single row shows no spread")
 
 
 def test_several_shares_of_which_one_is_perfect_are_put_together():
@@ -169,7 +171,7 @@ def test_the_interval_of_a_share_covers(recall, positives):
 def test_what_cannot_be_worked_with_is_refused():
     good = np.random.default_rng(6).normal(size=(10, 1))
     with pytest.raises(InvalidInput, match="at least 2 rows"):
-        delta_interval([good[:1]], mean, one, "plain", factor=1.2)
+        delta_interval([good[:0]], mean, one, "plain", factor=1.2)
     with pytest.raises(InvalidInput, match="NaN"):
         delta_interval([np.where(good > 0, np.nan, good)], mean, one, "plain", factor=1.2)
     with pytest.raises(InvalidInput, match="as many rows"):

@@ -21,7 +21,7 @@ def best(rule, y, p):
 
 def _best(rule, y, p):
     found = []
-    for t in [np.nextafter(p.max(), np.inf), *np.unique(p)[::-1]]:
+    for t in [(p.max() + 1) / 2, *np.unique(p)[::-1]]:
         tn, fp, fn, tp = confusion_matrix(y, p >= t, labels=[0, 1]).ravel()
         sens, spec, prec = tp / (tp + fn), tn / (tn + fp), tp / max(tp + fp, 1) if tp + fp else -1
         value = {
@@ -67,6 +67,12 @@ def test_cuts_are_those_of_the_roc_curve():
     np.testing.assert_allclose(true / true[-1], tpr)
     np.testing.assert_allclose(false / false[-1], fpr)
     np.testing.assert_allclose(cuts._values[1:], thresholds[1:])
+
+
+def test_a_threshold_by_which_no_row_is_positive_stays_so_when_it_is_rounded():
+    never = Rule("cost", costs=(0, 1))
+    assert judge(Y, np.where(Y == 1, 0.4, 0.6), never, FOLDS).threshold == 0.8
+    assert judge(Y, np.where(Y == 1, 0.4, 1.0), never, FOLDS).threshold > 1
 
 
 def test_the_interval_includes_the_choice():

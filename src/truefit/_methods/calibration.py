@@ -229,7 +229,9 @@ def _line(each: CalibrationEstimate) -> dict[str, Any]:
 
 
 def _ends(value: float, interval: tuple[float, float] | None) -> str:
-    return f"{value:.2f}" if interval is None else f"{value:.2f} ({interval[0]:.2f} to {interval[1]:.2f})"
+    # Rounding first, and 0 added, leaves no minus at 0.
+    middle, *ends = (f"{round(each, 2) + 0.0:.2f}" for each in (value, *(interval or ())))
+    return f"{middle} ({' to '.join(ends)})" if ends else middle
 
 
 def calibration_of(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from truefit._core.errors import InvalidInput
-from truefit._methods.text import MetricText, interval_name, number
+from truefit._methods.text import MetricText, interval_name, number, threshold_text
 
 Table = dict[str, Any]
 Plain = Mapping[str, Any]
@@ -102,7 +102,7 @@ def threshold_table(plain: Sequence[Plain]) -> Table:
     return {
         "columns": [*(["model"] if named else []), "threshold by", "threshold", *_RATES],
         "rows": rows,
-        "texts": {"threshold": [f"{model['threshold']:.3g}" for _, model in lines]},
+        "texts": {"threshold": [threshold_text(model["threshold"]) for _, model in lines]},
         "caption": f"Thresholds on the probability of class {label!r}, with {interval_name(plain[0]['level'])}s",
         "meanings": {
             "threshold": f"Rows with at least this probability are called positive. {how}",

@@ -79,10 +79,12 @@ class ModelPredictions:
                 "estimator with predict_proba."
             )
         y01 = (self.y == label).astype(np.float64)
-        if not 0 < y01.sum() < len(y01):
+        counted = y01 if self.weight is None else y01[self.weight > 0]
+        if not 0 < counted.sum() < len(counted):
             raise InvalidInput(
                 f"{what} needs rows of class {label!r} and of another class. Got "
-                f"{'none' if not y01.any() else 'only rows'} of it among {len(y01)} rows."
+                f"{'none' if not counted.any() else 'only rows'} of it among {len(counted)} rows"
+                f"{'' if self.weight is None else ' with a weight above 0'}."
             )
         probability = np.asarray(self.probability[:, place], dtype=np.float64)
         if np.isnan(probability).any():

@@ -19,7 +19,7 @@ from truefit._core.typing import Array, Floats, Positions
 from truefit._methods.assessment.estimate import ONE_PARTITION, RANKED
 from truefit._methods.predictions import ModelPredictions
 from truefit._methods.result import EstimatorResult, frame, plain
-from truefit._methods.text import MetricText
+from truefit._methods.text import MetricText, counted
 from truefit._metrics.metric import Metric, get_metric
 from truefit._metrics.row_loss import is_share
 from truefit._metrics.scorers import is_auc, positive_class, ranked
@@ -135,7 +135,7 @@ class Subgroups(EstimatorResult):
     def heading(self) -> str:
         """What was computed."""
         by = f" by {self.column}" if self.column else ""
-        return f"{MetricText.from_name(self.metric).name}{by} in {len(self._found[self.names[0]])} subgroups"
+        return f"{MetricText.from_name(self.metric).name}{by} in {counted(len(self._found[self.names[0]]), 'subgroup')}"
 
     def summary(self) -> str:
         """Return the value of each subgroup, the worst one, and whether they differ."""
@@ -224,14 +224,19 @@ def levels_of(values: Array, bins: int) -> dict[str, Positions]:
         raise InvalidInput("The values of subgroups must not all be missing. Pass a column with values.")
     distinct = int(known.nunique())
     if pd.api.types.is_numeric_dtype(known) and not pd.api.types.is_bool_dtype(known) and distinct > 10:
-        numbers = known.astype(float)
+        floats = known.astype(float)
+        index = np.flatnonzero(~missing)
+        finite = np.isfinite(floats.to_numpy())
+        numbers = floats[finite]
         codes = pd.qcut(numbers, bins, labels=False, duplicates="drop")
         ends = numbers.groupby(codes).agg(["min", "max"])
-        index = np.flatnonzero(~missing)
         found = {
-            name: index[(codes == code).to_numpy()]
+            name: index[finite][(codes == code).to_numpy()]
             for code, name in zip(ends.index, _ranges(ends.to_numpy()), strict=True)
         }
+        for value in (-np.inf, np.inf):  # no bin has such an end
+            if (floats == value).any():
+                found[str(value)] = index[(floats == value).to_numpy()]
     else:
         if distinct > MOST_LEVELS:
             every = "a different value in every row" if distinct == len(known) else f"{distinct:,} different values"

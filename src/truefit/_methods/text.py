@@ -114,6 +114,15 @@ def percent(share: float) -> str:
     return "100%" if share == 1 else f"{_fixed(100 * share)}%"
 
 
+def threshold_text(threshold: float) -> str:
+    """Return a threshold with three digits; one just above 1, by which no row is positive, would be 1.
+
+    >>> threshold_text(0.25), threshold_text(1.0000000000000002)
+    ('0.25', 'above 1')
+    """
+    return f"{threshold:.3g}" if threshold <= 1 else "above 1"
+
+
 def points(share: float) -> str:
     """Return a difference of shares in percentage points, such as "2.6 points"."""
     return f"{_fixed(100 * share)} points"

@@ -12,7 +12,7 @@ from truefit._core.typing import Floats, Positions
 from truefit._methods.per_class import share_of
 from truefit._methods.predictions import ModelPredictions
 from truefit._methods.result import EstimatorResult, plain
-from truefit._methods.text import percent
+from truefit._methods.text import percent, threshold_text
 from truefit._plots.forest import forest
 from truefit._stats.thresholds import Judged, Rates, Rule, judge
 
@@ -60,7 +60,7 @@ class Threshold(EstimatorResult):
     title = "Decision threshold"
 
     def __init__(
-        self, judged: dict[str, Judged], rule: Rule, *, single: bool, level: float, pos_label: Any, rows: int
+        self, judged: dict[str, Judged], rule: Rule, *, single: bool, level: float, pos_label: Any, rows: int, part: str
     ) -> None:
         self.names = list(judged)
         self.single = single
@@ -69,7 +69,7 @@ class Threshold(EstimatorResult):
         self._given = rule.name == "given"
         self.pos_label = pos_label
         self.judged = judged
-        self._rows = rows
+        self._rows, self._part = rows, part
 
     @property
     def threshold(self) -> Any:
@@ -100,14 +100,14 @@ class Threshold(EstimatorResult):
             for rate, value, (low, high) in zip(RATES, each.rates, each.intervals, strict=True)
             if np.isfinite(value)
         ]
-        return f"{each.threshold:.3g}: {', '.join(rates)}"
+        return f"{threshold_text(each.threshold)}: {', '.join(rates)}"
 
     def _remarks(self) -> list[str]:
         if self._given:
             return [f"The threshold was given, not chosen; {self.level:.0%} confidence intervals."]
         return [
-            f"Each fold by a threshold chosen on the other folds; {self.level:.0%} confidence intervals that include "
-            "the choice."
+            f"Each {self._part} by a threshold chosen on the others; {self.level:.0%} confidence intervals that "
+            "include the choice."
         ]
 
     @property
@@ -118,8 +118,8 @@ class Threshold(EstimatorResult):
             missed = int((~each.reached_without).sum())
             if missed:
                 notes.append(
-                    f"{name}: without {missed} of {len(each.reached_without)} folds the requirement is not reached; "
-                    "the highest precision was taken there."
+                    f"{name}: without {missed} of {len(each.reached_without)} {self._part.split()[0]}s the requirement "
+                    "is not reached; the highest precision was taken there."
                 )
         return notes
 
@@ -198,7 +198,7 @@ def threshold_of(
 ) -> Threshold:
     """Return the threshold of one or several models by a rule, evaluated on folds that had no part in the choice."""
     wanted = read_rule(rule)
-    judged, label, rows = {}, None, 0
+    judged, label, rows, part = {}, None, 0, "fold"
     for name, own in predictions.items():
         place = own.positive(pos_label)
         assert own.classes is not None
@@ -208,6 +208,7 @@ def threshold_of(
             judged[name] = _at(own, y01, p, wanted.value, level)
             continue
         groups = None if own.groups is None else np.unique(own.groups, return_inverse=True)[1]
+        part = "part of the rows" if _own_folds(own) is None else "fold"
         found = judge(
             y01, p, wanted, _folds(own, y01, groups),
             weight=own.weight, groups=groups, factor=1.0 if own.folds is None else CHOSEN, level=level,
@@ -218,7 +219,7 @@ def threshold_of(
                 f"{percent(found.best_precision)}. Require less, or use a better model."
             )
         judged[name] = found
-    return Threshold(judged, wanted, single=single, level=level, pos_label=label, rows=rows)
+    return Threshold(judged, wanted, single=single, level=level, pos_label=label, rows=rows, part=part)
 
 
 def _at(own: ModelPredictions, y01: Floats, p: Floats, threshold: float, level: float) -> Judged:
@@ -233,11 +234,18 @@ def _at(own: ModelPredictions, y01: Floats, p: Floats, threshold: float, level: 
     return Judged(threshold, rates, ends, np.empty(0), True, np.empty(0, dtype=bool), float("nan"))
 
 
+def _own_folds(own: ModelPredictions) -> Positions | None:
+    """Return the test folds of the models, if these are several, of more than a row each."""
+    if own.folds is None:
+        return None
+    names, folds = np.unique(own.folds, return_inverse=True)
+    return np.asarray(folds, dtype=np.intp) if 1 < len(names) <= len(own.y) // 2 else None
+
+
 def _folds(own: ModelPredictions, y01: Floats, groups: Positions | None) -> Positions:
     """Return the fold of each row: that of the models, or else one of five random ones, stratified or of groups."""
-    if own.folds is not None and len(np.unique(own.folds)) > 1 and len(np.unique(own.folds)) <= len(y01) // 2:
-        folds = np.unique(own.folds, return_inverse=True)[1]
-    else:
+    folds = given = _own_folds(own)
+    if folds is None:
         rng = np.random.default_rng(0)
         if groups is not None:
             folds = (rng.permutation(int(groups.max()) + 1) % FOLDS)[groups]
@@ -250,8 +258,9 @@ def _folds(own: ModelPredictions, y01: Floats, groups: Positions | None) -> Posi
     for fold in range(int(folds.max()) + 1):
         rest = y01[folds != fold]
         if not 0 < rest.sum() < len(rest):
+            part, advice = (f"of {FOLDS} parts of the rows", "") if given is None else ("fold", ", or other folds")
             raise InvalidInput(
-                "A threshold needs rows of both classes without each of the folds. Got one fold with all rows of a "
-                "class; use more rows, or other folds."
+                f"A threshold is chosen without each {part}, and needs rows of both classes there. Got one with all "
+                f"rows of a class; use more rows{advice}."
             )
     return folds

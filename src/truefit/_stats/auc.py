@@ -159,7 +159,7 @@ def placements(y01: npt.ArrayLike, scores: npt.ArrayLike, weight: Floats | None 
     m, n = float(weights[positive].sum()), float(weights[~positive].sum())
     if m == 0 or n == 0:
         raise InvalidInput(
-            f"An AUC needs rows of both classes in every test set. Got {m:g} positive and {n:g} negative rows."
+            f"An AUC needs rows of both classes, with a weight above 0. Got only one class in {truth.size:,} rows."
         )
     # Rows of one score are on one step; a step holds the weight of each class below it, and half of its own.
     order = np.argsort(ranked, kind="stable")

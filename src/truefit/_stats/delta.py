@@ -66,7 +66,11 @@ def delta_interval(
     G. Y. Zou and A. Donner (2008), Construction of confidence limits about effect measures, Statistics in Medicine
     27:1693-1702: limits of a sum from the limits of its terms.
     """
-    n, means, covariance, pooled, tail = _gathered(parts_by_repeat, value, slopes)
+    repeats = [np.asarray(parts, dtype=np.float64) for parts in parts_by_repeat]
+    if repeats and all(x.ndim == 2 and len(x) == 1 and np.isfinite(x).all() for x in repeats):
+        only = float(np.mean([value(x[0]) for x in repeats])) if centre is None else centre
+        return Estimated(only, None, "a single row shows no spread")
+    n, means, covariance, pooled, tail = _gathered(repeats, value, slopes)
     estimate = pooled if centre is None else centre
     with np.errstate(divide="ignore", invalid="ignore"):
         gradient = np.asarray(slopes(means), dtype=np.float64)
@@ -112,12 +116,11 @@ def interval_on_scale(
 
 
 def _gathered(
-    parts_by_repeat: Iterable[npt.ArrayLike], value: Callable[[Floats], float], slopes: Callable[[Floats], Floats]
+    repeats: Iterable[Floats], value: Callable[[Floats], float], slopes: Callable[[Floats], Floats]
 ) -> tuple[int, Floats, Floats, float, Tail]:
     """Return the number of rows, and means, covariance matrix, value and tail, each averaged over the repeats."""
     found = []
-    for parts in parts_by_repeat:
-        x = np.asarray(parts, dtype=np.float64)
+    for x in repeats:
         if x.ndim != 2 or len(x) < 2 or not np.isfinite(x).all():
             raise InvalidInput(
                 "The parts of an interval must be finite numbers, at least 2 rows of them, with a column for each mean."

@@ -98,8 +98,11 @@ class Cuts:
         self.order = np.argsort(-score, kind="stable")
         ordered = score[self.order]
         self._ends = np.flatnonzero(np.append(np.diff(ordered) != 0, True))
-        # The first cut is above all scores: no row is called positive.
-        self._values = np.concatenate([[np.nextafter(ordered[0], np.inf)], ordered[self._ends]])
+        # The first cut is above all scores: no row is called positive. Midway to a probability of 1 it stays there
+        # when it is rounded; above 1 there is nothing.
+        top = float(ordered[0])
+        above = (top + 1) / 2 if top < (top + 1) / 2 else np.nextafter(top, np.inf)
+        self._values = np.concatenate([[above], ordered[self._ends]])
         self._positive = y01[self.order] == 1
 
     def thresholds(self, place: Positions, rows: Floats) -> tuple[Floats, Positions]:
