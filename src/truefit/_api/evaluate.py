@@ -53,7 +53,8 @@ def evaluate(
     pos_label : label, optional
         The positive class of two. It must be named unless the classes are 0 and 1, -1 and 1, or False and True.
     classes : sequence of labels, optional
-        All classes, in the order of the columns of probabilities. By default those of ``y_true``, sorted.
+        All classes, in the order of the columns of probabilities. By default those of ``y_true``, sorted. Columns of a
+        data frame that are named by class are found by their names.
     sample_weight : array-like, optional
         The weight of each row.
     kind : {"label", "probability", "score", "number"}, optional
@@ -126,7 +127,9 @@ def _task(y_true: Any, given: GivenPredictions, metric: str | None, *, classifie
     if truth.dtype.kind == "f" and (truth % 1 != 0).any():
         return "regression"
     task = task_of_metric(metric) or given.task or infer_task(y_true).task
-    several = truth.dtype.kind in "iuf" and len(np.unique(truth)) > 2
+    values = len(np.unique(truth)) if truth.dtype.kind in "iuf" else 0
+    # A truth of one value may be a class of which there are probabilities; beside other predictions it is a number.
+    several = values > 2 or (values == 1 and given.task is None and not given.within_0_and_1)
     # Grades and counts look like classes; predictions between them show that they are numbers.
     if task == "classification" and task_of_metric(metric) is None and given.task is None and several:
         return "classification" if given.whole else "regression"

@@ -108,6 +108,25 @@ def test_several_classes_are_columns_of_probabilities():
     assert evaluate(THREE, rounded, metric="log_loss").estimate == pytest.approx(sk.log_loss(THREE, SHARES), abs=1e-3)
 
 
+@pytest.mark.parametrize("as_frame", [pd.DataFrame, pl.DataFrame])
+def test_columns_named_by_class_are_found_by_their_names(as_frame):
+    named = {"no": 1 - GOOD, "yes": GOOD}
+    expected = evaluate(TEXT, GOOD, pos_label="yes", metric="auc").estimate
+    for names in (["no", "yes"], ["yes", "no"]):
+        frame = as_frame({name: named[name] for name in names})
+        for options in ({}, {"classes": ["yes", "no"]}):
+            assert evaluate(TEXT, frame, metric="auc", **options).estimate == pytest.approx(expected)
+    assert evaluate(Y, as_frame({"1": GOOD, "0": 1 - GOOD}), metric="auc").estimate == pytest.approx(expected)
+    unnamed = as_frame(np.column_stack([1 - GOOD, GOOD]))
+    assert evaluate(TEXT, unnamed, metric="auc").estimate == pytest.approx(expected)
+    models = as_frame({"forest": GOOD, "linear": 1 - GOOD})
+    for truth in (TEXT, NUMBERS):
+        with pytest.raises(InvalidInput, match="Pass a dict of names to predictions for several models"):
+            evaluate(truth, models)
+    three = as_frame({str(place): SHARES[:, place] for place in (2, 0, 1)})
+    assert evaluate(THREE, three, metric="log_loss").estimate == evaluate(THREE, SHARES, metric="log_loss").estimate
+
+
 def test_independent_rows_have_the_interval_of_a_hold_out():
     wrong = (GOOD > 0.5) != Y
     assert evaluate(Y, GOOD).interval == pytest.approx(wilson(wrong.mean(), N))
@@ -297,8 +316,12 @@ def test_what_cannot_be_known_has_a_reason():
     assert "single row" in evaluate(NUMBERS, GOOD, metric="neg_max_error").interval_reason
     only = evaluate(["yes"] * 5, ["yes"] * 5, classes=["yes", "no"])
     assert only.interval == pytest.approx(wilson(0, 5))
-    with pytest.raises(InvalidInput, match="needs rows of"):
-        evaluate(np.ones(5, dtype=int), HALF[:5], classes=[0, 1], metric="auc")
+    with pytest.raises(InvalidInput, match=r"needs rows of both classes\. Got 'no' in all 5 rows"):
+        evaluate(["no"] * 5, HALF[:5], classes=["no", "yes"], pos_label="yes", metric="auc")
+    with pytest.raises(InvalidInput, match=r"needs rows of both classes\. Got 1 in all .* rows with a weight above 0"):
+        evaluate(Y, GOOD, sample_weight=Y, metric="auc")
+    assert evaluate(np.ones(N), NUMBERS).metric == "rmse"  # of one class there would be probabilities
+    assert "single row" in evaluate([1.5], [1.25]).interval_reason
     few = evaluate(Y, GOOD, groups=GROUPS % 3, metric="auc").interval  # three groups say next to nothing
     assert np.ptp(few) > 3 * np.ptp(evaluate(Y, GOOD, metric="auc").interval)
 
@@ -313,7 +336,12 @@ def test_diagnostics_of_predictions_are_those_of_an_assessment():
     positive = GOOD >= 0.3
     expected = (positive & (Y == 1)).mean() - (positive & (Y == 0)).mean() * 0.3 / 0.7
     assert float(curve.net_benefit[0]) == pytest.approx(expected)
+    with pytest.raises(InvalidInput, match="Calibration needs rows of class 'yes' and of another class"):
+        evaluate(TEXT, GOOD, pos_label="yes", sample_weight=Y).calibration()
     found = one.threshold({"sensitivity": 0.8})
+    assert "Each part of the rows by a threshold chosen on the others" in found.summary()
+    never = evaluate(TEXT, np.where(Y == 1, 0.4, 1.0), pos_label="yes").threshold({"specificity": 1.0})
+    assert "above 1: sensitivity 0%" in never.summary()
     assert found.sensitivity_interval[0] < found.sensitivity < found.sensitivity_interval[1]
     assert one.per_class().table.set_index("class").loc["yes", "recall"] == pytest.approx(
         sk.recall_score(Y, GOOD > 0.5)

@@ -21,6 +21,7 @@ Kind = Literal["label", "probability", "score", "number"]
 _SHOWN: Final = 6
 #: Probabilities of a row may miss a sum of 1 by so much: they were rounded when they were written.
 _ROUNDED: Final = 0.01
+_SEVERAL: Final = "Pass a dict of names to predictions for several models"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,8 @@ class GivenPredictions:
 
     models: Models
     arrays: Mapping[str, Array]
+    #: Names of the columns of each data frame.
+    columns: Mapping[str, list[Any]]
     kind: Kind | None
 
     @classmethod
@@ -56,7 +59,9 @@ class GivenPredictions:
                 "The 'predictions' parameter must hold the predictions of at least one model, each under a name of its "
                 f"own. Got {'none' if not given else ', '.join(map(repr, predictions))}."
             )
-        return cls(Models(list(given), single), {name: _column(each, rows, name) for name, each in given.items()}, kind)
+        named = {name: list(each.columns) for name, each in given.items() if hasattr(each, "columns")}
+        arrays = {name: _column(each, rows, name) for name, each in given.items()}
+        return cls(Models(list(given), single), arrays, named, kind)
 
     @property
     def task(self) -> Task | None:
@@ -71,12 +76,20 @@ class GivenPredictions:
         """Whether all are whole numbers, as labels are."""
         return all(each.dtype.kind in "iu" or bool((each % 1 == 0).all()) for each in self.arrays.values())
 
+    @property
+    def within_0_and_1(self) -> bool:
+        """Whether all are numbers from 0 to 1, as probabilities are."""
+        return all(each.min() >= 0 and each.max() <= 1 for each in self.arrays.values())
+
     def outcomes(self, data: Data, classes: Sequence[Any] | None, pos_label: Any) -> dict[str, Outcome]:
         """Return the predictions of each model as the outcome of a fit."""
         if data.classes is None:
             return {name: _numbers(name, each, data) for name, each in self.arrays.items()}
         reader = _Classified(data, data.classes, data.classes if classes is None else np.asarray(classes), pos_label)
-        return {name: reader.outcome(name, each, self.kind) for name, each in self.arrays.items()}
+        return {
+            name: reader.outcome(name, reader.ordered(name, each, self.columns.get(name)), self.kind)
+            for name, each in self.arrays.items()
+        }
 
 
 def _column(values: Any, rows: int, name: str) -> Array:
@@ -101,7 +114,7 @@ def _column(values: Any, rows: int, name: str) -> Array:
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise InvalidInput(f"{what} must be finite. Got {int((~np.isfinite(array)).sum()):,} infinite values.")
     if array.ndim == 2 and array.dtype.kind not in "biuf":
-        raise InvalidInput(f"{what} must be numbers if they have several columns. Got {array.dtype}.")
+        raise InvalidInput(f"{what} must be numbers if they have several columns. Got {array.dtype}. {_SEVERAL}.")
     return array
 
 
@@ -110,6 +123,7 @@ def _numbers(name: str, values: Array, data: Data) -> Outcome:
         got = f"{values.shape[1]} columns" if values.ndim == 2 else f"values such as {values[:1].tolist()[0]!r}"
         raise InvalidInput(
             f"The predictions of {name!r} must be one number per row, since y_true holds numbers. Got {got}."
+            f"{f' {_SEVERAL}.' if values.ndim == 2 else ''}"
         )
     return Outcome(f"predictions of {name}", [Predictions("predict", data.tokens, values.astype(np.float64))])
 
@@ -136,6 +150,27 @@ class _Classified:
     classes: Array
     columns: Array
     pos_label: Any
+
+    def ordered(self, name: str, values: Array, names: Sequence[Any] | None) -> Array:
+        """Return columns in the order of ``columns`` where a data frame names them by class; other names are refused.
+
+        The names that pandas and polars give to columns without one say no more than the places in an array.
+        """
+        if names is None or values.ndim != 2:
+            return values
+        labels = self.columns.tolist()
+        place = {str(each): i for i, each in enumerate(names)} | {each: i for i, each in enumerate(names)}
+        found = [place.get(label, place.get(str(label))) for label in labels]
+        places = [each for each in found if each is not None]
+        unnamed = [list(range(len(names))), [f"column_{i}" for i in range(len(names))]]
+        if len(places) == len(labels):
+            return values[:, places] if len(labels) == len(names) else values
+        if names in unnamed:
+            return values
+        raise InvalidInput(
+            f"The predictions of {name!r} have columns {listed([repr(each) for each in names[:_SHOWN]])}, which are "
+            f"not the classes ({self._shown()}). {_SEVERAL}, or name each column by its class."
+        )
 
     def outcome(self, name: str, values: Array, kind: Kind | None) -> Outcome:
         """Return predictions as labels, probabilities or scores."""

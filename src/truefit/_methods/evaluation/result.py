@@ -26,6 +26,7 @@ from truefit._methods.splitting.splits import Split, Splits
 from truefit._methods.text import MetricText, counted, new_rows
 from truefit._metrics.metric import Metric
 from truefit._metrics.row_loss import is_share
+from truefit._metrics.scorers import is_auc
 from truefit._plots.forest import forest
 
 if TYPE_CHECKING:
@@ -115,6 +116,16 @@ class Evaluation(Assessment):
                 f"The metric {metric.name!r} needs predicted {needed}. The predictions of {name!r} are {given}. Pass "
                 f"{needed}, or choose another metric, such as {'error' if given == 'labels' else 'auc'!r}."
             )
+        if is_auc(metric, self._data):
+            weight = self._data.weight
+            present = np.unique(self._data.y if weight is None else self._data.y[weight > 0])
+            if len(present) == 1:
+                rows = self._data.n if weight is None else int((weight > 0).sum())
+                raise InvalidInput(
+                    f"The metric {metric.name!r} needs rows of both classes. Got {present.tolist()[0]!r} in all "
+                    f"{counted(rows, 'row')}{'' if weight is None else ' with a weight above 0'}. Choose another "
+                    "metric, such as 'error', or add rows of the other class."
+                )
         return self._known_evidence.setdefault(name, super()._evidence(name, metric))
 
     @property
