@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import sqlite3
 
 import numpy as np
@@ -11,6 +12,8 @@ from sklearn.datasets import load_breast_cancer
 from tests.cli.command import truefit
 
 from truefit import evaluate
+from truefit._cli.evaluate import models_in
+from truefit._core.errors import InvalidInput
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +88,13 @@ def test_numbers_a_page_and_a_plot(folder):
         (("--truth", "outcome", "--drop", "patient", "--class", "dead"), "Missing: 'forest:dead'"),
         (("--truth", "outcome", "--as", "odds"), "--as"),
         (("--truth", "outcome", "--drop", "patient", "--metric", "f1"), "The positive class must be named"),
-        (("--truth", "outcome", "--drop", "patient", "--threshold", "best"), "cost=5:1 or a probability such as 0.2"),
+        (
+            ("--truth", "outcome", "--drop", "patient", "--threshold", "best"),
+            "cost=5:1 (one above 0), or a probability",
+        ),
+        (("--truth", "outcome", "--drop", "patient", "--threshold", "1.5"), "a probability between 0 and 1"),
+        (("--truth", "outcome", "--drop", "patient", "--threshold", "precision=0"), "Got 'precision=0' instead"),
+        (("--truth", "outcome", "--drop", "patient", "--groups", "patient"), "Got 'patient' as groups and to drop."),
         (("--truth", "outcome", "--drop", "patient", "--threshold", "0.2.1"), "Got '0.2.1' instead"),
         (("--truth", "outcome", "--drop", "patient", "--by", "site"), "has no column 'site'"),
     ],
@@ -129,6 +138,25 @@ def test_diagnostics_are_printed_are_in_the_json_and_on_the_page(folder):
     assert "Confusion matrix: rows, and their share of the true class" in page
 
 
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        ({"f:ill": 0.4, "f:well": 0.5, "f:sick": 0.1}, "Name the class, if the truth lacks it (--class sick)"),
+        (
+            {"f:Ill": 0.4, "f:Well": 0.6},
+            "as it is written in the truth: 'ill', 'well'. Rename the",
+        ),
+        ({"f:krank": 0.4, "f:gesund": 0.6}, "'f:krank' must end in a class"),
+    ],
+)
+def test_a_column_of_no_class_of_a_model_is_no_model(columns, sentence):
+    frame = pd.DataFrame(columns, index=range(3))
+    with pytest.raises(InvalidInput, match=re.escape(sentence)):
+        models_in(frame, ["ill", "well"])
+    assert set(models_in(frame, [])) == set(columns)  # such as of labels
+    assert set(models_in(pd.DataFrame({"a:1": [0.2], "a:2": [0.3]}), ["ill", "well"])) == {"a:1", "a:2"}  # two models
+
+
 def test_files_without_rows_or_models(folder):
     (folder / "empty.csv").write_text("y,a\n")
     (folder / "nothing.csv").write_text("")
@@ -158,6 +186,7 @@ def test_a_saved_study_is_validated(folder):
     done = truefit("validate", "model.skops", "cohort.csv", *arguments, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "AUC on 269 rows in 30 groups" in done.stdout
+    assert "not fitted on" not in done.stderr
     assert "Its study promised AUC 0.9" in done.stdout
     assert "sensitivity on 269 rows" in done.stdout
     assert "AUC by mean texture in 4 subgroups" in done.stdout  # a feature may name subgroups too

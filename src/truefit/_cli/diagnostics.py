@@ -74,19 +74,21 @@ def rule_of(text: str) -> Any:
     >>> rule_of("youden"), rule_of("sensitivity=0.9"), rule_of("cost=5:1"), rule_of("0.2")
     ('youden', {'sensitivity': 0.9}, {'cost': (5.0, 1.0)}, 0.2)
     """
-    if text == "youden":
-        return text
+    from truefit._methods.threshold import read_rule
+
     match = _RULE.fullmatch(text)
+    rule: Any = text
     try:
         if match is not None and match[1]:
-            return {match[1]: float(match[2])}
-        if match is not None and match[3]:
-            return {"cost": (float(match[3]), float(match[4]))}
-        if match is not None:
-            return float(match[5])
-    except ValueError:  # such as 0.2.1
-        pass
-    raise InvalidInput(
-        "--threshold must be youden, sensitivity=0.9, specificity=0.9, precision=0.8, cost=5:1 or a probability such "
-        f"as 0.2. Got {text!r} instead."
-    )
+            rule = {match[1]: float(match[2])}
+        elif match is not None and match[3]:
+            rule = {"cost": (float(match[3]), float(match[4]))}
+        elif match is not None:
+            rule = float(match[5])
+        read_rule(rule)
+    except (ValueError, InvalidInput):  # such as 0.2.1, or a probability of 1.5
+        raise InvalidInput(
+            "--threshold must be youden, sensitivity=0.9, specificity=0.9, precision=0.8 (a share above 0, up to 1), "
+            f"cost=5:1 (one above 0), or a probability between 0 and 1 such as 0.2. Got {text!r} instead."
+        ) from None
+    return rule

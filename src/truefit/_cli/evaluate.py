@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -98,7 +99,7 @@ def evaluate(
     """
     from truefit._api.evaluate import evaluate as run
     from truefit.sources.load import load_rows
-    from truefit.sources.table import check_names, find_column
+    from truefit.sources.table import check_names, column_uses, find_column
 
     check_report(out, (predictions,))
     check_picture(plot, (predictions,))
@@ -112,9 +113,8 @@ def evaluate(
     if not len(frame):
         raise InvalidInput(f"{name!r} must have rows to evaluate. Got none.")
     rules = [rule_of(each) for each in threshold or ()]
-    others = [find_column(names, each, name) for each in (truth, groups, weights, *(drop or ())) if each is not None]
-    if len(set(others)) < len(others):
-        raise InvalidInput(f"A column of {name!r} can have one use. Got {', '.join(map(repr, others))}.")
+    roles = [("as the truth", truth), ("as groups", groups), ("as weights", weights)]
+    others = list(column_uses(names, [*roles, *(("to drop", each) for each in drop or ())], name))
     # The subgroups of a column that has another use are of interest too: those of the groups, say.
     columns = [find_column(names, each, name) for each in by or ()]
     others = [*others, *(each for each in dict.fromkeys(columns) if each not in others)]
@@ -166,10 +166,23 @@ def models_in(frame: pd.DataFrame, labels: Sequence[Any]) -> dict[str, Any]:
 
     known = {str(label): label for label in labels}
     columns: dict[str, dict[Any, str]] = {}
+    others: dict[str, list[str]] = {}
     for name in frame.columns:
         model, _, label = name.rpartition(":")
         if model and label in known:
             columns.setdefault(model, {})[label] = name
+        elif model:
+            others.setdefault(model, []).append(name)
+    for model, names in others.items() if known else ():
+        if model in columns or _look_like_classes(frame[names], known):
+            label = names[0].rpartition(":")[2]
+            lacking = f"Name the class, if the truth lacks it (--class {shlex.quote(label)}), or rename the column"
+            same = label.casefold() in {each.casefold() for each in known}
+            raise InvalidInput(
+                f"Column {names[0]!r} must end in a class as it is written in the truth: "
+                f"{', '.join(map(repr, known))}. {'Rename the column' if same else lacking}; or leave it out "
+                f"(--drop {shlex.quote(names[0])})."
+            )
     found: dict[str, Any] = {}
     ordered = [str(label) for label in np.unique(np.array(list(known.values())))] if columns else []
     for name in frame.columns:
@@ -179,6 +192,14 @@ def models_in(frame: pd.DataFrame, labels: Sequence[Any]) -> dict[str, Any]:
         elif model not in found:
             found[model] = _table(frame, model, columns[model], ordered)
     return found
+
+
+def _look_like_classes(columns: pd.DataFrame, known: Iterable[str]) -> bool:
+    """Whether columns "model:text" are of classes in other words: in another case, or numbers that sum to 1."""
+    if {str(name).rpartition(":")[2].casefold() for name in columns} & {label.casefold() for label in known}:
+        return True
+    numeric = all(dtype.kind == "f" for dtype in columns.dtypes)
+    return numeric and columns.shape[1] > 1 and bool(((columns.sum(axis="columns") - 1).abs() < 0.01).all())
 
 
 def _table(frame: pd.DataFrame, model: str, columns: dict[Any, str], classes: Sequence[str]) -> Any:

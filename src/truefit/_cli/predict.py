@@ -62,8 +62,10 @@ def predict(
     if out is None:
         results().write(csv_text(predictions))
     else:
+        from truefit._methods.text import counted
+
         write_text(out, csv_text(predictions))
-        note(f"Predictions of {len(predictions):,} rows written to {out}.")
+        note(f"Predictions of {counted(len(predictions), 'row')} written to {out}.")
 
 
 def _predictions(saved: LoadedModel, X: Any, *, proba: bool, name: str) -> pd.DataFrame:

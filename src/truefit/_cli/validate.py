@@ -18,7 +18,6 @@ from truefit._cli.diagnostics import (
 )
 from truefit._cli.evaluate import GroupsOfRows, MetricsOption, PageOption, WeightsOfRows, show_evaluation
 from truefit._cli.inputs import columns_as_fitted, label_in, print_notes
-from truefit._cli.messages import note
 from truefit._cli.options import JsonOption, LevelOption, PlotOption, PositiveOption, QuietOption, VerboseOption
 from truefit._cli.outputs import check_distinct, check_picture, check_report
 from truefit._cli.saved_model import read_model
@@ -114,7 +113,4 @@ def _features(saved: LoadedModel, frame: pd.DataFrame, name: str) -> Any:
     """Return the columns that the model was fitted on, with their types."""
     if saved.columns is None:
         return frame.to_numpy()
-    others = [each for each in frame.columns if each not in saved.columns and not each.startswith("Unnamed: 0")]
-    if others:
-        note(f"Note: {name!r} has columns that the model was not fitted on: {', '.join(map(repr, others[:5]))}.")
     return columns_as_fitted(frame, saved.columns, name)

@@ -119,15 +119,8 @@ class Table:
         given = {"groups": groups, "time": time, "sample_weight": weights}
         named = {role: column for role, column in given.items() if column is not None}
         names = [str(column) for column in self.X.columns]
-        uses = {self.target: "as the target"}
-        for use, column in [
-            *((f"as {_ROLES[role]}", named[role]) for role in named),
-            *(("to drop", each) for each in drop),
-        ]:
-            if column in uses:
-                both = f"{use} twice" if uses[column] == use else f"{uses[column]} and {use}"
-                raise InvalidInput(f"A column of {self.name!r} can have one use. Got {column!r} {both}. Name it once.")
-            uses[find_column(names, column, self.name)] = use
+        wanted = [*((f"as {_ROLES[role]}", named[role]) for role in named), *(("to drop", each) for each in drop)]
+        uses = column_uses(names, wanted, self.name, {self.target: "as the target"})
         if len(uses) == 1:
             return self
         X = self.X.iloc[:, [i for i, name in enumerate(names) if name not in uses]].copy()
@@ -165,6 +158,30 @@ def find_column(columns: Sequence[str], target: str | None, name: str) -> str:
     near = nearest(target, columns)
     meant = f" Did you mean {near}?" if near else ""
     raise InvalidInput(f"{name!r} has no column {target!r}.{meant} Columns: {listed}")
+
+
+def column_uses(
+    columns: Sequence[str],
+    wanted: Sequence[tuple[str, str | None]],
+    name: str,
+    uses: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """Return columns and what each is used as, beside ``uses``; refuse one with two uses, or that there is not.
+
+    >>> column_uses(["age", "site"], [("as groups", "site"), ("as weights", None), ("to drop", "site")], "people")
+    Traceback (most recent call last):
+        ...
+    truefit._core.errors.InvalidInput: A column of 'people' can have one use. Got 'site' as groups and to drop. ...
+    """
+    found = dict(uses or {})
+    for use, column in wanted:
+        if column is None:
+            continue
+        if column in found:
+            both = f"{use} twice" if found[column] == use else f"{found[column]} and {use}"
+            raise InvalidInput(f"A column of {name!r} can have one use. Got {column!r} {both}. Name it once.")
+        found[find_column(columns, column, name)] = use
+    return found
 
 
 def check_names(names: Sequence[str], name: str) -> None:
