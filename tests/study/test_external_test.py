@@ -128,6 +128,12 @@ BAD = {
 }
 
 
+def test_a_metric_of_two_classes_is_refused_before_any_fit_where_the_test_set_has_more():
+    target = np.where(np.arange(269) < 9, 7, Y[300:])
+    with pytest.raises(InvalidInput, match=r"is for 2 classes, 0 and 1\. The test rows have 9 of '7' too"):
+        study(X[:300], Y[:300], MODELS, metric="auc", test=(X[300:], target))
+
+
 @pytest.mark.parametrize("case", BAD)
 def test_a_test_set_that_does_not_suit_is_refused_in_one_sentence_before_any_fit(case):
     rows, test, message = BAD[case]
@@ -138,6 +144,9 @@ def test_a_test_set_that_does_not_suit_is_refused_in_one_sentence_before_any_fit
 
 def test_columns_are_taken_by_name_and_new_categories_are_no_obstacle():
     test = FRAME[300:].assign(kind="huge", note=1)[["note", "kind", *"edcba"]]
-    with pytest.warns(UserWarning, match="columns that the training rows lack: 'note'. They are not used"):
+    with (
+        pytest.warns(UserWarning, match="columns that the training rows lack: 'note'. They are not used"),
+        pytest.warns(UserWarning, match="categories that the training rows lack, in column 'kind': 'huge' in 269 rows"),
+    ):
         found = study(FRAME[:300], Y[:300], ["tree", "dummy"], tune=False, test=(test, Y[300:]))
     assert found.test.estimate < 0.3

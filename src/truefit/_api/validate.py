@@ -20,10 +20,19 @@ from truefit._core.typing import Array
 from truefit._core.validation import Task, check_level, checked_table, checked_target
 from truefit._methods.candidates import default_responses
 from truefit._methods.comparison.plan import CompareConfig
-from truefit._methods.evaluation.fitted import expected_columns, outcome_of, with_columns
+from truefit._methods.evaluation.fitted import (
+    categories_of,
+    check_two_classes,
+    expected_columns,
+    outcome_of,
+    unseen_categories,
+    unseen_classes,
+    with_columns,
+)
 from truefit._methods.evaluation.inputs import Models
 from truefit._methods.evaluation.promise import Promise
 from truefit._methods.evaluation.validation import Validation
+from truefit._metrics.metric import get_metric
 from truefit._models import LoadedModel, load_model
 
 
@@ -100,13 +109,15 @@ def validate(
         metric = promise.metric if promise is not None else {"regression": "rmse", "classification": "error"}[task]
     if pos_label is None and promise is not None:
         pos_label = promise.pos_label
+    check_two_classes(get_metric(metric, task, pos_label=pos_label), target, known)
     chosen = resolve_metric(data, metric, pos_label)
     responses = dict.fromkeys((*default_responses(estimator, task), *chosen.responses(estimator)))
     advice = f"Check that its columns hold the same kinds of values as the training rows{loaded.saved_by}."
     outcome = outcome_of(estimator, table, data, responses, advice=advice)
     return Validation(
         Models(["model"], single=True), data, {"model": outcome}, chosen, CompareConfig(level=level),
-        pos_label=pos_label, promise=promise, unseen_classes=_unseen(target, known),
+        pos_label=pos_label, promise=promise, unseen_classes=unseen_classes(target, known),
+        unseen_categories=unseen_categories(table, categories_of(estimator)),
     )  # fmt: skip
 
 
@@ -156,10 +167,3 @@ def _check_classes(target: Array, known: Array) -> None:
             f"y must hold classes of the model, such as {known[0].item()!r}. Got {target[0].item()!r}; check the type "
             "of the target."
         )
-
-
-def _unseen(target: Array, known: Array | None) -> dict[str, int]:
-    if known is None:
-        return {}
-    labels, counts = np.unique(target[~np.isin(target, known)], return_counts=True)
-    return {str(label): int(count) for label, count in zip(labels, counts, strict=True)}

@@ -17,11 +17,14 @@ from truefit._core.rows import Rows
 from truefit._core.validation import checked_table, checked_target
 from truefit._methods.assessment.estimate import estimate
 from truefit._methods.assessment.evidence import Evidence
-from truefit._methods.evaluation.fitted import outcome_of, quoted
+from truefit._methods.evaluation.fitted import outcome_of, quoted, unseen_categories, unseen_classes
 from truefit._methods.evaluation.promise import Agreement
 from truefit._methods.splitting.designs import Design
 from truefit._methods.splitting.splits import Split, Splits
 from truefit._metrics.metric import Metric
+
+#: A column of text with more different values has no categories.
+_MOST_CATEGORIES = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +140,15 @@ def _with_columns(X: Any, data: Data) -> Any:
                 f"Column {name!r} of the test set must hold {kinds[0]}, as in the training rows. Got {kinds[1]}; check "
                 "how it was read."
             )
+    texts = [name for name in names if not _is_numeric(known[name])]
+    values = {str(name): {each for each in known[name].to_list() if isinstance(each, str)} for name in texts}
+    unseen = unseen_categories(X, {name: each for name, each in values.items() if len(each) <= _MOST_CATEGORIES})
+    if unseen:
+        warnings.warn(
+            f"The test set has categories that the training rows lack, in column {'; '.join(unseen)}.",
+            UserWarning,
+            stacklevel=4,
+        )
     return X
 
 
@@ -156,12 +168,7 @@ def evaluated(
     model: Any, test: Data, training: Data, metric: Metric, level: float, known: float, ends: tuple[float, float] | None
 ) -> ExternalTest:
     """Evaluate a fitted model on a test set, and compare it with the estimate from the training rows."""
-    unseen = {}
-    if training.classes is not None:
-        labels, counts = np.unique(test.y, return_counts=True)
-        unseen = {
-            str(label): int(count) for label, count in zip(labels, counts, strict=True) if label not in training.classes
-        }
+    unseen = unseen_classes(test.y, training.classes)
     splits = Splits.of([Split(Rows.of(np.arange(0)), Rows.all(test.n))], "external test set")
     try:
         wanted = dict.fromkeys(("predict", *metric.responses(model)))

@@ -21,6 +21,7 @@ from truefit._core.provenance import now, versions
 from truefit._core.time_column import take_time
 from truefit._core.validation import Task, check_level, checked_table
 from truefit._methods.candidates import Candidates
+from truefit._methods.evaluation.fitted import check_two_classes
 from truefit._methods.kept_models import with_kept_models
 from truefit._methods.selection.default_candidates import candidate_named, default_candidates
 from truefit._methods.selection.families import ModelFamily, Setting, default_families, family_named, settings_of
@@ -169,6 +170,8 @@ def study(
     if metric is None and data.task == "regression":
         metric = "rmse"
     chosen = resolve_metric(data, metric, pos_label)
+    if external is not None:
+        check_two_classes(chosen, external.y, data.classes)
     seed = resolve_seed(random_state)
     if data.time is None or not isinstance(cv, TimeSeriesSplit):
         cv = resolve_folds(cv, why="nested cross-validation also leaves out pairs of them")

@@ -10,6 +10,8 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 from truefit import study, validate
 from truefit._core.errors import InvalidInput
@@ -49,6 +51,7 @@ def test_a_study_is_compared_with_what_it_promised():
     assert other.difference_interval[1] < 0
     assert other.difference == pytest.approx(other.score("auc") - found.estimate)
     assert "Its study promised AUC 0.9" in other.summary()
+    assert f"On the new rows it is {other.score('auc'):.3f} (0." in other.summary()
     assert "The two differ significantly." in other.summary()
     data = json.loads(json.dumps(other.to_dict(), allow_nan=False))
     assert (data["kind"], data["agrees"], data["promise"]["metric"]) == ("validation", False, "auc")
@@ -68,6 +71,23 @@ def test_classes_that_the_model_does_not_know_count_as_errors():
     assert found.unseen_classes == {"unclear": 20}
     assert found.estimate == pytest.approx(np.mean(MODEL.predict(X[NEW]) != target))
     assert "count as errors: 20 of 'unclear'" in found.summary()
+    sentence = "is for 2 classes, 'benign' and 'malignant'. The test rows have 20 of 'unclear' too"
+    for ask in (lambda: validate(MODEL, X[NEW], target, metric="auc"), lambda: found.under("auc")):
+        with pytest.raises(InvalidInput, match=sentence):
+            ask()
+    by_auc = study(X[TRAIN], LABELS[TRAIN], {"bayes": GaussianNB()}, metric="auc", pos_label="malignant")
+    beside = validate(by_auc, X[NEW], target, metric="error")
+    assert (beside.agrees, beside.difference) == (None, None)
+    assert "It cannot be compared with the new rows: The metric 'auc' is for 2 classes" in beside.summary()
+
+
+def test_categories_that_an_encoder_does_not_know_are_named():
+    model = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression())
+    model.fit(pd.DataFrame({"stage": ["I", "II"] * 10}), [0, 1] * 10)
+    new = pd.DataFrame({"stage": ["I", "II", "IV", None, "IV"]})
+    (note,) = validate(model, new, [0, 1, 1, 0, 1]).notes
+    assert note == "categories that the model was not fitted on: 'stage': 'IV' in 2 rows."
+    assert validate(model, new[:2], [0, 1]).notes == []
 
 
 @pytest.mark.parametrize(
