@@ -27,6 +27,7 @@ from truefit._stats.skewness import Tail
 from truefit._study.budget import TimeBudget
 from truefit._study.checks import CHECKS, check_results, check_table, most_severe_first, resolve_ignored
 from truefit._study.checks.base import CheckedTable, TableCheck
+from truefit._study.checks.calibration import Miscalibrated
 from truefit._study.evidence import NotRun, SkippedCandidate
 
 DOCS = (Path(__file__).parents[2] / "docs" / "findings.md").read_text(encoding="utf-8")
@@ -166,6 +167,27 @@ def test_a_check_keeps_the_contract(check, clean):
         assert finding.evidence
 
 
+def test_no_more_flexible_model_is_advised_where_one_was_not_better(clean):
+    case = result_cases(clean)["TF204"]
+    (finding,) = (each for each in check_results(case) if each.code == "TF204")
+    assert finding.advice.startswith("Try a more flexible model")
+    tried = replace(case, training={"linear": 0.36, "bayes": 0.05})
+    (finding,) = (each for each in check_results(tried) if each.code == "TF204")
+    assert finding.advice == (
+        "Look for other features: the more flexible model bayes did no better on held-out rows."
+    )  # fmt: skip
+    unknown = replace(case, baselines=(), best="linear")  # without a baseline nothing shows that a model underfits
+    assert "TF204" not in [each.code for each in check_results(unknown)]
+
+
+@pytest.mark.parametrize(("interval", "found"), [((-2.3, 0.14), False), ((-0.9, -0.1), False), ((0.2, 0.9), True)])
+def test_probabilities_without_relation_to_the_class_are_not_to_be_recalibrated(clean, monkeypatch, interval, found):
+    slope = SimpleNamespace(slope=sum(interval) / 2, slope_interval=interval)
+    result = SimpleNamespace(estimates={"bayes": {1: slope}})
+    monkeypatch.setattr("truefit._study.checks.calibration.calibration_of", lambda *_, **__: result)
+    assert bool(list(Miscalibrated().run(replace(clean, best="bayes")))) is found
+
+
 def test_findings_come_with_the_most_severe_first_and_can_be_muted(clean):
     case = TABLES["TF101"]
     both = CheckedTable(Data(case.data.X.assign(unit=1), Y, task="classification"), case.metric)
@@ -293,6 +315,10 @@ def test_imbalance_matters_for_metrics_that_count_rows():
     assert codes(NOISE, RARE, metric="auc") == codes(NOISE, RARE, metric="balanced_accuracy") == set()
     (finding,) = check_table(table(NOISE, RARE), ignore=("TF107",))
     assert finding.advice == "If the rare rows matter, use balanced accuracy or AUC as the metric."
+    single = np.where(np.arange(N) == 0, "ill", "well")
+    for case in (table(NOISE, single), replace(table(NOISE, RARE), replaced=True)):  # AUC has no value on the folds
+        (finding,) = (each for each in check_table(case) if each.code == "TF106")
+        assert finding.advice == "If the rare rows matter, use balanced accuracy as the metric."
 
 
 def test_arrays_polars_frames_and_sparse_matrices():

@@ -150,6 +150,7 @@ def test_one_candidate():
     assert result.answers[1].sentences[0] == "95% confidence interval from 5-fold cross-validation."
     assert "optimistically" not in text
     assert "Best of" not in text
+    assert "No more flexible candidate was better" not in text
 
 
 def test_the_baseline_is_best():
@@ -162,6 +163,35 @@ def test_the_baseline_is_best():
     assert result.answers[2].headline == "Not applicable: no candidate is significantly better than the baseline."
     assert by_code(result)["TF201"].evidence["reason"] == "best"
     assert "Perturbed validation: dummy is a baseline." in by_code(result)["TF301"].text
+
+
+@pytest.mark.parametrize(
+    ("metric", "weighted"), [("auc", False), ("balanced_accuracy", False), ("log_loss", True), ("error", True)]
+)
+def test_without_a_dummy_a_constant_prediction_is_the_baseline(metric, weighted):
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(120, 3)), rng.permutation(np.repeat(["ill", "well"], [45, 75]))
+    options = {"metric": metric, "cv": 3, "sample_weight": rng.uniform(0.5, 2, 120) if weighted else None}
+    result = study(X, y, {"bayes": GaussianNB()}, **options)
+    text = check_words(result)
+    assert result.best == "bayes"
+    assert result.answers[0].headline == "None: no candidate is significantly better than the baseline."
+    assert result.answers[0].sentences[0].endswith("It is the only candidate.")
+    assert result.answers[2].headline.startswith("Not applicable")
+    assert "No candidate is better than the baseline: the best one, bayes, has" in text or "not significantly" in text
+    assert not {"TF204", "TF210"} & by_code(result).keys()
+    named = study(X, y, {"bayes": GaussianNB(), "dummy": DummyClassifier()}, **options)
+    assert result.to_dict()["baseline"] == pytest.approx(named.to_dict()["baseline"])
+    assert named.answers[0].headline == result.answers[0].headline
+
+
+def test_without_a_dummy_a_model_that_learned_something_is_recommended():
+    X, y = make_classification(200, 5, random_state=0)
+    result = study(X, y, {"bayes": GaussianNB(), "tree": DecisionTreeClassifier(random_state=0)}, metric="auc")
+    assert result.answers[0].headline == f"Use {result.best}."
+    assert "(baseline 0.500). Best of 2 candidates" in check_words(result)
+    assert list(result.table.index) == ["bayes", "tree"]
+    assert "TF201" not in by_code(result)
 
 
 def test_a_regression_in_its_own_units():

@@ -131,6 +131,9 @@ def test_few_periods_are_no_proof_that_features_are_useless(seed, advice):
     result = study(noise, y, {"dummy": DummyRegressor(), "linear": LinearRegression()}, time="day")
     (finding,) = (each for each in result.findings if each.code == "TF201")
     assert finding.evidence["reason"] == ("tie" if seed else "best")
+    alone = study(noise, y, {"linear": LinearRegression()}, time="day").to_dict()
+    assert alone["baseline"] == pytest.approx(result.assessment.estimate["dummy"])
+    assert alone["answers"][0]["headline"].startswith("None: ")
     assert finding.advice.startswith(advice)
 
 

@@ -58,7 +58,7 @@ def intervals_table(study: Mapping[str, Any]) -> dict[str, Any] | None:
         },
         "caption": f"{level} prediction {'sets' if sets else 'intervals'} on held-out rows",
         "meanings": {
-            "covered": f"Share of rows whose {'set' if sets else 'interval'} holds the true value: {level} overall. "
-            "Where it is less, do not trust the interval of such rows.",
+            "covered": f"Share of rows whose {'set' if sets else 'interval'} holds the true value. The aim is "
+            f"{level} of all new rows. Where it is less, do not trust the interval of such rows.",
         },
     }

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from truefit._core.data import Data
 from truefit._core.finding import Finding
-from truefit._core.outcome import Outcome
+from truefit._core.outcome import Outcome, Predictions
 from truefit._core.parameters import check_takes_weights
 from truefit._core.protocols import Ask, FitTask, Response
 from truefit._core.rows import Rows
@@ -137,6 +139,19 @@ class StudyConfig:
         everything = Rows.all(self.data.n)
         asks = tuple(Ask(everything, response) for response in self.responses(name))
         return FitTask(self.candidates.estimators[name], everything, asks)
+
+    def constant_on(self, split: Split) -> Outcome:
+        """Return what a baseline predicts on a split: the majority class, with the share of each, or the mean."""
+        data, train = self.data, split.train.index
+        weight, tokens = data.weights_of(train), data.tokens_of(split.test)
+        if data.codes is None or data.classes is None:
+            mean = np.average(data.y[train], weights=weight)
+            return Outcome("constant", [Predictions("predict", tokens, np.full(len(tokens), mean))])
+        shares = np.bincount(data.codes[train], weights=weight, minlength=len(data.classes))
+        label = np.repeat(data.classes[[shares.argmax()]], len(tokens))
+        probability = np.tile(shares / shares.sum(), (len(tokens), 1))
+        answers = [Predictions("predict", tokens, label), Predictions("predict_proba", tokens, probability)]
+        return Outcome("constant", answers, classes=data.classes)
 
     @property
     def baselines(self) -> tuple[str, ...]:

@@ -76,7 +76,7 @@ class DiagnosticRun:
         return run_subplan(plan, observe=self.meter.count, describe=describe)
 
     def _skip(self, part: Part, why: str, candidate: str | None = None) -> None:
-        self.found.not_run.append(NotRun(part, why, candidate))
+        self.found.not_run.append(NotRun(part, why.rstrip("."), candidate))
 
     def _run_part(self, part: Part, plan: Plan[R], candidate: str | None = None) -> Plan[R | None]:
         """Drive the plan of one part; where it fails, note why and go on."""

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
-import numpy as np
-
 from truefit._core.data import Data
 from truefit._methods.agghoo.cross_test import CrossTest
 from truefit._methods.assessment.estimate import Estimate
@@ -102,6 +100,9 @@ class StudyEvidence:
     winner: Estimate
     baselines: tuple[str, ...] = ()
     baseline_rule: str = ""
+    #: Where no candidate is a baseline: the value of a constant prediction, and its paired test against the best.
+    constant: float | None = None
+    against_constant: Pair | None = None
     n_candidates: int = 1
     n_searched: int = 1
     #: Every setting of the families of a tuned study, in the order of the search; empty without tuning.
@@ -212,15 +213,7 @@ class StudyEvidence:
     def baseline(self) -> float | None:
         """Value of the baseline: a dummy among the candidates, else the majority class or the mean."""
         known = [self.value(name) for name in self.baselines if name in self.names]
-        if known:
-            return min(known, key=lambda value: self.sign * value)
-        if self.data.time is not None:  # its mean changes over time, and is not known in advance
-            return None
-        if self.metric.name == "error" and self.data.codes is not None and self.data.weight is None:
-            return 1 - float(np.bincount(self.data.codes).max()) / self.data.n
-        if self.metric.name == "rmse" and self.data.weight is None and self.data.y.ndim == 1:
-            return float(np.std(self.data.y))
-        return None
+        return min(known, key=lambda value: self.sign * value) if known else self.constant
 
     @property
     def baseline_reason(self) -> Literal["best", "tie", "interval"] | None:
@@ -231,9 +224,13 @@ class StudyEvidence:
         """
         if self.best in self.baselines:
             return "best"
+        baseline, interval, pair = self.baseline, self.interval, self.against_constant
+        if self.constant is not None and self.sign * (self.value(self.best) - self.constant) > 0:
+            return "best"
         if any(name in self.ties for name in self.baselines):
             return "tie"
-        baseline, interval = self.baseline, self.interval
+        if pair is not None and pair.found is not None:
+            return "tie" if pair.p_adjusted > 1 - self.level else None
         if baseline is None or (self.baselines and interval is None):
             return None
         if any(name in self.pairs for name in self.baselines):

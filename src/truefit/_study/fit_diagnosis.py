@@ -20,6 +20,8 @@ _HIGH_VARIANCE, _LOW_VARIANCE = 0.5, 0.25
 _NARROW = 0.25
 #: A model that avoids more than this share of the baseline's errors on its training rows does not underfit.
 _AVOIDED = 0.25
+#: A candidate is more flexible if its training error is lower by more than this share of the selected model's.
+_MUCH = 0.1
 #: Bias and variance are not interpreted below this many expected errors, or this share of the target's variance.
 _FEWEST_ERRORS, _SMALLEST_SHARE = 5.0, 1e-3
 #: Variance of the 0-1 loss below this reads as 0.
@@ -40,7 +42,8 @@ def fit_diagnosis(found: StudyEvidence) -> FitDiagnosis:
         return FitDiagnosis("baseline")
     result = found.perturbation
     flag = None if result is None else result.verdict[found.best]
-    if flag == "underfitted" and (_avoided(found) or 0.0) <= _AVOIDED:
+    avoided = _avoided(found)
+    if flag == "underfitted" and avoided is not None and avoided <= _AVOIDED:
         return FitDiagnosis("underfits")
     variance = variance_share(found)
     if flag in ("overfitted", "memorises") and "perturbation" in found.sampled and has_narrow_gap(found):
@@ -66,11 +69,23 @@ def has_narrow_gap(found: StudyEvidence) -> bool:
 
 
 def _avoided(found: StudyEvidence) -> float | None:
-    """Return the share of the baseline's errors that the selected model avoids on its training rows."""
+    """Return the share of the way from the baseline to a perfect score that the selected model's training score is."""
     own, baseline = found.training.get(found.best), found.baseline
-    if own is None or baseline is None or baseline <= 0 or found.metric.greater_is_better:
+    perfect = found.metric.bounds[1 if found.metric.greater_is_better else 0]
+    if own is None or baseline is None or not np.isfinite(perfect) or baseline == perfect:
         return None
-    return 1 - own / baseline
+    return (baseline - own) / (baseline - perfect)
+
+
+def more_flexible(found: StudyEvidence) -> list[str]:
+    """Return candidates that fit their training rows much better than the selected model, the best first."""
+    own = found.training.get(found.best)
+    if own is None:
+        return []
+    enough = own - found.sign * _MUCH * abs(own)
+    return [
+        name for name in found.learners if name in found.training and found.sign * (found.training[name] - enough) < 0
+    ]
 
 
 def noise_response_of(found: StudyEvidence, name: str) -> NoiseResponse | None:
@@ -231,8 +246,11 @@ def _bias_and_variance(found: StudyEvidence) -> list[str]:
         text = f"{start}error {percent(result.expected_loss[found.best])}"
         if abs(variance) < _NO_VARIANCE:
             text += ", all of it bias"
+        elif variance < 0:
+            why = "some models are right where most are wrong"
+            text += f" = bias {points(bias)} − variance {points(-variance)} ({why})"
         else:
-            text += f" = bias {points(bias)} {'−' if variance < 0 else '+'} variance {points(abs(variance))}"
+            text += f" = bias {points(bias)} + variance {points(variance)}"
     else:
         text = f"{start}{1 - share:.0%} of the squared error is bias and noise, {share:.0%} is variance"
     other = found.simpler
@@ -258,15 +276,25 @@ def _explanation(found: StudyEvidence, fit: FitDiagnosis) -> list[str]:
     sentences = []
     avoided, result = _avoided(found), found.perturbation
     if avoided is not None and result is not None and result.verdict[found.best] == "underfitted":
+        does = f"it avoids {whole_percent(avoided)} of the baseline's errors on its training rows"
+        if found.metric.greater_is_better:
+            does = (
+                f"on its training rows its {found.metric_text.name} is {whole_percent(avoided)} of the way from the "
+                "baseline to a perfect one"
+            )
         sentences.append(
             "Perturbed validation alone would report underfitting, because the training accuracy is within 5 points of "
-            f"the majority class. With classes this unequal that is expected: it avoids {whole_percent(avoided)} of "
-            "the baseline's errors on its training rows."
+            f"the majority class. With classes this unequal that is expected: {does}."
         )
     variance = variance_share(found)
     if variance is not None and variance < _LOW_VARIANCE and has_narrow_gap(found):
+        tried = ""
+        if more_flexible(found):
+            tried = " No more flexible candidate was better."
+        elif found.n_candidates == len(found.names) and found.training.keys() >= set(found.learners):
+            tried = " No more flexible candidate was tried."
         sentences.append(
             "Training and held-out error are close and variance is low: the remaining error is noise, missing features "
-            "or a model that is slightly too simple. No more flexible candidate was better."
+            f"or a model that is slightly too simple.{tried}"
         )
     return sentences

@@ -328,7 +328,8 @@ def _bias_and_variance(study: Part) -> Table | None:
             fmt.name: "Of a model fitted on a sample like this one, on new rows, on average over samples.",
             bias: "Loss of the average of many such models: high for a model that is too simple, or noise in the "
             "target.",
-            "variance": "Loss from differences between the models: high for a model that is too flexible, or few rows.",
+            "variance": "Loss from differences between the models: high for a model that is too flexible, or few rows."
+            + " Below 0: some models are right where most are wrong." * any((row[3] or 0) < 0 for row in rows),
         },
     }
 

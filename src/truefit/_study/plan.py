@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,13 @@ from truefit._methods.assessment.estimate import Estimate
 from truefit._methods.assessment.plan import assess_plan
 from truefit._methods.assessment.result import Assessment
 from truefit._methods.comparison.plan import CompareConfig, TestChoice, compared_by_rows
-from truefit._methods.comparison.result import Comparison
+from truefit._methods.comparison.result import Comparison, Pair
 from truefit._methods.selection.result import NestedAssessment
 from truefit._methods.selection.simplicity import simplest_setting
 from truefit._methods.splitting.designs import Design
 from truefit._methods.splitting.splits import make_splits
 from truefit._metrics.metric import Metric
+from truefit._stats.paired import holm
 from truefit._study.config import StudyConfig
 from truefit._study.diagnostics import DiagnosticRun
 from truefit._study.ensemble import ensemble_plan, why_not
@@ -39,6 +41,8 @@ _RERUNS, _WORTH_RERUNNING = 6, 0.1
 _TRAINED = 5
 #: A candidate is less flexible if its gap to the training rows is at most this share of the selected model's.
 _LESS_FLEXIBLE = 0.5
+#: The constant prediction in its comparison with the selected model; no candidate has this name.
+_CONSTANT = " constant"
 
 
 def study_plan(config: StudyConfig) -> Plan[Study]:
@@ -144,15 +148,8 @@ class _SelectionRun(DiagnosticRun):
             winner = assessment.estimates[selected.best]  # nothing was selected, so the first period counts too
         if winner is None or math.isnan(winner.value):
             winner = _winner(assessment, config.metric)
-        comparison = None
-        if len(names) > 1:
-            by_rows = compared_by_rows(config.data, design, config.metric)
-            # Five folds alone show only large differences. Losses of single rows, where there are any, show more, and
-            # two equally good learners are still found different in 3 to 5% of tables.
-            test: TestChoice = "pooled" if by_rows else "corrected_t"
-            comparison = Comparison(
-                assessment, config.metric, CompareConfig(test=test, level=config.level), by_rows=by_rows
-            )
+        comparison = self._comparison(assessment, design) if len(names) > 1 else None
+        constant, against = self._constant(selected, design, comparison)
         return StudyEvidence(
             data=config.data.without_table(),
             columns=config.columns,
@@ -163,6 +160,8 @@ class _SelectionRun(DiagnosticRun):
             winner=winner,
             baselines=config.baselines,
             baseline_rule=config.baseline_rule,
+            constant=constant,
+            against_constant=against,
             n_candidates=len(config.candidates),
             n_searched=len(selected.searched),
             nested=nested,
@@ -177,6 +176,40 @@ class _SelectionRun(DiagnosticRun):
             not_run=list(config.not_run),
             time_budget=config.time_budget,
         )
+
+    def _comparison(self, assessment: Assessment, design: Design) -> Comparison:
+        """Compare candidates with the selected one."""
+        config, by_rows = self.config, compared_by_rows(self.config.data, design, self.config.metric)
+        # Five folds alone show only large differences. Losses of single rows, where there are any, show more, and two
+        # equally good learners are still found different in 3 to 5% of tables.
+        test: TestChoice = "pooled" if by_rows else "corrected_t"
+        return Comparison(assessment, config.metric, CompareConfig(test=test, level=config.level), by_rows=by_rows)
+
+    def _constant(
+        self, selected: SelectionOutcome, design: Design, comparison: Comparison | None
+    ) -> tuple[float | None, Pair | None]:
+        """Return the value of a constant prediction and its test against the selected model, adjusted with the others.
+
+        None where a candidate is a baseline: that one takes this place, and is in the table.
+        """
+        config, best = self.config, selected.best
+        if set(config.baselines) & set(selected.outcomes) or config.data.y.ndim > 1:
+            return None, None
+        both = config.only([best])
+        both.estimators[_CONSTANT] = None  # no fit: what it predicts follows from the targets of the training rows
+        outcomes = {best: selected.outcomes[best], _CONSTANT: [config.constant_on(split) for split in config.splits]}
+        try:
+            assessment = Assessment(
+                both, config.data, design, config.metric, outcomes, config.level, best=best, pos_label=config.pos_label
+            )
+            value = assessment.estimates[_CONSTANT].value
+            (pair,) = self._comparison(assessment, design).pairs
+        except InvalidInput:  # a metric of a response that a constant does not have
+            return None, None
+        if pair.found is not None:
+            others = [] if comparison is None else [each.found.p for each in comparison.pairs if each.found is not None]
+            pair = replace(pair, p_adjusted=float(holm([pair.found.p, *others])[0]))
+        return None if math.isnan(value) else value, pair
 
     def _score(self, selected: SelectionOutcome, name: str) -> float:
         """Return the mean score over the folds, by which the selection was made."""

@@ -453,5 +453,5 @@ def spread(names: Sequence[str]) -> list[str]:
 
 
 def _one_line(text: str) -> str:
-    first = text.strip().splitlines()[0] if text.strip() else "no message"
+    first = text.strip().splitlines()[0].rstrip(".") if text.strip() else "no message"
     return first if len(first) <= 200 else first[:199] + "…"

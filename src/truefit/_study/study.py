@@ -175,8 +175,8 @@ def study(
     seed = resolve_seed(random_state)
     if data.time is None or not isinstance(cv, TimeSeriesSplit):
         cv = resolve_folds(cv, why="nested cross-validation also leaves out pairs of them")
-    chosen, splits, not_run = _with_every_class(chosen, data, cv, seed)
-    not_run += _suited(candidates, chosen, settings)
+    chosen, splits, refused = _with_every_class(chosen, data, cv, seed)
+    not_run = refused + _suited(candidates, chosen, settings)
     settings = {name: each for name, each in settings.items() if name in candidates.names}
     families = {each.family: families[each.family] for each in settings.values()}
     own = engine is None
@@ -195,7 +195,7 @@ def study(
         time_budget,
         seed,
         target=_name_of(y),
-        findings=tuple(check_table(CheckedTable(data, chosen, len(splits), external), ignored)),
+        findings=tuple(check_table(CheckedTable(data, chosen, len(splits), external, bool(refused)), ignored)),
         ignore=ignored,
         roles={role: _name_of(given) or "" for role, given in roles.items() if given is not None},
         families=families,

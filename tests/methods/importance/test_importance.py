@@ -8,6 +8,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, make_classificat
 from sklearn.inspection import permutation_importance
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import KFold
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -137,6 +138,16 @@ def test_one_column_that_carries_nearly_everything():
     assert "column 'column 4' carries 100% of what the model knows: possible target leakage" in found.summary()
     X, y = load_diabetes(return_X_y=True)
     assert importance(Ridge(), X, y).dominant is None
+
+
+def test_a_constant_beside_the_only_column_and_a_model_that_knows_little_are_no_leakage():
+    random = np.random.default_rng(0)
+    X = np.column_stack([random.normal(size=300), np.ones(300)])
+    strong, weak = X[:, 0] > 0, X[:, 0] + 3 * random.normal(size=300) > 0
+    assert importance(GaussianNB(), X, strong).dominant is None
+    X[:, 1] = random.normal(size=300)
+    assert importance(GaussianNB(), X, strong).dominant[0] == "column 0"
+    assert importance(GaussianNB(), X, weak).dominant is None
 
 
 def test_ranks_cover_columns_that_are_alike():

@@ -110,6 +110,20 @@ def correlated_sets(X: Any, threshold: float) -> list[list[int]]:
     return sorted(each for each in sets if len(each) > 1)
 
 
+def is_constant(X: Any, place: int) -> bool:
+    """Whether a column has the same value in every row, as text, so that no model can use it.
+
+    Examples
+    --------
+    >>> is_constant(np.array([[1, 2], [1, 3]]), 0), is_constant(np.array([[1, 2], [1, 3]]), 1)
+    (True, False)
+    """
+    column = (
+        X[:, place] if isinstance(X, np.ndarray) else X.iloc[:, place] if hasattr(X, "iloc") else X.to_series(place)
+    )
+    return len(set(map(str, column))) < 2
+
+
 def _readable(X: Any) -> tuple[dict[int, Floats], dict[int, Positions]]:
     """Return the ranks of columns of numbers, and the codes of columns of categories, on a sample of the rows."""
     import pandas as pd

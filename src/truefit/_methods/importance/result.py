@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from truefit._core.data import Data
 from truefit._core.typing import Floats, Positions
+from truefit._methods.importance.columns import is_constant
 from truefit._methods.result import Result, frame, plain, plot_method
 from truefit._methods.text import MetricText, counted, listed, new_rows, percent
 from truefit._plots.forest import differences
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 PARTITION: Final = 1.2
 #: A column carries nearly everything with this share of the importance of all columns, the others below 1 minus it.
 NEARLY_ALL: Final = 0.9
+#: A model knows little that avoids less than this share of the errors that it makes with all columns permuted.
+LITTLE: Final = 0.5
 #: The plot and the summary show this many columns.
 DRAWN, NAMED = 20, 5
 
@@ -80,7 +83,8 @@ class Importance(Result):
     fewest : FewestColumns or None
         With ``fewest=True``: the fewest columns that do as well as all, and how well they do.
     dominant : tuple of (str, float) or None
-        The column that carries nearly everything, and its share of the importance of all columns.
+        Of a model that knows much: the column that carries nearly everything, and its share of the importance of all
+        columns. None where the others are constant.
     """
 
     title = "Which columns matter"
@@ -120,7 +124,7 @@ class Importance(Result):
         sets, measured = together
         self._sets = [[names[place] for place in each] for each in sets[: len(measured)]]
         self._of_sets = self._inference(measured)
-        self.dominant = self._dominant()
+        self.dominant = self._dominant(config.metric.bounds[1 if self.greater_is_better else 0], data.X)
         self.fewest: FewestColumns | None = None
 
     @property
@@ -146,15 +150,20 @@ class Importance(Result):
         covariance = np.atleast_2d(np.cov(scores)) * (1 / self.folds + self._share)
         return Inference(means, covariance, self.folds - 1, self.level)
 
-    def _dominant(self) -> tuple[str, float] | None:
-        """Return the column that alone carries nearly everything the model knows."""
+    def _dominant(self, perfect: float, X: Any) -> tuple[str, float] | None:
+        """Return the column that alone carries nearly everything the model knows, where that is much."""
         if len(self.names) < 2 or self.everything <= 0 or self.not_run:
+            return None
+        permuted = self.estimate + (-1 if self.greater_is_better else 1) * self.everything
+        if self.everything < LITTLE * abs(permuted - perfect):  # never of a metric without a perfect value
             return None
         means = self._columns.means
         order = np.argsort(-means)
         first, second = means[order[0]] / self.everything, means[order[1]] / self.everything
         if first < NEARLY_ALL or second > 1 - NEARLY_ALL or self._columns.low[order[0]] <= 0:
             return None
+        if all(is_constant(X, int(place)) for place in order[1:]):
+            return None  # the only column that a model could use
         return self.names[int(order[0])], float(min(first, 1.0))
 
     @property

@@ -60,6 +60,8 @@ class CheckedTable:
     folds: int = 5
     #: A separate test set.
     test: Data | None = None
+    #: Whether the requested metric has no value on these folds, and another one takes its place.
+    replaced: bool = False
 
     @cached_property
     def frame(self) -> pd.DataFrame | None:

@@ -25,7 +25,7 @@ class Miscalibrated(ResultCheck, code="TF210", title="Probabilities are not cali
     """Compares the calibration slope of the selected model with 1, for each class against the rest."""
 
     def run(self, evidence: StudyEvidence) -> Iterator[Finding]:
-        """Yield one finding where the interval of the slope of a class excludes 1."""
+        """Yield one finding where the interval of the slope of a class is above 0 and excludes 1."""
         found = _slopes(evidence)
         if not found:
             return
@@ -55,7 +55,7 @@ class Miscalibrated(ResultCheck, code="TF210", title="Probabilities are not cali
 
 
 def _slopes(evidence: StudyEvidence) -> dict[Any, CalibrationEstimate]:
-    """Return the classes whose slope's interval excludes 1; the intervals of several classes hold together."""
+    """Return the classes whose slope's interval is above 0 and excludes 1; the intervals of several hold together."""
     classes = evidence.data.classes
     if classes is None or len(classes) > MOST_CLASSES:
         return {}
@@ -70,7 +70,11 @@ def _slopes(evidence: StudyEvidence) -> dict[Any, CalibrationEstimate]:
     for label, each in by_class.items():
         rows = int((predictions.y == label).sum())
         enough = min(rows, len(predictions.y) - rows) >= LEAST_ROWS
-        if enough and each.slope_interval is not None and not each.slope_interval[0] <= 1 <= each.slope_interval[1]:
+        if not enough or each.slope_interval is None:
+            continue
+        low, high = each.slope_interval
+        # With 0 inside or above, the probabilities have no relation to the class that recalibration could bring out.
+        if low > 0 and not low <= 1 <= high:
             found[label] = each
     return found
 

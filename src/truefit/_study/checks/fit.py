@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from truefit._core.finding import Finding
-from truefit._methods.text import whole_percent
+from truefit._methods.text import listed, whole_percent
 from truefit._study.checks.base import ResultCheck
 from truefit._study.evidence import StudyEvidence
 from truefit._study.fit_diagnosis import (
@@ -14,6 +14,7 @@ from truefit._study.fit_diagnosis import (
     fit_diagnosis,
     memorisation,
     memorised_noise,
+    more_flexible,
     variance_share,
 )
 
@@ -53,9 +54,13 @@ class Underfitting(ResultCheck, code="TF204", title="Underfitting", severity="wa
         if own is not None:
             text += f": {fmt.named(own)}"
             text += "" if evidence.baseline is None else f" (baseline {fmt.value(evidence.baseline)})"
+        advice, flexible = "Try a more flexible model, less regularisation or more features.", more_flexible(evidence)
+        if flexible:
+            more = f"more flexible {'model' if len(flexible) == 1 else 'models'} {listed(flexible)}"
+            advice = f"Look for other features: the {more} did no better on held-out rows."
         yield self.finding(
             f"{text}.",
-            "Try a more flexible model, less regularisation or more features.",
+            advice,
             model=evidence.best,
             training=own,
             baseline=evidence.baseline,

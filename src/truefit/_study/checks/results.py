@@ -29,7 +29,10 @@ class NotBetterThanBaseline(ResultCheck, code="TF201", title="Not better than th
         best, own = evidence.best, evidence.value(evidence.best)
         against = "" if evidence.baseline is None else f" against {fmt.value(evidence.baseline)}"
         text = {
-            "best": f"No candidate is better than the baseline, {best}: cross-validated {fmt.named(own)}.",
+            "best": f"No candidate is better than the baseline, {best}: cross-validated {fmt.named(own)}."
+            if best in evidence.baselines
+            else f"No candidate is better than the baseline: the best one, {best}, has cross-validated "
+            f"{fmt.named(own)}{against}.",
             "tie": f"The best candidate, {best}, is not significantly different from the baseline: {fmt.named(own)}"
             f"{against} in cross-validation.",
             "interval": f"The confidence interval of the best candidate, {best}, includes the baseline: "
