@@ -117,8 +117,8 @@ BAD = {
     "weight": ((X, y), {"weight": np.full(30, -1.0)}, "not negative"),
     "nan": ((X, np.where(np.arange(30) < 2, np.nan, 1.0)), {}, "2 of 30 rows"),
     "none": ((X, np.array([None] + ["a", "b"] * 14 + ["a"], dtype=object)), {}, "1 of 30 rows"),
-    "one class": ((X, np.zeros(30)), {}, "at least 2 classes"),
-    "continuous": ((X, X[:, 0]), {}, "Unknown label type"),
+    "one class": ((X, np.full(30, "a")), {}, "at least 2 classes in y. Got 1 class: 'a'"),
+    "continuous": ((X, np.full(30, 0.5)), {}, "Unknown label type: .* Got values such as 0.5"),
     "empty": ((X[:0], y[:0]), {}, "0 sample"),
     "no target": ((X, None), {}, "y to be passed"),
     "lazy frame": ((pl.DataFrame(X).lazy(), y), {}, "collect"),
@@ -133,7 +133,7 @@ def test_bad_input_gets_one_clear_sentence(case):
 
 
 def test_text_is_no_target_for_a_regression():
-    with pytest.raises(InvalidInput, match="must be numbers"):
+    with pytest.raises(InvalidInput, match="must be numbers. Got text such as 'a'"):
         Data(X, np.array(["a"] * 30), task="regression")
 
 

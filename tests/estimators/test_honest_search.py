@@ -237,6 +237,9 @@ def test_workers_give_the_same_search():
         ({"cv": "5"}, "'cv' parameter"),
         ({"cv": 2400}, "number of rows"),
         ({"n_iter": 0}, "'n_iter' parameter"),
+        ({"refit": "one-se"}, "'refit' must be True, False, 'one_se' or a function of the results. Got 'one-se'"),
+        ({"refit": "roc_auc", "scoring": "accuracy"}, "Got 'roc_auc' instead"),
+        ({"refit": "foo", "scoring": lambda estimator, X, y: 0.5}, "Got 'foo' instead"),
     ],
 )
 def test_bad_searches_get_one_clear_sentence(options, message):

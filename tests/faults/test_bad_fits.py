@@ -84,7 +84,7 @@ def test_a_time_limit_holds_with_one_worker_too():
 
 
 def test_a_fit_beyond_the_memory_limit_is_raised_with_one_worker_too():
-    with Engine(memory="500MB") as engine, pytest.raises(FitError, match=r"\(memory\): The fit used more than"):
+    with Engine(memory="500MB") as engine, pytest.raises(FitError, match="A fit failed: The fit used more than"):
         assess(Bad("fills memory"), X, y, cv=2, engine=engine)
 
 

@@ -1,5 +1,6 @@
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn import config_context
 from sklearn.base import BaseEstimator, RegressorMixin, clone
@@ -12,6 +13,7 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from truefit._core.data import Data
@@ -134,6 +136,27 @@ def test_a_group_that_goes_well_is_left_as_it_is():
     fit, data = one_fit(LinearRegression())
     answered = [Outcome(fit.key, solver="together")]
     assert or_plain(lambda job, data: answered, Job(PlainSolver(), (fit,)), data) is answered
+
+
+def test_text_is_named_where_numbers_are_needed():
+    words = pd.DataFrame({"age": [1.0, 2.0, 3.0, 4.0], "sex": list("mfmf"), "stage": ["I", "II", "I", None]})
+    expected = "X has text in column {}, and SVC takes numbers: put an encoder before it, as in make_pipeline("
+    for given, column in (
+        (words, "'sex'"),
+        (words.astype({"sex": "category"}), "'sex'"),
+        (words.to_numpy(), "1"),
+        (pl.from_pandas(words), "'sex'"),
+    ):
+        data, rows = Data(given, [0, 1, 0, 1], task="classification"), Rows.all(4)
+        failure = fit_plain(Keys(data).fit(FitTask(SVC(), rows, (Ask(rows),))), data).error
+        assert failure.message.startswith(expected.format(column))
+
+
+def test_training_rows_of_one_class_are_named():
+    fit, data = one_fit(LogisticRegression(), y=np.array(["ok"] * 29 + ["sick"]), task="classification")
+    message = fit_plain(fit, data).error.message
+    assert message.startswith("All its training rows are of class 'ok', and it needs two classes. The table has 1 row")
+    assert "np." not in message
 
 
 def test_missing_values_are_named_where_they_are_the_reason():

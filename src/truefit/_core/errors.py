@@ -19,6 +19,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -29,8 +30,25 @@ if TYPE_CHECKING:
     from truefit._core.outcome import Outcome
 
 
+#: How numpy writes its single values, and Python objects that have no text of their own.
+_NUMPY_VALUE = re.compile(r"""\bnp\.(?:str_|bytes_|bool|float\d+|u?int\d+)\(('[^']*'|"[^"]*"|[^()'"]*|b'[^']*')\)""")
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
+
+
+def readable(text: str) -> str:
+    """Write values as Python does, whatever library wrote the text: no type of numpy, no address in memory.
+
+    >>> readable("only one class: np.str_('ok'), at np.float64(0.5) of <Sampler object at 0x7f3a>")
+    "only one class: 'ok', at 0.5 of <Sampler object>"
+    """
+    return _ADDRESS.sub("", _NUMPY_VALUE.sub(r"\1", text))
+
+
 class TruefitError(Exception):
-    """Root of everything that truefit raises on purpose."""
+    """Root of everything that truefit raises on purpose. Its text is :func:`readable`."""
+
+    def __init__(self, *arguments: object) -> None:
+        super().__init__(*(readable(each) if isinstance(each, str) else each for each in arguments))
 
 
 class InvalidInput(TruefitError, ValueError):
@@ -115,7 +133,7 @@ class Failure:
         if isinstance(error, MemoryError):
             kind = "memory"
         text = "".join(format_exception(error))
-        return cls(kind, f"{type(error).__name__}: {error}", text)
+        return cls(kind, readable(f"{type(error).__name__}: {error}"), text)
 
 
 #: So many different reasons are listed in the text of an error; the others are counted.

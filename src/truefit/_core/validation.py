@@ -264,8 +264,9 @@ def _numbers(target: Array) -> Array:
                 raise TypeError
             target = target.astype(np.float64)
         except (TypeError, ValueError, OverflowError) as error:
+            first = target.ravel()[:1].tolist()[0]
             raise InvalidInput(
-                f"The target y of a regression must be numbers. Got {target.dtype} such as {target.flat[0]!r}. "
+                f"The target y of a regression must be numbers. Got {kind_of(first)} such as {first!r}. "
                 "Pass numbers, or use a classifier."
             ) from error
     if target.dtype.kind == "f" and target.size and float(np.abs(target).max()) > LARGEST_TARGET:

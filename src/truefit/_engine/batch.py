@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from truefit._core.data import Data
-from truefit._core.errors import Failure, FitError, reasons
+from truefit._core.errors import Failure, FitError, commonest_reason
 from truefit._core.identity import Keys
 from truefit._core.outcome import Outcome, Outcomes
 from truefit._core.protocols import Ask, Fit, FitTask, Job, Keep, Plan, TimedTasks
@@ -99,8 +99,9 @@ class PlanRun:
     def throw_failure(self) -> None:
         """Throw the failure of a fit that the plan cannot do without."""
         assert self.failure is not None
-        text = f"A fit failed, and on_error is 'raise'. {reasons([self.failure])}"
-        self.throw(FitError(text, [self.failure]))
+        error = FitError(f"A fit failed{commonest_reason([self.failure])}", [self.failure])
+        error.add_note("With on_error='record' an engine keeps the other fits.")
+        self.throw(error)
 
     def _advance(self, step: Callable[[], Sequence[FitTask]]) -> None:
         self.failure, self.tasks = None, ()  # so that they are not held while the plan makes others

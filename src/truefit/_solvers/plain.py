@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from truefit._core.data import Data
-from truefit._core.errors import Failure
+from truefit._core.errors import Failure, readable
 from truefit._core.hidden_inputs import forks_end_here
 from truefit._core.outcome import Outcome, Predictions
 from truefit._core.parameters import fit_metadata, seeded
@@ -28,8 +28,10 @@ from truefit._sklearn import predicts_largest_probability
 _LARGEST_SQUARED = float(np.sqrt(np.finfo(np.float64).max))
 
 
-def failure_of(error: BaseException, estimator: Any, data: Data) -> Failure:
+def failure_of(error: BaseException, estimator: Any, data: Data, trained_on: Array | None = None) -> Failure:
     """Record what a fit raised; values that the estimator cannot take are named before it, with their columns.
+
+    ``trained_on`` are the labels of the training rows: most classifiers need two classes of them.
 
     Examples
     --------
@@ -39,17 +41,62 @@ def failure_of(error: BaseException, estimator: Any, data: Data) -> Failure:
     X has missing values in column 1, and Ridge does not take them: put an imputer before it, as in
     make_pipeline(SimpleImputer(), Ridge()). ValueError: Input X contains NaN.
     """
-    failure, message = Failure.of(error), str(error)
+    failure, message = Failure.of(error), readable(str(error))
     hint = None
-    if re.search("infinity|too large|overflow", message, re.IGNORECASE):
+    if text := _CONVERTED.search(message):
+        hint = _text(estimator, data.X, text[1])
+    elif re.search("infinity|too large|overflow", message, re.IGNORECASE):
         hint = _infinities(data.X, LARGEST_FLOAT32 if re.search("float32|overflow", message) else np.inf)
     elif re.search("nan|missing", message, re.IGNORECASE):
         # Where none is missing, a NaN comes of numbers whose squares are infinite.
         hint = _missing_values(estimator, data.X) or _infinities(data.X, _LARGEST_SQUARED)
+    elif re.search("class|label", message, re.IGNORECASE) and trained_on is not None:
+        hint = _one_class(data, trained_on)
     if hint is None:
         return failure
     # The cause is known: where in the library it came to light is of no use.
     return replace(failure, message=f"{hint} {failure.message}", traceback="")
+
+
+#: What Python and numpy say of text where a number should be.
+_CONVERTED = re.compile("could not convert string to float: '(.*)'")
+
+
+def _text(estimator: Any, X: Any, text: str) -> str | None:
+    """Name the columns that have this text."""
+    found = [repr(name) for name, values in _columns_of_objects(X) if (values == text).any()]
+    if not found:
+        return None
+    columns = f"column{'s' if len(found) > 1 else ''} {', '.join(found[:3])}{', ...' if len(found) > 3 else ''}"
+    name = type(estimator).__name__
+    return (
+        f"X has text in {columns}, and {name} takes numbers: put an encoder before it, as in "
+        f"make_pipeline(skrub.TableVectorizer(), {name}()), or use truefit's models."
+    )
+
+
+def _columns_of_objects(X: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield name and values of the columns that may hold text."""
+    if hasattr(X, "iloc"):
+        yield from ((X.columns[j], X.iloc[:, j]) for j, dtype in enumerate(X.dtypes) if dtype.kind == "O")
+    elif type(X).__module__.startswith("polars"):
+        yield from ((column.name, column.to_numpy()) for column in X.get_columns() if not column.dtype.is_numeric())
+    elif isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "O":
+        yield from enumerate(X.T)
+
+
+def _one_class(data: Data, trained_on: Array) -> str | None:
+    """Name the only class of the training rows, and the one that is rarest in the table."""
+    present = np.unique(trained_on)
+    if data.classes is None or data.codes is None or len(present) > 1:
+        return None
+    others, counts = np.flatnonzero(data.classes != present[0]), np.bincount(data.codes)
+    rarest = others[counts[others].argmin()]
+    advice = "get more rows of it" if counts[rarest] == 1 else "stratify the splits, or get more rows of it"
+    return (
+        f"All its training rows are of class {present[0].item()!r}, and it needs two classes. The table has "
+        f"{counts[rarest]} row{'s' if counts[rarest] > 1 else ''} of class {data.classes[rarest].item()!r}: {advice}."
+    )
 
 
 def _infinities(X: Any, largest: float) -> str | None:
@@ -125,7 +172,8 @@ def fit_plain(fit: Fit, data: Data) -> Outcome:
     except WrongAnswer as error:
         return Outcome(fit.key, error=Failure("wrong answer", str(error)))
     except (Exception, SystemExit) as error:
-        return Outcome(fit.key, error=failure_of(error, fit.estimator, data))
+        trained_on = data.y[fit.train.index] if fit.y is None and data.task == "classification" else None
+        return Outcome(fit.key, error=failure_of(error, fit.estimator, data, trained_on))
     return Outcome(fit.key, answers, seconds, "plain", classes, model)
 
 

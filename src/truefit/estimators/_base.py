@@ -15,6 +15,7 @@ from truefit._api.engine import Engine, engine_for_one_call
 from truefit._api.validation import refuse_time
 from truefit._core.data import Data
 from truefit._core.errors import Failure, InvalidInput, grouped_failures
+from truefit._methods.selection.families import is_distribution
 from truefit._methods.splitting.splits import is_whole
 from truefit._sklearn import BaseSearchCV
 
@@ -96,8 +97,13 @@ def spaces_of(given: Any, *, distributions: bool) -> list[Mapping[str, Any]]:
             f"The 'param_grid' parameter must be a dict or a list of dicts, not an empty list. Got {given!r} instead."
         )
     for name, values in ((name, values) for each in maps for name, values in each.items()):
-        drawn_from = distributions and (hasattr(values, "rvs") or type(values).__module__.startswith("optuna."))
-        if not drawn_from and (isinstance(values, str) or not hasattr(values, "__len__") or len(values) == 0):
+        distribution = is_distribution(values)
+        if distribution and not distributions:
+            raise InvalidInput(
+                f"Each parameter of 'param_grid' must have a list of values to try. {name!r} has a distribution: list "
+                "some of its values, or draw from it by HonestSearchCV with search='random' or 'optuna'."
+            )
+        if not distribution and (isinstance(values, str) or not hasattr(values, "__len__") or len(values) == 0):
             raise InvalidInput(
                 f"Each parameter of 'param_grid' must have a list of values to try. {name!r} has {values!r}."
             )

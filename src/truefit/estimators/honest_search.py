@@ -189,6 +189,8 @@ class HonestSearchCV(SearchBase):
         check_level(self.level)
         on_error, race = self._on_error(), self._race()
         scorers, refit_metric = self._get_scorers()
+        if not callable(self.scoring) and not hasattr(scorers, "_scorers"):
+            self._check_refit_of_one_score()
         base = Candidates({"estimator": self.estimator}, y)
         if self.scoring is None:
             check_score_is_usual(self.estimator)
@@ -394,9 +396,21 @@ class HonestSearchCV(SearchBase):
         name = self._one_score(scorers, refit_metric, "A race")
         return metric_of_scorer(name, getattr(scorers, "_scorers", {"score": scorers}).get(name), task)
 
+    def _check_refit_of_one_score(self) -> None:
+        """Refuse a name that is not that of the score: a misspelt "one_se" would otherwise mean True."""
+        names = ("score", self.scoring) if isinstance(self.scoring, str) else ("score",)
+        if isinstance(self.refit, str) and not self._one_se and self.refit not in names:
+            raise InvalidInput(
+                "With one score 'refit' must be True, False, 'one_se' or a function of the results. "
+                f"Got {self.refit!r} instead."
+            )
+
     def _chosen_by(self, scores: Scores, refit_metric: str) -> str | None:
         """Return the name of the score that decides; None with several scores and without refit."""
-        if set(scores) == {"score"} or callable(self.refit):
+        if callable(self.refit):
+            return "score"
+        if set(scores) == {"score"}:
+            self._check_refit_of_one_score()
             return "score"
         if not self.refit:
             return None

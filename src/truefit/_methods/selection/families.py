@@ -92,6 +92,12 @@ class ModelFamily:
         grids = [self.grid] if isinstance(self.grid, Mapping) else list(self.grid)
         for grid in grids:
             for parameter, values in grid.items():
+                if is_distribution(values):
+                    raise InvalidInput(
+                        f"The search space of {self.name!r} must have a list of values for each parameter. "
+                        f"{parameter!r} has a distribution: list some of its values, or pass a RandomizedSearchCV, "
+                        "which draws from it, as the candidate."
+                    )
                 if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray) or len(values) == 0:
                     raise InvalidInput(
                         f"The search space of {self.name!r} must have a list of at least one value for each "
@@ -106,6 +112,11 @@ class ModelFamily:
             tried = sorted({each[name] for each in self._points() if name in each and _is_number(each[name])})
             if len(tried) > 2 and value in (tried[0], tried[-1]) and value not in _BOUNDED.get(name, ()):
                 yield name, value
+
+
+def is_distribution(values: Any) -> bool:
+    """Whether candidates can only be drawn from the values: a distribution of scipy or Optuna."""
+    return hasattr(values, "rvs") or type(values).__module__.startswith("optuna.")
 
 
 def _is_number(value: Any) -> bool:
