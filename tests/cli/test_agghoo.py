@@ -62,7 +62,7 @@ BAD = {
     "path": (("--path", "some"), "--path must be auto, none or a positive number"),
     "aggregate": (("--aggregate", "vote"), "must be 'mean'"),
     "kind": (("--kind", "roc"), "--kind must be validation, members or estimates"),
-    "correction": (("--correction", "x"), "'correction' parameter"),
+    "correction": (("--correction", "x"), "--correction must be"),
     "save": (("--save", "model.pkl"), "must end in .skops"),
     "save over the data": (("--save", "nowhere/model.skops"), "must exist"),
     "folds": (("--cv", 1), "number of folds"),

@@ -84,7 +84,11 @@ BAD = {
     "report that is no HTML": (("study", "iris", "--out", "report.pdf"), "must end in .html or .htm"),
     "report over another file": (("study", "iris", "--out", "other.html"), "is not a report"),
     "report is a folder": (("study", "iris", "--out", "."), "is a folder"),
-    "positive class": (("assess", "iris", "--metric", "f1", "--pos-label", "x"), "must be a class of y"),
+    "positive class": (("assess", "iris", "--metric", "f1", "--pos-label", "x"), "--pos-label must be a class of y"),
+    "no positive class": (
+        ("assess", "rows.csv", "--target", "outcome", "--metric", "f1"),
+        "pass one of them as --pos-label",
+    ),
     "budget": (("study", "iris", "--budget", "soon"), "such as '90s', '10m' or '1h'"),
     "option": (("assess", "iris", "--magic"), "No such option"),
     "k": (("assess", "iris", "--cv", "151"), "number of rows"),
@@ -168,7 +172,7 @@ def test_a_picture_of_no_known_kind_is_refused_before_the_work(folder, tmp_path)
 def test_a_memory_limit_that_cannot_be_read_is_said(limit):
     done = truefit("assess", "iris", "--model", "naive_bayes", f"--memory={limit}")
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-1].startswith("Error: The 'memory' parameter must be")
+    assert done.stderr.splitlines()[-1].startswith("Error: --memory must be")
 
 
 def test_a_fit_beyond_the_memory_limit_is_said(tmp_path):

@@ -231,18 +231,18 @@ BAD = {
     "negative weights": (
         {"weight": -1},
         ("--weights", "weight"),
-        "sample_weight ('weight') must be finite and not negative. 24 of 24 are not, such as -1.",
+        "--weights ('weight') must be finite and not negative. 24 of 24 are not, such as -1.",
     ),
-    "no weight at all": ({"weight": 0}, ("--weights", "weight"), "sample_weight ('weight') must leave some weight."),
+    "no weight at all": ({"weight": 0}, ("--weights", "weight"), "--weights ('weight') must leave some weight."),
     "weights with gaps": (
         {"weight": [None, 1.0] * 12},
         ("--weights", "weight"),
-        "sample_weight ('weight') must be finite and not negative. 12 of 24 are not, such as nan.",
+        "--weights ('weight') must be finite and not negative. 12 of 24 are not, such as nan.",
     ),
     "weights that are text": (
         {},
         ("--weights", "note"),
-        "sample_weight ('note') must be one number per row. Got values",
+        "--weights ('note') must be one number per row. Got values",
     ),
     "unknown time": ({}, ("--time", "visits"), "has no column 'visits'. Did you mean 'visit'?"),
     "gaps in time": ({"visit": ["2024-01-01", None] * 12}, ("--time", "visit"), "time ('visit') must have a value"),
@@ -282,7 +282,7 @@ def test_windows_and_gaps(folder, command):
     for options, message in (
         (("--window", 0), "--window must be a number of rows of at least 1. Got 0."),
         (("--gap", -1), "--gap must be a number of rows of at least 0. Got -1."),
-        (("--gap", 5000), "TimeSeriesSplit cannot split these 120 rows"),
+        (("--gap", 5000), "test rows with --gap 5000, which leave none"),
     ):
         assert message in truefit(*call, *options, cwd=folder).stderr
     without = truefit(command, "visits.csv", "--target", "relapse", *MODELS, "--gap", 2, cwd=folder)

@@ -50,8 +50,8 @@ def test_without_models_the_default_ones_are_compared(folder):
 BAD = {
     "one model": (("--model", "linear"), "at least 2 estimators"),
     "reference": (("--model", "linear", "--model", "tree", "--reference", "tre"), "Did you mean 'tree'"),
-    "rope": (("--model", "linear", "--model", "tree", "--rope", "-1"), "'rope' parameter"),
-    "test": (("--model", "linear", "--model", "tree", "--test", "x"), "'test' parameter"),
+    "rope": (("--model", "linear", "--model", "tree", "--rope", "-1"), "--rope must be"),
+    "test": (("--model", "linear", "--model", "tree", "--test", "x"), "--test must be"),
 }
 
 
@@ -71,4 +71,4 @@ def test_a_model_that_cannot_be_fitted_does_not_stop_the_comparison(folder):
     done = truefit("compare", "one.csv", "--target", "outcome", "--model", "linear", "--model", "tree", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "linear is not comparable with it." in done.stdout
-    assert "1 of 10 fits failed: ValueError: This solver needs samples of at least 2 classes" in done.stderr
+    assert "1 of 10 fits failed: All its training rows are of class 'no', and it needs two classes" in done.stderr

@@ -51,8 +51,8 @@ def test_paper_mode_measures_once_without_folds(folder):
 BAD = {
     "levels in words": (("--levels", "some"), "--levels must be adaptive or numbers"),
     "levels too large": (("--levels", "0.9"), "shares from 0 to 0.5"),
-    "perturbation": (("--perturbation", "x"), "'perturbation' parameter"),
-    "cv": (("--cv", 1), "'cv' parameter"),
+    "perturbation": (("--perturbation", "x"), "--perturbation must be"),
+    "cv": (("--cv", 1), "--cv must be"),
     "kind": (("--kind", "roc"), "--kind must be rate or errors"),
 }
 

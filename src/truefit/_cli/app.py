@@ -8,13 +8,14 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any, NoReturn, get_type_hints
+from typing import Annotated, Any, NoReturn, get_args, get_type_hints
 
 import typer
 from typer.core import TyperGroup
+from typer.models import OptionInfo
 
 from truefit import __version__
-from truefit._cli.messages import log_shown, note, results_only, warnings_shown_once
+from truefit._cli.messages import as_options, log_shown, note, results_only, warnings_shown_once
 from truefit._cli.options import RENAMED_OPTIONS
 from truefit._core.credentials import without_credentials
 from truefit._core.errors import Interrupted, InvalidInput, MissingDependency, StoreError, TruefitError
@@ -113,20 +114,31 @@ def plain_command(function: Callable[..., None]) -> Callable[..., None]:
     ``--quiet``, if it has that, silences notes; ``--verbose`` shows the log.
     """
 
+    names = _option_names(function)
+
     @functools.wraps(function)
     def guarded(**options: Any) -> None:
         try:
             quiet, verbose = options.get("quiet", False), options.get("verbose", False)
-            with results_only(quiet=quiet), warnings_shown_once(), log_shown(verbose=verbose):
+            with results_only(quiet=quiet), warnings_shown_once(names), log_shown(verbose=verbose):
                 function(**options)
         except Interrupted as interrupt:
             _exit(str(interrupt), 130, interrupt)
-        except (InvalidInput, MissingDependency, StoreError) as error:
-            _exit(f"Error: {error}", 2, error)
         except TruefitError as error:
-            _exit(f"Error: {error}", 1, error)
+            invalid = isinstance(error, InvalidInput | MissingDependency | StoreError)
+            _exit(f"Error: {as_options(str(error), names)}", 2 if invalid else 1, error)
 
     return app.command(epilog=EXIT_CODES)(guarded)
+
+
+def _option_names(function: Callable[..., None]) -> dict[str, str]:
+    """Return the option of each parameter of a command that is one."""
+    found = {}
+    for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
+        for each in get_args(parameter.annotation):
+            if isinstance(each, OptionInfo):
+                found[name] = (each.param_decls or [f"--{name.replace('_', '-')}"])[0]
+    return found
 
 
 def _exit(message: str, code: int, reason: BaseException) -> NoReturn:

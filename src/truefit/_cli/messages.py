@@ -7,10 +7,11 @@ import contextlib
 import io
 import logging
 import os
+import re
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, Final, TextIO, cast
 
 import typer
@@ -189,9 +190,42 @@ def log_shown(*, verbose: bool = False) -> Iterator[None]:
         logger.propagate = before[1]
 
 
+#: How messages for Python name a parameter: "the 'cv' parameter", "design='loo'", "Engine(memory=...)", "pos_label".
+_PARAMETER: Final = re.compile(
+    r"[Tt]he '(?P<named>\w+)' parameter(?: of Engine)?|Engine\((?P<engine>\w+)=\.\.\.\)"
+    r"|(?<![\w.('\"])(?<!, )(?P<given>\w+)=(?:'(?P<text>[^']*)'|(?P<value>(?:[\w.+-]*\w)?))"
+    r"|(?<![\w'\"-])(?P<word>[a-z]+_[a-z_]+)(?![\w'\"=(])"
+)
+#: Parameters whose option has another name.
+_OTHER_NAMES: Final = {"sample_weight": "weights", "random_state": "seed"}
+
+
+def as_options(text: str, options: Mapping[str, str]) -> str:
+    """Name options where a message names parameters of Python's that are options of the command.
+
+    Examples
+    --------
+    >>> options = {"cv": "--cv", "pos_label": "--pos-label", "conservative": "--conservative", "weights": "--weights"}
+    >>> as_options("The 'cv' parameter must be a number. Use cv=4, or conservative=True, or model=None.", options)
+    '--cv must be a number. Use --cv 4, or --conservative, or model=None.'
+    >>> as_options("With sample_weight pass one as pos_label. The column 'pos_label' of SVC(cv=4, cv=5).", options)
+    "With --weights pass one as --pos-label. The column 'pos_label' of SVC(cv=4, cv=5)."
+    """
+
+    def option(found: re.Match[str]) -> str:
+        name = found["named"] or found["engine"] or found["given"] or found["word"]
+        named = options.get(_OTHER_NAMES.get(name, name))
+        if named is None:
+            return found[0]
+        value = found["text"] or found["value"]
+        return named if value in (None, "", "True") else f"{named} {value}"
+
+    return _PARAMETER.sub(option, text)
+
+
 @contextlib.contextmanager
-def warnings_shown_once() -> Iterator[None]:
-    """Show each warning once, as a line, and at the end how often it was raised.
+def warnings_shown_once(options: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Show each warning once, as a line, and at the end how often it was raised; it names these options.
 
     Python's own filter forgets what it has shown whenever a fit changes the filters. Worker processes show theirs once
     each.
@@ -199,7 +233,7 @@ def warnings_shown_once() -> Iterator[None]:
     seen: Counter[tuple[str, str]] = Counter()
 
     def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        warned = (category.__name__, without_credentials(str(message), sys.argv[1:]))
+        warned = (category.__name__, without_credentials(as_options(str(message), options or {}), sys.argv[1:]))
         seen[warned] += 1
         if seen[warned] == 1:
             note(_line(*warned))

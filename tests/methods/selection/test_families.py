@@ -46,7 +46,7 @@ def test_parameters_of_a_pipeline_are_those_of_its_last_step_or_named_in_full():
         ({"alfa": [1.0]}, "must have parameters of its estimator. Got 'alfa'"),
         ({"alpha": []}, r"at least one value for each parameter. Got \[\] for 'alpha'"),
         ({"alpha": 1.0}, "at least one value for each parameter. Got 1.0 for 'alpha'"),
-        ({"alpha": loguniform(1, 2)}, "'alpha' has a distribution: list some of its values, or pass a RandomizedSearch"),
+        ({"alpha": loguniform(1, 2)}, "'alpha' has a distribution: list some of its values, or pass a Randomized"),
         ({"solver": "svd"}, "at least one value for each parameter. Got 'svd' for 'solver'"),
     ],
 )

@@ -89,7 +89,7 @@ def test_the_selection_for_a_period_uses_the_periods_before():
         ([(range(5, 10), range(5))], "every training row must be earlier than every test row. A split of cv trains on"),
         (10, "10 periods need at least 11 different times: the rows of the first one only train. Got 10. Use cv=9"),
         (1, "The number of periods must be a whole number of at least 2"),
-        (TimeSeriesSplit(10), "TimeSeriesSplit cannot split these 10 rows"),
+        (TimeSeriesSplit(10), "Got 10 rows for 10 periods of 1 test row with gap=0, which leave none"),
     ],
 )
 def test_splits_that_ignore_time_are_refused(cv, said):

@@ -38,7 +38,7 @@ class CompareConfig:
         """Check the options before anything is fitted."""
         if len(candidates) < 2:
             raise InvalidInput(
-                f"A comparison needs at least 2 estimators. Got {len(candidates)}; pass a dict or list of them, or use "
+                f"A comparison needs at least 2 estimators. Got {len(candidates)}; name more of them, or use "
                 "assess for one."
             )
         if design.kind in BOOTSTRAPS:

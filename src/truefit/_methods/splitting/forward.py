@@ -11,6 +11,7 @@ from sklearn.model_selection import TimeSeriesSplit
 from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
 from truefit._core.typing import Array, Positions
+from truefit._methods.text import counted
 
 #: Rows to train on and to test on.
 ForwardPair = tuple[Positions, Positions]
@@ -59,8 +60,11 @@ def series_pairs(data: Data, splitter: TimeSeriesSplit) -> list[ForwardPair]:
     try:
         pairs = [(rows(train), rows(test)) for train, test in splitter.split(order)]
     except ValueError as error:
+        tested = splitter.test_size or max(data.n // (splitter.n_splits + 1), 1)
         raise InvalidInput(
-            f"TimeSeriesSplit cannot split these {data.n} rows: {error} Choose other parameters."
+            f"The first period must have training rows. Got {data.n} rows for {splitter.n_splits} periods of "
+            f"{counted(tested, 'test row')} with gap={splitter.gap}, which leave none. Use fewer periods, or a "
+            "smaller gap."
         ) from error
     if not all(len(part) for pair in pairs for part in pair):
         raise InvalidInput(

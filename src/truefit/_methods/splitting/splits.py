@@ -324,9 +324,10 @@ def whole_number(value: Any, what: str, least: int = 1) -> int:
 def _check_k(data: Data, k: Any) -> None:
     whole_number(k, "The number of folds", 2)
     if k > data.n:
+        advice = f"Use at most {data.n} folds, which is leave-one-out" if data.n > 1 else "Get more rows"
         raise InvalidInput(
-            f"The number of folds must not be greater than the number of rows. Got {k} folds and n_samples={data.n}. "
-            "Use fewer folds, or design='loo'."
+            f"The number of folds must not be greater than the number of rows. Got {k} folds and "
+            f"{counted(data.n, 'sample')}. {advice}."
         )
     if data.groups is not None and k > data.n_groups:
         advice = f"Use at most {data.n_groups} folds" if data.n_groups > 1 else "Get rows of more groups"
