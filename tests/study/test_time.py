@@ -121,7 +121,8 @@ def test_one_candidate_has_all_periods_and_few_periods_no_interval():
     assert "Student's t" in result.assessment.interval_method["GaussianNB"]
     several = study(X, (y > 0).to_numpy(), [DummyClassifier(), GaussianNB()], time="day", cv=3)
     assert several.interval is None
-    assert "2 periods show too little of the spread between periods" in several.summary()
+    reason = "2 periods, those of the 3 with earlier ones to select by, show too little of the spread between periods"
+    assert f"{reason}; use at least 5 periods (cv)" in several.summary()
 
 
 @pytest.mark.parametrize(("seed", "advice"), [(0, "Look for other features"), (1, "Use more periods (cv) or look")])

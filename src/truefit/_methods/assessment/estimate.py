@@ -375,8 +375,13 @@ def _next_period(evidence: Evidence, level: float) -> Estimate:
     value, sd = float(scores.mean()), _sd(scores)
     reason = None
     if len(scores) < FEWEST_PERIODS:
-        tested = "one period shows" if len(scores) == 1 else f"{len(scores)} periods show"
-        reason = f"{tested} too little of the spread between periods; use at least {FEWEST_PERIODS} tested ones"
+        skipped, tested = evidence.splits.skipped, "one period" if len(scores) == 1 else f"{len(scores)} periods"
+        enough = f"{FEWEST_PERIODS} tested ones"
+        if skipped:  # by a nested selection, which needs earlier periods
+            tested += f", those of the {len(scores) + skipped} with earlier ones to select by,"
+            enough = f"{FEWEST_PERIODS + skipped} periods (cv)"
+        reason = f"{tested} show{'s' if len(scores) == 1 else ''} too little of the spread between periods; use at "
+        reason += f"least {enough}"
     elif sd == 0:
         reason = f"{metric.name} is the same on all periods"
     if reason is not None:

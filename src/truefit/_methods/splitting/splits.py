@@ -93,10 +93,10 @@ class Splits(Sequence[Split]):
 
     Within each repeat of a ``partition`` the test sets hold every row once, each with the rest as training set: only
     then do pairs of folds make the triangle of fits. Each repeat has equally many splits. The test sets of
-    ``chronological`` splits are periods in time, each later than its training set.
+    ``chronological`` splits are periods in time, each later than its training set; ``skipped`` more are not tested.
     """
 
-    __slots__ = ("_pairs", "_per_repeat", "_sizes", "chronological", "description", "partition", "repeats")
+    __slots__ = ("_pairs", "_per_repeat", "_sizes", "chronological", "description", "partition", "repeats", "skipped")
 
     def __init__(
         self,
@@ -109,6 +109,7 @@ class Splits(Sequence[Split]):
     ) -> None:
         self._pairs, self._sizes = _collected(pairs)
         self.chronological = chronological
+        self.skipped = 0
         self.describe(partition, repeats, description)
 
     def describe(self, partition: bool, repeats: int, description: str) -> None:
@@ -126,7 +127,9 @@ class Splits(Sequence[Split]):
     def periods(self, places: Iterable[int]) -> Splits:
         """Return some of the periods of chronological splits."""
         pairs = [self._pairs[place] for place in places]
-        return Splits(pairs, False, 1, self.description, chronological=True)
+        found = Splits(pairs, False, 1, self.description, chronological=True)
+        found.skipped = len(self) - len(found)
+        return found
 
     @overload
     def __getitem__(self, place: int) -> Split: ...
