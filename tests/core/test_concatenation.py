@@ -107,7 +107,7 @@ def test_targets_of_numbers_take_a_common_type_only_where_they_must():
 def test_lengths_are_checked_table_by_table():
     with pytest.raises(InvalidInput, match="X has 3 rows, so y must have 3 values"):
         stacked_data(np.ones((3, 1)), [1.0, 2.0], np.ones((2, 1)), [1.0, 2.0, 3.0], task="regression")
-    with pytest.raises(InvalidInput, match="X_test has 1 rows, so y_test must have 1"):
+    with pytest.raises(InvalidInput, match="X_test has 1 row, so y_test must have 1 value\\."):
         stacked_data(np.ones((2, 1)), [1.0, 2.0], np.ones((1, 1)), [1.0, 2.0], task="regression")
     with pytest.raises(InvalidInput, match="so sample_weight must have 2"):
         stacked_data(np.ones((2, 1)), [1.0, 2.0], np.ones((1, 1)), [1.0], task="regression", weight=[1.0] * 3)

@@ -359,7 +359,7 @@ def test_other_metrics_do_without_a_class(name):
 
 def test_a_metric_without_a_value_says_so_instead_of_warning():
     data, outcome = fitted(Ridge(), XR, yr)
-    with pytest.raises(InvalidInput, match="'r2' has no value on a test set of 1 rows"):
+    with pytest.raises(InvalidInput, match="'r2' has no value on a test set of 1 row:"):
         get_metric("r2", "regression").value(outcome, data, Rows.of([3]))
     with pytest.raises(InvalidInput, match="neg_mean_squared_log_error"):
         get_metric("neg_mean_squared_log_error", "regression").value(outcome, data, Rows.all(120))

@@ -25,9 +25,10 @@ def stacked_data(
     for name, values in given:
         table, rows = ("X_test", tested) if name == "y_test" else ("X", trained)
         if values is not None and _rows_of(values) != rows:
+            s = "" if rows == 1 else "s"
             raise InvalidInput(
-                f"Found input variables with inconsistent numbers of samples: {table} has {rows} rows, so {name} must "
-                f"have {rows} values. Got {_rows_of(values)}. Check that both come from the same table."
+                f"Found input variables with inconsistent numbers of samples: {table} has {rows} row{s}, so {name} "
+                f"must have {rows} value{s}. Got {_rows_of(values)}. Check that both come from the same table."
             )
     if groups is not None:
         column = _as_array(groups)

@@ -85,9 +85,10 @@ def checked_column(values: Any, n: int, name: str) -> Array:
         column = column[:, 0]
     if column.ndim == 0 or len(column) != n:
         got = "a single value" if column.ndim == 0 else f"{len(column)}"
+        s = "" if n == 1 else "s"
         raise InvalidInput(
-            f"Found input variables with inconsistent numbers of samples: X has {n} rows, so {name} must have {n} "
-            f"values. Got {got}. Check that both come from the same table."
+            f"Found input variables with inconsistent numbers of samples: X has {n} row{s}, so {name} must have {n} "
+            f"value{s}. Got {got}. Check that both come from the same table."
         )
     return _of_one_type(column, name) if column.dtype.kind == "O" else column
 

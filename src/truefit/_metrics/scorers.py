@@ -205,8 +205,8 @@ class DecomposedScorer:
                 return float(self.scorer._sign * self.function(data.y[index], predicted, **options))
             except (UndefinedMetricWarning, ValueError) as error:
                 raise InvalidInput(
-                    f"The metric {self.name!r} has no value on a test set of {len(index)} rows: {error} Choose another "
-                    "metric, or larger test sets."
+                    f"The metric {self.name!r} has no value on a test set of {len(index)} "
+                    f"row{'' if len(index) == 1 else 's'}: {error} Choose another metric, or larger test sets."
                 ) from error
 
     def _positive(self, data: Data, options: dict[str, Any]) -> Any:

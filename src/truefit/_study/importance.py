@@ -76,6 +76,7 @@ def columns_answer(found: StudyEvidence) -> Answer:
         f"{fmt.change(result.everything)}."
     ]
     if len(needed):
-        sentences.append(f"{len(needed):,} of {counted(len(table), 'column')} have an interval above 0.")
+        verb = "has" if len(needed) == 1 else "have"
+        sentences.append(f"{len(needed):,} of {counted(len(table), 'column')} {verb} an interval above 0.")
     sentences += [note[:1].upper() + note[1:] for note in result.notes[1:]]
     return Answer(QUESTION, headline, tuple(sentences), "columns")

@@ -29,7 +29,7 @@ from truefit._methods.result import Result, frame, plain, plot_method
 from truefit._methods.selection.plan import inner_splits
 from truefit._methods.splitting.designs import Design, has_triangle
 from truefit._methods.splitting.splits import Split, Splits, is_whole, lacks_a_class
-from truefit._methods.text import new_rows
+from truefit._methods.text import counted, new_rows
 from truefit._metrics.metric import Metric
 from truefit._metrics.row_loss import is_share
 from truefit._metrics.scorers import aligned_answer
@@ -345,8 +345,9 @@ class CrossTest(Result):
             f"{self.metric} of Agghoo over {len(self.candidates):,} candidates: {shown.text(self.level)}",
             f"Estimated: {self.estimand}, by {self.design} with {how}.",
             f"Single members on test rows: {self.members_alone:.4g}; aggregation gains {self.aggregation_gain:.3g}. "
-            f"On the rows that selected them: {self.inner_validation:.4g}, an optimism of {self.optimism:.3g} "
-            f"(selection burden (1 + ln N)/(np) = {self.selection_burden:.3g}, without a unit).",
+            f"On the rows that selected them: {self.inner_validation:.4g}, an optimism of {self.optimism:.3g}. "
+            f"It grows with more candidates and fewer validation rows (selection burden {self.selection_burden:.3g}: "
+            f"{counted(len(self.candidates), 'candidate')}, {self.validation_rows:,.0f} rows).",
         ]
         if self._has_baseline:
             lines.append(

@@ -220,7 +220,8 @@ class Importance(Result):
     def notes(self) -> list[str]:
         """What a reader should know about these numbers."""
         count, fmt = int(self.table["important"].sum()), self.metric_text
-        notes = [f"{count} of {counted(len(self.names), 'column')} are important: their interval is above 0."]
+        important = "is important: its" if count == 1 else "are important: their"
+        notes = [f"{count} of {counted(len(self.names), 'column')} {important} interval is above 0."]
         if len(self.names) == 1 and not self.not_run:
             notes = ["the table has one column, so its importance is that of everything the model knows."]
         if self.unused:
