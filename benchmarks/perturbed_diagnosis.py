@@ -415,26 +415,27 @@ def partials(frame):
 
 
 def across(frame, truth, names):
-    """Return the area within each table of a logistic regression fitted on the other tables."""
+    """Return the area within each table of a logistic regression of ranks, fitted on the other tables."""
     columns = [BY_CV[truth] if each == "by_cv" else each for each in names]
     known = frame.dropna(subset=["memorisation", "variance", truth])
+    ranks = known.groupby(["table", "rows"])[columns].rank(pct=True)
     scores = pd.Series(index=known.index, dtype=float)
     for name in known["table"].unique():
         inside = known["table"] == name
-        model = make_pipeline(StandardScaler(), LogisticRegression(class_weight="balanced"))
-        model.fit(known.loc[~inside, columns], known.loc[~inside, f"{truth}_helps"].astype(bool))
-        scores[inside] = model.decision_function(known.loc[inside, columns])
+        model = LogisticRegression().fit(ranks[~inside], known.loc[~inside, f"{truth}_helps"].astype(bool))
+        scores[inside] = model.decision_function(ranks[inside])
     return over_tables(known.assign(score=scores), lambda one: auc(one[f"{truth}_helps"], one["score"]))
 
 
 def explained(frame, names):
     """Return the share of the variance of the true gap in each table that a regression on the other tables explains."""
     known, found = frame.dropna(subset=["memorisation", "variance"]), {}
+    columns = ["relative_gap" if each == "gap" else each for each in names]
+    truth = known["true_gap"] / known["test"]
     for name in known["table"].unique():
         inside = known["table"] == name
-        model = make_pipeline(StandardScaler(), LinearRegression())
-        model.fit(known.loc[~inside, list(names)], known.loc[~inside, "true_gap"])
-        found[name] = model.score(known.loc[inside, list(names)], known.loc[inside, "true_gap"])
+        model = make_pipeline(StandardScaler(), LinearRegression()).fit(known.loc[~inside, columns], truth[~inside])
+        found[name] = model.score(known.loc[inside, columns], truth[inside])
     return pd.Series(found)
 
 
@@ -517,11 +518,17 @@ def behind(row, name):
     return found.mean, found.se
 
 
+#: Rules that were not fixed beforehand, and are not compared with what was expected.
+ADDED = " (added after the first 26 samples)"
+
+
 def rules(row, said, names):
     """Return which rules would say that a setting overfits; the first is that of the study."""
     today, other = said["kind"] == "overfits", said["alternative"]
     steps = [behind(row, each) for each in less_flexible(row, names)]
     better = any(mean < 0 for mean, _ in steps)
+    others = [row["settings"][each]["cv"] for each in less_flexible(row, names)]
+    own = row | {"test": row["cv"]}
     return {
         "study: overfits": today,
         "study: overfits, and the alternative has the smaller CV error": today and behind(row, other)[0] < 0,
@@ -529,6 +536,7 @@ def rules(row, said, names):
         "PMV: overfitted": said["verdict"] == "overfitted",
         "PMV: memorises or overfitted": said["verdict"] in ("memorises", "overfitted"),
         "CV: a less flexible setting has a smaller error": better,
+        f"CV: the same, by more than what counts{ADDED}": any(large(row["cv"] - each, own) for each in others),
         "CV: the same, by more than one standard error": any(mean < -error for mean, error in steps),
         "CV: a less flexible setting is within one standard error": any(mean <= error for mean, error in steps),
         "CV gap above half of the CV error": row["relative_gap"] > 0.5,
@@ -566,6 +574,12 @@ def kinds(cases):
     return table(header, lines)
 
 
+def is_best(row):
+    """Whether a setting has the smallest CV error of its family, of equal ones the most rigid."""
+    names = row["within"]["compared"]
+    return len(names) > 1 and row["name"] == min(names, key=lambda each: row["settings"][each]["cv"])
+
+
 def selected_truth(row):
     """Whether a less flexible setting of the list has an error that is truly smaller."""
     others = less_flexible(row, list(row["settings"]))
@@ -573,10 +587,11 @@ def selected_truth(row):
 
 
 ABOUT = """\
-**{count} of {planned} samples were run: {tables} tables, {seeds}.** Fixed before any result was looked at: the tables
-({classification} of classification, {regression} of regression), samples of {sizes} rows, {settings} settings from
-rigid to flexible, and what is expected below. Samples are run in the order of their seeds, and every one that was run
-is counted. Test rows: up to {test:,}, at least {fewest}. Categories become columns beforehand.
+**{count} of {planned} samples were run, of {tables} tables: {seeds}.** Fixed before any result was looked at: the
+tables ({classification} of classification, {regression} of regression), samples of {sizes} rows, {settings} settings
+from rigid to flexible, and what is expected below. Samples are run in the order of their seeds until the time is over,
+and every one that was run is counted. Test rows: up to {test:,}, at least {fewest}. Categories become columns
+beforehand.
 
 - *Known without the test rows.* Perturbed Model Validation with noise of 10% to 50%, {repeats} repeats: memorisation,
   rate, skill and verdict. {folds}-fold cross-validation: its error, and the gap to the training error (*CV gap*). Bias
@@ -599,8 +614,11 @@ HEADINGS = {
 
 Partial rank correlations: what is left of the correlation where the others are known.""",
     "together": """\
-Logistic regressions (for the true gap linear ones) fitted on the other tables, and evaluated on a table they have not
-seen. *Less that of the first* is the difference to the CV gap alone, or to the CV gain alone, in pairs.""",
+Logistic regressions fitted on the other tables, and evaluated on a table they have not seen. *Less that of the first*
+is the difference to the CV gap alone, or to the CV gain alone, in pairs. R²: of linear regressions of the true gap as a
+share of the test error (with the CV gap as a share of the CV error), in the same way. The logistic regressions have
+ranks within table and size; this was changed after the first 26 samples, since with the values themselves the CV gap
+got the wrong sign for richer settings from tables with larger errors. With these, too, memorisation added nothing.""",
     "settings": """\
 ## By setting
 
@@ -611,6 +629,9 @@ Means over samples; gains in points (regression: hundredths of a standard deviat
 
 The study's answer "Does it fit?" for each setting as if it was selected among the settings of its family, where its CV
 error is below that of the baseline. True: regularising helps.""",
+    "family": """\
+The same for the setting with the smallest CV error of its family, as tuning selects it (added after the first 26
+samples).""",
     "selected": """\
 The same for the setting with the smallest CV error of all, as a study selects it: the noise is then compared with the
 best less flexible setting and the best ties. True: a less flexible setting of the list has a test error that is smaller
@@ -635,7 +656,7 @@ def expectations(areas, sets, said, numbers, rule_numbers):
     better = [
         name
         for name, each in rule_numbers.items()
-        if each[0] >= today[0] and each[1] >= today[1] and each != today
+        if each[0] >= today[0] and each[1] >= today[1] and each != today and not name.endswith(ADDED)
     ]  # fmt: skip
     by = "regularising"
     three = ("gap", "memorisation", "variance")
@@ -689,6 +710,14 @@ def page(store):
         (rules(row, row["within"], row["within"]["compared"]), row["regularising_helps"]) for row in regularised
     ]  # fmt: skip
     by_rule, rule_numbers = judged(cases)
+    of_family = [row for row in diagnosed_rows if is_best(row)]
+    by_rule_family, _ = judged(
+        [
+            (rules(row, row["within"], row["within"]["compared"]), row["regularising_helps"])
+            for row in of_family
+            if row["place"] > 0
+        ]
+    )
     of_study = [row for row in selected if row["study"]["kind"] != "baseline"]
     of_selected, _ = judged(
         [(rules(row, row["study"], list(row["settings"])), selected_truth(row)) for row in of_study]
@@ -730,6 +759,11 @@ def page(store):
         by_rule,
         claims([(row, row["within"]) for row in diagnosed_rows]),
         kinds([(row["within"]["kind"], row) for row in diagnosed_rows]),
+        HEADINGS["family"],
+        f"True in {share([row['regularising_helps'] for row in of_family])} cases.",
+        by_rule_family,
+        claims([(row, row["within"]) for row in of_family]),
+        kinds([(row["within"]["kind"], row) for row in of_family]),
         HEADINGS["selected"],
         f"True in {share([selected_truth(row) for row in of_study])} cases.",
         of_selected,
@@ -742,7 +776,32 @@ def page(store):
 
 
 #: What the tables say, in words; written once they were there.
-CONCLUSION = ""
+CONCLUSION = """\
+**As a diagnosis too, cross-validation does better, and memorisation adds next to nothing to it.**
+
+- *Where regularising helps.* The gap between training and cross-validation error shows it with an AUC of 0.86,
+  memorisation with 0.68. Added to the gap, memorisation changes the AUC by −0.001 ± 0.001. At equal gaps, settings that
+  memorise more gain less from regularising, not more (ρ −0.23 ± 0.10): forests with full trees memorise nearly all
+  noise, and regularising helped none of them. Best of all (0.91) is to compare the settings in cross-validation
+  directly.
+- *How large the true gap is.* The CV gap alone nearly says it (ρ 0.92, R² 0.98). It has the training error in common
+  with the truth, so this is no surprise. Memorisation alone reaches 0.73 and 0.46. At equal CV gaps its ρ is still
+  +0.26 ± 0.07, but R² stays as it is.
+- *The share of variance* is the better second opinion: at equal gaps ρ is +0.37 ± 0.11 with the gain from regularising
+  and −0.31 ± 0.06 with that from a richer setting. In the AUC that is +0.02 ± 0.02 and +0.03 ± 0.01.
+- *Verdicts.* Where a setting is *overfitted*, regularising helps in 67% of cases, nearly twice as often as in all
+  (35%); where it only *memorises*, in 2%. What separates the two is cross-validation. Where it is *underfitted*, a
+  richer setting helps in 38%, no more often than in all (43%). Nine settings were flagged as memorising or overfitted
+  although they had learned hardly more than the majority class. All nine were too rigid.
+- *The study's answer.* No rule fixed beforehand has both the precision and the recall of *It overfits* (67% and 62%, of
+  settings taken as if selected). One that was added later has slightly more of both (76% and 66%): cross-validation
+  alone, where a less flexible setting has an error smaller by more than what counts. Of settings selected by
+  cross-validation within their family *It overfits* is rarely said, and regularising rarely helps (10%). The candidate
+  that memorises less and is within one standard error is often truly worse: than the setting with the smallest CV error
+  of all, in 8 of 10 cases.
+
+What PMV measures and cross-validation does not is how much of wrong labels a model learns. Whether that helps on tables
+whose labels are wrong was not tested here."""
 
 
 def main(arguments=None):
