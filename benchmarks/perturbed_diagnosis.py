@@ -684,7 +684,7 @@ def expectations(areas, sets, said, numbers, rule_numbers):
             flags["underfitted"]["richer_helps"].mean() > 0.5, share(flags["underfitted"]["richer_helps"]),
         ),
         (
-            "The candidate that memorises less and \"does about as well\" is truly not worse, in at least 80%",
+            "The candidate that memorises less and is within one standard error is truly not worse, in at least 80%",
             np.mean(fine) >= 0.8, share(fine),
         ),
         (

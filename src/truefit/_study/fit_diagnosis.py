@@ -136,7 +136,9 @@ def _alternative(found: StudyEvidence) -> str | None:
 
 def as_well(found: StudyEvidence, name: str) -> str:
     """Say that a candidate is as good as the selected model: by the paired test where there is one."""
-    return "is not significantly different" if name in found.ties else "does about as well"
+    return (
+        "is not significantly different" if name in found.ties else "is within one standard error in cross-validation"
+    )
 
 
 def difference_to_best(found: StudyEvidence, name: str) -> str:
@@ -160,7 +162,7 @@ def _headline(found: StudyEvidence, fit: FitDiagnosis) -> str:
         case "baseline":
             return "Not applicable: no candidate is significantly better than the baseline."
         case "overfits":
-            other = "a candidate that memorises less does about as well"
+            other = "a candidate that memorises less is within one standard error in cross-validation"
             if fit.alternative is not None:
                 theirs = whole_percent(memorisation(found, fit.alternative) or 0.0)
                 other = f"{fit.alternative}, which memorises {theirs}, {as_well(found, fit.alternative)}"

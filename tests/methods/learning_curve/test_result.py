@@ -67,7 +67,7 @@ def test_rows_that_are_not_there_are_not_next(curve):
     assert "1 size from 100" in one.summary()
 
 
-def test_where_nothing_was_learned_no_labels_are_advised():
+def test_where_nothing_was_learned_the_advice_begins_with_that():
     noise = np.random.default_rng(0)
     rare = np.arange(200) % 7 < 2
     curve = learning_curve(GaussianNB(), noise.normal(size=(200, 6)), rare, cv=5, tolerance=0.001)
@@ -75,10 +75,10 @@ def test_where_nothing_was_learned_no_labels_are_advised():
     assert curve.errors[0] > curve.errors[-1]
     assert curve.beats_baseline is False
     assert curve.warnings[0].startswith("The error with 200 rows is not clearly below that of the baseline (29.0%)")
-    assert "Next" not in curve.summary()
     advice = labelling(curve, 200, unlabelled=1000)
-    assert advice.rows == 0
-    assert str(advice).startswith("Nothing shows that more rows would help: the error is not clearly below")
+    assert advice.rows == curve.next_size - 200
+    assert str(advice).startswith("The error is not clearly below that of the baseline yet. Check the features")
+    assert f"label {advice.rows} more rows" in str(advice)
 
 
 def test_a_continued_curve_and_a_fresh_one_agree():

@@ -122,7 +122,7 @@ class LearningCurve(Extrapolation):
         if reason:
             lines.append(f"{'Stopped' if self.stopped else 'Not finished'}: {reason}")
         # Where the advice is to stop, the size is only where the curve could be continued.
-        if self.next_size is not None and self.rule not in ("budget", "time") and self.beats_baseline is not False:
+        if self.next_size is not None and self.rule not in ("budget", "time"):
             lines.append(f"Next: {self.next_size:,} rows.")
         if self.target is not None and self.refused is None:
             lines.append(str(self.rows_for(self.target)))
@@ -266,14 +266,17 @@ def labelling(curve: LearningCurve, labelled: int, *, unlabelled: int | None = N
         return Labelling(0, f"No more labels are needed now. {curve.reason}")
     if unlabelled == 0:
         return Labelling(0, "Stop labelling: all rows are labelled.")
-    if curve.beats_baseline is False:
-        text = "Nothing shows that more rows would help: the error is not clearly below that of the baseline."
-        return Labelling(0, f"{text} Check the features and try other models before labelling more.")
     more = curve.next_size - labelled
     remaining = unlabelled is not None and unlabelled <= more
     rows = min(more, unlabelled or more)
     what = f"{rows:,}{'' if remaining else ' more'} {'row' if rows == 1 else 'rows'}"
     advice = f"Label {'the remaining ' if remaining else ''}{what}{_cost(curve, labelled, rows)}, then rerun."
+    if curve.beats_baseline is False:  # on few rows that is no reason to stop
+        return Labelling(
+            rows,
+            "The error is not clearly below that of the baseline yet. Check the features and try other models first. "
+            f"If you go on: {advice[0].lower()}{advice[1:]}",
+        )
     return Labelling(rows, f"{_expected(curve)}{advice}")
 
 
