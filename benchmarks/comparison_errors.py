@@ -15,9 +15,10 @@ import argparse
 import json
 import math
 import os
+import textwrap
 import time
 import warnings
-from collections import defaultdict
+from collections import Counter, defaultdict
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import cache
@@ -772,9 +773,7 @@ class Rates:
 
     def __init__(self, lines):
         self.values = defaultdict(list)
-        self.count = defaultdict(int)
         for line in lines:
-            self.count[line["kind"]] += 1
             for key, own in line.items():
                 if "|" not in key or line["kind"] == "real":
                     continue
@@ -790,8 +789,8 @@ class Rates:
         return float(found.mean(axis=0)), float(found.std(axis=0)) / math.sqrt(len(found)), len(found)
 
 
-#: A setting is unstable if the true difference of two candidates varies at least as much as their mean loss on n rows.
-UNSTABLE = 1.0
+#: Learners, by how much their fits vary with the training rows.
+GROUPS = {"linear, neighbours": "lda, ridge, knn, knn_regression", "tree": "tree", "tree on XOR": "tree on XOR"}
 #: What is counted of equally good candidates.
 WHAT = {
     "pair": "one comparison",
@@ -826,36 +825,48 @@ def table(header, lines, left=1):
     return "\n".join(["| " + " | ".join(header) + " |", aligned, *("| " + " | ".join(each) + " |" for each in lines)])
 
 
-def targets(rates, ratios):
+def keys_of(group, what, tests=TESTS, designs=DESIGNS):
+    """Return the keys of what is counted of equally good candidates of a group of learners."""
+    own = [
+        (each, metric)
+        for each, metric in cases(EQUAL)
+        if (each.name if each.learner == "tree" else each.learner) in GROUPS[group].split(", ")
+    ]
+    return [
+        (each.key, design, metric, test, what)
+        for (each, metric), design, test in product(own, designs, tests)
+    ]  # fmt: skip
+
+
+def overall(rates, *args, **options):
+    """Return the mean and the highest rate over settings."""
+    found = [rates.of(*key)[0] for key in keys_of(*args, **options)]
+    return float(np.mean(found)), max(found)
+
+
+def targets(rates):
     """Return the table of targets: the highest rate, and the settings that exceed it."""
     lines = []
-    for stable, (test, title) in product((True, False), TESTS.items()):
-        for what, name in WHAT.items():
-            keys = [
-                (setting.key, design, metric, test, what)
-                for setting, metric in cases(EQUAL) for design in DESIGNS if (ratios[setting.key] < UNSTABLE) == stable
-            ]  # fmt: skip
-            found = {key: rates.of(*key)[0] for key in keys}
-            top = max(found, key=found.get)
-            above = sum(exceeds(rates, *key) for key in keys)
-            mean = float(np.nanmean(list(found.values())))
-            kind = "stable" if stable else "unstable"
-            verdict = "met" if not above else f"**missed** in {above} of {len(keys)}"
-            where = f"{top[0]}, {top[1]}"
-            lines.append([kind, title, name, percent(mean), percent(found[top]), where, verdict])
+    for group, (test, title), (what, name) in product(GROUPS, TESTS.items(), WHAT.items()):
+        keys = keys_of(group, what, [test])
+        found = {key: rates.of(*key)[0] for key in keys}
+        top = max(found, key=found.get)
+        above = sum(exceeds(rates, *key) for key in keys)
+        mean = float(np.mean(list(found.values())))
+        verdict = "met" if not above else f"**missed** in {above} of {len(keys)}"
+        lines.append([group, title, name, percent(mean), percent(found[top]), f"{top[0]}, {top[1]}", verdict])
     return table(["learners", "test", "what", "mean", "highest", "where", "at most 5%"], lines, left=3)
 
 
-def by_design(rates, ratios):
+def by_design(rates):
     lines = []
-    for design, (test, title) in product(DESIGNS, TESTS.items()):
+    for group, design, (test, title) in product(GROUPS, DESIGNS, TESTS.items()):
         cells = []
         for what in WHAT:
-            stable = [(s.key, metric) for s, metric in cases(EQUAL) if ratios[s.key] < UNSTABLE]
-            found = [rates.of(key, design, metric, test, what)[0] for key, metric in stable]
-            cells.append(f"{percent(float(np.mean(found)))} [{percent(max(found))}]")
-        lines.append([design, title, *cells])
-    return table(["design", "test", *WHAT.values()], lines, left=2)
+            mean, highest = overall(rates, group, what, tests=[test], designs=[design])
+            cells.append(f"{percent(mean)} [{percent(highest)}]")
+        lines.append([group, design, title, *cells])
+    return table(["learners", "design", "test", *WHAT.values()], lines, left=3)
 
 
 def every_setting(rates, ratios):
@@ -905,43 +916,50 @@ def rope(rates):
     return table(["learner", "n", "true difference", *tests], lines)
 
 
+def mean_of(values):
+    return float(np.mean(values)) if np.size(values) else math.nan
+
+
+def real_rates(lines, name, design, test):
+    """Return what a test finds in the samples of a real table, by the true errors of the pair."""
+    true = [line["errors"] for line in lines if line["kind"] == "truth" and line["setting"] == name]
+    own = [
+        line[f"{design}|error|{test}"] for line in lines if line["kind"] == "real" and line["setting"] == name
+    ]  # fmt: skip
+    mean, (i, j) = np.mean(true, axis=0), np.triu_indices(len(NAMES), 1)
+    difference, signs = mean[i] - mean[j], np.array([each["signs"] for each in own])
+    near, clear = np.abs(difference) < NEAR, np.abs(difference) >= 0.05
+    middle = (np.abs(difference) >= CLEAR) & ~clear
+    shares, right = (signs[:, near] != 0).mean(axis=1), signs * np.sign(difference)
+    return {
+        "near": int(near.sum()), "significant": float(shares.mean()), "se": float(shares.std() / math.sqrt(len(own))),
+        "highest": float((signs[:, near] != 0).mean(axis=0).max()),
+        "middle": int(middle.sum()), "middle found": mean_of(right[:, middle] > 0),
+        "clear": int(clear.sum()), "clear found": mean_of(right[:, clear] > 0),
+        "wrong": mean_of(right[:, middle | clear] < 0),
+    } | {
+        rule: mean_of([any(mean[each["best"]] >= mean[worse] for worse in each[rule]) for each in own])
+        for rule in ("worse", "strict")
+    }  # fmt: skip
+
+
 def real(lines):
-    """Return the tables about real tables: near pairs and clear ones; and the true errors."""
+    """Return the tables about real tables: what the tests find, and the true errors."""
     found, errors = [], []
-    i, j = np.triu_indices(len(NAMES), 1)
     for name in TABLES:
         true = np.array([line["errors"] for line in lines if line["kind"] == "truth" and line["setting"] == name])
-        samples = [line for line in lines if line["kind"] == "real" and line["setting"] == name]
-        mean = true.mean(axis=0)
-        errors.append([name, *(percent(each) for each in mean)])
-        difference = mean[i] - mean[j]
-        near = np.abs(difference) < NEAR
-        middle, clear = (np.abs(difference) >= CLEAR) & (np.abs(difference) < 0.05), np.abs(difference) >= 0.05
+        ses = true.std(axis=0) / math.sqrt(len(true))
+        errors.append([name, *(f"{percent(e)} ({percent(se)})" for e, se in zip(true.mean(axis=0), ses, strict=True))])
         for design, (test, title) in product(DESIGNS, TESTS.items()):
-            own = [line[f"{design}|error|{test}"] for line in samples]
-            signs = np.array([each["signs"] for each in own])
-            shares = (signs[:, near] != 0).mean(axis=1)
-            right = signs * np.sign(difference)
-            false = [
-                np.mean([any(mean[each["best"]] >= mean[worse] for worse in each[rule]) for each in own])
-                for rule in ("worse", "strict")
-            ]
+            own = real_rates(lines, name, design, test)
             found.append([
-                name, design, title, f"{near.sum()}",
-                f"{percent(shares.mean())} ({percent(shares.std() / math.sqrt(len(shares)))})",
-                percent((signs[:, near] != 0).mean(axis=0).max()),
-                f"{middle.sum()}", percent((right[:, middle] > 0).mean(), 0),
-                f"{clear.sum()}", percent((right[:, clear] > 0).mean(), 0),
-                percent((right[:, middle | clear] < 0).mean(), 2), *map(percent, false),
+                name, design, title, f"{own['near']}", f"{percent(own['significant'])} ({percent(own['se'])})",
+                percent(own["highest"]), f"{own['middle']}", percent(own["middle found"], 0), f"{own['clear']}",
+                percent(own["clear found"], 0), percent(own["wrong"], 2), percent(own["worse"]), percent(own["strict"]),
             ])  # fmt: skip
     header = ["table", "design", "test", "near pairs", "significant", "highest", "pairs of 2 to 5", "significant"]
-    header += [
-        "pairs of 5 or more",
-        "significant",
-        "wrong direction",
-        "false against the best",
-        "adjusted for all pairs",
-    ]
+    header += ["pairs of 5 or more", "significant", "wrong direction", "false against the best"]
+    header += ["adjusted for all pairs"]
     return table(header, found, left=3), table(["table", *NAMES], errors)
 
 
@@ -953,36 +971,82 @@ FIXED = """\
 ## What was fixed beforehand
 
 Settings, learners, sizes, numbers of candidates, planned differences and the target below were fixed before any test
-was computed, and every repetition that was run is counted: {count:,} of {planned:,} repetitions ({kinds}).
+was computed. Settings take turns until the time is up, and every repetition that was run is counted: {count:,} of
+{planned:,}. They are at least {repetitions}. At a rate of 5% the standard error is {se:.1f} points for equally good
+candidates, and {se70:.1f} for 70 of them. The learners were grouped afterwards. A study compares the candidates that
+racing has not dropped; racing was not simulated.
 
 **Equally good candidates.** Each candidate is the same learner on columns of its own. These measure the same hidden
 columns with independent noise, so the losses of the candidates are correlated, and in the average over training sets
 all are equally good. A significant difference is a false positive. The number of rows n is 100 or 400. *Similar* and
 *different* candidates have columns with noise of 0.3 and 1.0 times the spread of the hidden ones. *Instability* is the
 standard deviation, over samples, of the true difference between two fitted candidates, divided by that of their mean
-difference in loss on n rows; from {unstable:g} on a setting counts as unstable.
+difference in loss on n rows.
 
 **Unequal candidates.** Every other candidate has more noise, so that its error is worse by about 0.5, 1, 2, 5 or 10
 points, or its mean squared error by 1%, 2%, 4%, 10% or 20%. The *true difference* is computed from the fitted models
 and the known distribution.
 
-**Tests.** `test="corrected_t"` (`"auto"` is the same without groups) and `test="pooled"`, which a study uses; `compare`
-has no other, and McNemar's test is not offered. Significant is an adjusted p-value (Holm) of at most 5%. *Best of m* is
-what `compare` prints with `reference=None`: the candidate with the best estimate against the other m - 1. *Fixed* is a
-reference that was named beforehand, *all pairs* is `reference="all"`. *Best of m, for all pairs* is not offered:
-against the best, with p-values multiplied by the number of all pairs, m (m - 1) / 2, since any candidate could have been the
-best; it was added after a trial of two repetitions. Rates are shares of comparisons for *one comparison*, and otherwise
-shares of studies with at least one false positive. 70 candidates are run in every second repetition (equally good) or
-every third (unequal).
+**Tests.** `test="corrected_t"` (`"auto"` is the same without groups) and `test="pooled"`, which a study uses;
+`compare` has no other, and McNemar's test is not offered. Significant is an adjusted p-value (Holm) of at most 5%.
+*Best of m* is what `compare` prints with `reference=None`: the candidate with the best estimate against the others.
+*Fixed* is a reference that was named beforehand, *all pairs* is `reference="all"`. *Best of m, for all pairs* is not
+offered: against the best, with p-values multiplied by the number of all pairs, m (m - 1) / 2, since any candidate
+could have been the best; it was added after a trial of two repetitions. Rates are shares of comparisons for *one
+comparison*, and otherwise shares of studies with at least one false positive. 70 candidates are run in every second
+repetition (equally good) or every third (unequal).
 
 **Target.** At most 5%. A setting misses it if its rate is above 5% by more than two standard errors; of settings with a
 rate of exactly 5%, about 2% would.
 
 The tests are computed for all candidates at once. That they are those of `truefit.compare` was checked in the same run
-on rows and folds of {checks}: {checked:,} p-values and the decisions after adjustment agree."""
+on rows and folds of every learner, size, metric, design and kind of reference: {checked:,} p-values and the decisions
+after adjustment agree."""
 
 
-CONCLUSION = ""
+CONCLUSION = """\
+Does `truefit.compare` find differences that are not there, and does it find those that are? Rates are means over
+settings, with the highest setting in brackets.
+
+- **One comparison that was fixed beforehand keeps 5%, or nearly,** for linear models and nearest neighbours:
+  corrected t {pair_t}, pooled {pair_p}, of which {pairabove} of {pairsettings} settings miss 5%. For trees, whose
+  fits vary more with the training rows, the rates are {tree_t} and {tree_p}, and for trees on XOR, the most unstable
+  setting, {xor_t} and {xor_p}.
+- **Against the best of several candidates 5% is missed.** This is what `reference=None` and a study print. With 10
+  equally good linear models or neighbours, at least one is found significantly worse in {best10_t} of studies by the
+  corrected t and {best10_p} by the pooled test; with 70 in {best70_t} and {best70_p}. Holm's method adjusts for the
+  m - 1 tests, but not for the selection of the best among m. For trees it is worse: with 70, {treebest70_t} and
+  {treebest70_p}.
+- **All pairs keep 5%** for linear models and neighbours: with 10 candidates {all10_t} and {all10_p}, with 70 {all70_t}
+  and {all70_p}; {above} of {settings} settings are above 5% by more than two standard errors. A comparison with the
+  best whose p-values count all pairs keeps 5% as well ({strict70_p} with 70 candidates, pooled), and so does a fixed
+  reference ({fixed70_p}).
+- **More folds and repeats cost validity where fits vary with the training rows.** One comparison of trees on XOR by
+  the corrected t is a false positive in {xor5} with 5 folds, {xor10} with 10, and {xor310} with 3 × 10; of ordinary
+  trees in {tree5}, {tree10} and {tree310}. With 5 folds and all pairs, the corrected t keeps 5% for ordinary trees
+  ({tree5all} with 70 candidates) and is near it for trees on XOR ({xor5all}).
+- **Power.** Two LDA on 400 rows whose errors differ by {five} points are significantly different in {p5_t} of samples
+  by the corrected t on 5 folds and in {p5_p} by the pooled test; with 3 × 10 folds in {p310_t} and {p310_p}. For {ten}
+  points the rates are {q5_t}, {q5_p}, {q310_t} and {q310_p}; on 100 rows they are {small5_t}, {small5_p}, {small310_t}
+  and {small310_p}. Differences of 2 points or less are rarely found with so few rows.
+- **Practical equivalence** within 1 point is found in {equivalent} of the samples: 400 rows are too few for it. The
+  probability of being better is at least 95%, for a candidate that is equal or worse, in at most {better} of samples,
+  except for trees on XOR.
+- **Real tables.** Pairs whose true errors differ by less than 0.2 points are significantly different in {near_t} of the
+  samples by the corrected t and in {near_p} by the pooled test (means over tables and designs). Among pairs that differ
+  by 2 points or more, at most {wrong} of the comparisons are significant in the wrong direction.
+
+| situation | use |
+|---|---|
+| two candidates, or a reference that was fixed beforehand; learners that vary little with the training rows | \
+`test="pooled"` with 5 or 10 folds: most power |
+| several candidates, and the best is not known beforehand | `reference="all"`, and the pairs with the best among them |
+| trees and other learners that vary much with the training rows | `test="auto"` with 5 folds and `reference="all"` |
+| repeated cross-validation | only for learners that vary little; both tests then find about the same |
+
+**`test="auto"`** is the corrected t. It is the safer of the two, and the only one that keeps 5% for a fixed pair of
+unstable learners, with 5 folds. With one partition it has little power: over the settings with 400 rows it finds {loss}
+of what the pooled test finds. It does not correct for the selection of the best."""
 POWER = """\
 ## Power
 
@@ -1000,16 +1064,73 @@ is above 1 point, *better* is always wrong."""
 REAL = """\
 ## Real tables
 
-The population is 15,000 rows of a table, with two classes. In each of 200 repetitions 400 rows are drawn from it, and
-12 learners are compared. Their true errors are means over 150 other training sets of 360 rows, on all other rows of the
-population. *Near pairs* differ by less than 0.2 points in truth, and should be significant in at most about 5% of the
-samples (mean, its standard error, and the highest pair); then the power for pairs that differ by 2 to 5 points and by
-5 or more, significant differences in the *wrong direction* among these, and *false against the best*: samples in which
-a candidate is found significantly worse than the best one although its true error is not larger (Holm)."""
+The population is 15,000 rows of a table, with two classes. In each of {samples} repetitions 400 rows are drawn from it,
+and 12 learners are compared. Their true errors are means over {truths} other training sets of 360 rows, on all other
+rows of the population. *Near pairs* differ by less than 0.2 points in truth, and should be significant in about 5% of
+the samples at most (mean, its standard error, and the highest pair); then the power for pairs that differ by 2 to 5
+points and by 5 or more, significant differences in the *wrong direction* among these, and *false against the best*:
+samples in which a candidate is found significantly worse than the best one although its true error is not larger."""
 EVERY = """\
 ## Every setting
 
 False positives in % (standard error); bold are those above 5% by more than two standard errors."""
+
+
+def conclusion(rates, lines):
+    """Return the conclusion, with its numbers from the store."""
+
+    def text(group, what, test, **options):
+        mean, highest = overall(rates, group, what, tests=[test], **options)
+        return f"{percent(mean)}%" + ("" if options else f" [{percent(highest)}%]")
+
+    stable, letters = next(iter(GROUPS)), {"t": "corrected_t", "p": "pooled"}
+    counts = {f"{what}{n}": (stable, f"{what} {n}") for what in ("best", "all", "strict", "fixed") for n in (10, 70)}
+    counts |= {"pair": (stable, "pair"), "tree": ("tree", "pair"), "xor": ("tree on XOR", "pair")}
+    counts |= {"treebest70": ("tree", "best 70")}
+    numbers = {f"{name}_{letter}": text(*each, letters[letter]) for name, each in counts.items() for letter in letters}
+    for (name, group), (short, design) in product(
+        (("tree", "tree"), ("xor", "tree on XOR")), (("5", "5-fold"), ("10", "10-fold"), ("310", "3 × 10-fold"))
+    ):
+        numbers[f"{name}{short}"] = text(group, "pair", "corrected_t", designs=[design])
+        numbers[f"{name}{short}all"] = text(group, "all 70", "corrected_t", designs=[design])
+    tested = [key for what in ("all 10", "all 70") for key in keys_of(stable, what)]
+    numbers |= {"above": sum(exceeds(rates, *key) for key in tested), "settings": len(tested)}
+    for key, name, size, worse in (("p", "five", 400, 0.05), ("q", "ten", 400, 0.1), ("small", "", 100, 0.1)):
+        (setting,) = [each for each in UNEQUAL if (each.learner, each.n, each.worse) == ("lda", size, worse)]
+        numbers[name] = percent(true_difference(rates, setting))
+        for (short, design), (letter, test) in product((("5", "5-fold"), ("310", "3 × 10-fold")), letters.items()):
+            numbers[f"{key}{short}_{letter}"] = (
+                f"{percent(rates.of(setting.key, design, 'error', test, 'fixed 2')[0], 0)}%"
+            )
+    power_of = {
+        test: sum(
+            rates.of(each.key, design, metric, test, "fixed 2")[0]
+            for (each, metric), design in product(cases(UNEQUAL), ("5-fold", "10-fold"))
+            if each.n == 400
+        )
+        for test in TESTS
+    }
+    numbers["loss"] = f"{percent(power_of['corrected_t'] / power_of['pooled'], 0)}%"
+    ropes = {
+        (each.name, each.key, design, test): np.mean(rates.values[each.key, design, "error", test, "rope"], axis=0)
+        for each, design, test in product((*EQUAL, *UNEQUAL), DESIGNS, TESTS)
+        if each.metrics == ("error",)
+    }
+    numbers["equivalent"] = f"{percent(mean_of([found[1] for found in ropes.values()]), 2)}%"
+    numbers["better"] = f"{percent(max(found[0] for key, found in ropes.items() if key[0] != 'tree on XOR'), 0)}%"
+    for letter, test in letters.items():
+        found = [real_rates(lines, *each, test) for each in product(TABLES, DESIGNS)]
+        numbers[f"near_{letter}"] = f"{percent(mean_of([each['significant'] for each in found]))}%"
+        numbers["wrong"] = max(numbers.get("wrong", 0), max(each["wrong"] for each in found))
+    numbers["wrong"] = f"{percent(numbers['wrong'])}%"
+    tested = keys_of(stable, "pair", ["pooled"])
+    numbers |= {"pairabove": sum(exceeds(rates, *key) for key in tested), "pairsettings": len(tested)}
+    first, bullets, *rest = CONCLUSION.format(**numbers).split("\n\n")
+    wrapped = [
+        textwrap.fill(" ".join(f"- {each}".split()), 120, subsequent_indent="  ", break_on_hyphens=False)
+        for each in bullets.removeprefix("- ").split("\n- ")
+    ]
+    return "\n\n".join([first, "\n".join(wrapped), *rest])
 
 
 def page(store, checked):
@@ -1017,22 +1138,31 @@ def page(store, checked):
     lines = stored(store)
     rates = Rates(lines)
     ratios = {line["setting"]: line["ratio"] for line in lines if line["kind"] == "stability"}
-    kinds = {"equal": "equally good", "unequal": "unequal", "real": "samples of real tables", "truth": "true errors"}
+    kinds = {
+        "equal": "of each setting with equally good candidates",
+        "unequal": "with unequal ones",
+        "real": "samples of each real table",
+    }
     tables, errors = real(lines)
+    counts = Counter((line["kind"], line["setting"]) for line in lines)
+
+    def least(kind):
+        return min(count for (each, _), count in counts.items() if each == kind)
+
     fixed = FIXED.format(
-        count=len(lines), planned=len(jobs()), unstable=UNSTABLE, checked=checked,
-        kinds=", ".join(f"{rates.count[kind]:,} {name}" for kind, name in kinds.items()),
-        checks="every learner, size, metric, design and kind of reference",
+        count=len(lines), planned=len(jobs()), checked=checked,
+        se=100 * math.sqrt(0.0475 / least("equal")), se70=100 * math.sqrt(0.0475 / (least("equal") / 2)),
+        repetitions=", ".join(f"{least(kind)} {name}" for kind, name in kinds.items()),
     )  # fmt: skip
     parts = [
         "# Errors of paired tests",
         COMMAND,
-        CONCLUSION,
+        conclusion(rates, lines),
         fixed,
         "## False positives against the target\n\nMean and highest rate in % over settings, designs and metrics.",
-        targets(rates, ratios),
-        "## By design\n\nStable settings, false positives in %: mean [highest].",
-        by_design(rates, ratios),
+        targets(rates),
+        "## By design\n\nFalse positives in %: mean [highest].",
+        by_design(rates),
         POWER,
         power(rates, "best"),
         "Against the best one, with p-values multiplied by the number of all pairs (not offered).",
@@ -1043,9 +1173,9 @@ def page(store, checked):
         power(rates, "best false"),
         EQUIVALENT,
         rope(rates),
-        REAL,
+        REAL.format(samples=least("real"), truths=least("truth")),
         tables,
-        "True errors in %:",
+        "True errors in % (standard error):",
         errors,
         EVERY,
         every_setting(rates, ratios),
