@@ -180,8 +180,8 @@ class _SelectionRun(DiagnosticRun):
     def _comparison(self, assessment: Assessment, design: Design) -> Comparison:
         """Compare candidates with the selected one."""
         config, by_rows = self.config, compared_by_rows(self.config.data, design, self.config.metric)
-        # Five folds alone show only large differences. Losses of single rows, where there are any, show more. One of two
-        # equally good learners is found worse in 3% of tables, one of ten in 7% (docs/comparison-errors.md).
+        # Five folds alone show only large differences. Losses of single rows, where there are any, show more. One of
+        # two equally good learners is found worse in 3% of tables, one of ten in 7% (docs/comparison-errors.md).
         test: TestChoice = "pooled" if by_rows else "corrected_t"
         return Comparison(assessment, config.metric, CompareConfig(test=test, level=config.level), by_rows=by_rows)
 
