@@ -60,7 +60,7 @@ Methods:
 *Above* and *below* count the studies with the truth above the interval (it was optimistic) and below. *Bias* is the
 mean of (estimate − truth) / truth. Widths are medians over studies of the ratio to that of today's nested interval, and
 to that of the naive one × 1.2. The truth has a sampling error of its own. It adds up to {added:.0f}% to the standard
-error of the difference from the estimate; for german_credit, of which only 600 or 800 rows are left, {added_german:.0f}%,
+error of the difference from the estimate; for german_credit, of which 600 or 800 rows are left, {added_german:.0f}%,
 so that its coverages are too low."""
 
 
