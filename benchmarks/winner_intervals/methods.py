@@ -49,8 +49,8 @@ PUBLISHED = (
 )
 NESTED = _variants("nested", "nested")
 REPEATED = _variants("bbc", "BBC centre, K=5,")
-METHODS = {method.name: method for method in (*PUBLISHED, *REPEATED, *NESTED)}
-METHODS[TODAY] = PUBLISHED[-1]
+#: Added when the first studies had been seen: what factor BBC needs with the fits of the triangle.
+OFTEN = [Method(f"bbc_15_{factor}", f"BBC centre, 3×K=5, × {factor}", 15) for factor in FACTORS]
 
 
 def redrawn(losses, draws=DRAWS, seed=0):
@@ -120,7 +120,14 @@ def intervals(losses):
         "bbc_f_5": percentiles(redrawn(fold_losses(losses, 1))),
         "bbc_f_15": percentiles(redrawn(fold_losses(losses, len(losses.repeats)))),
     }
+    runs = losses.repeats[:, :, losses.best_of_repeats]
+    sd_often = float(runs.std(axis=1, ddof=1).mean())
+    tail_often = None if zero_one else Tail.mean_of(Tail.of(run) for run in runs)
     for factor in FACTORS:
+        found[f"bbc_15_{factor}"] = (
+            often.estimate,
+            *inflated(often.estimate, sd_often, n, factor=factor, tail=tail_often),
+        )
         ends = {
             "nested": (outer.mean(), *averaged_repeats([outer], factor=factor, zero_one=zero_one)),
             "bbc": (once.estimate, *inflated(once.estimate, sd, n, factor=factor, tail=tail)),

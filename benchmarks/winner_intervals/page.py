@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest
 
-from benchmarks.winner_intervals.methods import NAIVE, NESTED, PUBLISHED, REPEATED, TODAY
+from benchmarks.winner_intervals.methods import NAIVE, NESTED, OFTEN, PUBLISHED, REPEATED, TODAY
 from benchmarks.winner_intervals.methods import centres as centres_of
 from benchmarks.winner_intervals.methods import intervals as intervals_of
 from benchmarks.winner_intervals.sources import DRAWN, SOURCES, TABLES
@@ -38,6 +38,8 @@ coverage was computed:
 - **Target.** Coverage of 93 to 97.5% at nominal 95%, and no source significantly below 93% (binomial test over the
   studies of a source with both sizes, p < 0.01). The factor on the spread was to be chosen on the generators, as the
   smallest that meets the target there, and checked on the tables: it must not be tuned on these.
+- **Not fixed beforehand**: the run ended by the clock, and for BBC on three partitions the factors other than 1.1 were
+  added when the first studies had been seen.
 
 Methods:
 
@@ -122,7 +124,14 @@ def significantly_low(part):
 
 def met(part):
     """Whether one method meets the target."""
-    return LOW <= part["covered"].mean() <= HIGH and not significantly_low(part)
+    return bool(LOW <= part["covered"].mean() <= HIGH) and not significantly_low(part)
+
+
+def verdict(part):
+    """Return whether one method meets the target, or how it misses it."""
+    if met(part):
+        return "met"
+    return "too wide" if part["covered"].mean() > HIGH and not significantly_low(part) else "missed"
 
 
 def markdown(header, lines):
@@ -146,6 +155,136 @@ def sizes_table(frame):
     return markdown(["method", *(f"{rows} rows, %" for rows in sizes)], lines)
 
 
+CONCLUSION = """\
+## In short
+
+- **Target, 10 candidates** (93 to 97.5%, no source significantly below 93%). Met: {met}. Above
+  97.5%: {wide}. Missed: {missed}.
+- **Today's interval** (nested × 1.4, extended) covers {today} with 10 candidates: {today_tables} on the tables, wider
+  than needed, and {today_generators} on the generators. Significantly below 93%: {today_low}. With 70 candidates
+  it covers {today_many}. It is the widest of all.
+- **What is right about "BBC dominates nested cross-validation"**: its estimate. At 15 fits per candidate, BBC on three
+  partitions × 1.1 covers {often} at {often_width} of the width. This is not a matter of bias: on average the estimate
+  is off by {bias_often} standard errors of the losses, nested by {bias_nested}, and the winner's own CV by
+  {bias_naive}. It is variance: on the tables the standard deviation of its error is {sd_once} (K=5) and {sd_often}
+  (3×K=5) of these standard errors, that of nested {sd_nested}; the mean squared error of nested is larger by
+  {gap_once} and {gap_often}. Nested selects once without each fold, on four fifths of the rows; BBC averages over
+  1,000 selections, and three partitions average over folds. The large factor around nested covers its variance.
+- **What is not right about it**: the intervals as published. The percentiles of BBC cover {percentile}, at
+  {percentile_width} of today's width: the mean over the 37% of the rows that are not drawn varies 1.3 times as much as
+  the mean of a sample (the root of 0.63 / 0.37), so they have a factor of about 1.3 built in. BBC-F covers {folds} with
+  5 folds and {folds_often} with 15: folds of three partitions hold the same rows, and as 15 independent units they make
+  the interval far too narrow.
+- **No method is safe with an unstable learner.** On xor nested × 1.4 covers {xor_today}, BBC × 1.1 {xor_once} (K=5) and
+  {xor_often} (3×K=5): the learner varies from sample to sample, which the losses of one partition hardly show.
+- **BBC with 5 fits**, × 1.1, covers {once}; its estimate with {once_factors}. With 70 candidates ({many} studies, too
+  few to decide) the estimate is off by {many_once} standard errors at K=5 and {many_often} at 3×K=5, nested by
+  {many_nested}; 3×K=5 × 1.1 covers {often_many}.
+- **Naive** × 1.2 covers {naive} with 10 candidates: the optimism of the selection and the pessimism of models on four
+  fifths of the rows cancel on most tables. Without signal it covers {naive_noise}, and with 70 candidates {naive_many}.
+- **Width that could be saved.** By the rule fixed beforehand, the smallest factor for nested, extended, that meets the
+  target on the generators is {factor}; without xor, a subset chosen afterwards, {stable}; for BBC on three partitions
+  {of_bbc}. On the tables alone nested, extended, covers {on_tables}: × 1.2 would save {saved} of the width. The
+  extension takes {extension} of it. {per_generators} studies of generators have a standard error of {se} points, which
+  does not separate neighbouring factors: the constant is to be decided on more generators, not on these tables.
+- **Power.** With {most} studies a source is significantly below 93% only from {critical} covered downwards."""
+
+
+def conclusion(few, many, centres):
+    """Return what follows, with the numbers of this run."""
+
+    def rows_of(name, part=few):
+        return part[part["method"] == name]
+
+    def covered(name, part=few):
+        return f"{coverage(rows_of(name, part))}%"
+
+    def width(name):
+        return f"{100 * rows_of(name)['to_today'].median():.0f}%"
+
+    def smallest(methods, generated):
+        good = [each for each in methods if met(rows_of(each.name, generated))]
+        return f"× {good[-1].name.split('_')[-2 if good[-1].name.endswith('extended') else -1]}" if good else "none"
+
+    def z(name, arm="few", kinds=("tables", "generators")):
+        known = (centres["arm"] == arm) & (centres["centre"] == name) & centres["kind"].isin(kinds)
+        return centres[known].set_index(["source", "rows", "seed"])["z"]
+
+    def spread(name):
+        return f"{z(name, kinds=['tables']).std():.2f}"
+
+    def off(name, arm="few"):
+        found = z(name, arm)
+        return f"{found.mean():+.2f} ± {found.std() / math.sqrt(len(found)):.2f}"
+
+    def gap(name):
+        difference = np.square(z("nested", kinds=["tables"])) - np.square(z(name, kinds=["tables"]))
+        return f"{difference.mean():.2f} ± {difference.std() / math.sqrt(len(difference)):.2f}"
+
+    generated, real = few[few["kind"] == "generators"], few[few["kind"] == "tables"]
+    extended = [each for each in NESTED if each.name.endswith("extended")]
+    stable = generated[generated["source"] != "xor"]
+    xor = few[few["source"] == "xor"]
+    counts = rows_of(TODAY).groupby("source").size()
+    critical = max(
+        hits
+        for hits in range(counts.max() + 1)
+        if binomtest(hits, int(counts.max()), LOW, alternative="less").pvalue < ALPHA
+    )
+    verdicts = {
+        seen: "; ".join(each.label for each in PUBLISHED if verdict(rows_of(each.name)) == seen) or "none"
+        for seen in ("met", "too wide", "missed")
+    }
+    often = ", ".join(f"× {factor} {covered(f'bbc_{factor}')}" for factor in (1.2, 1.3))
+    return CONCLUSION.format(
+        met=verdicts["met"],
+        wide=verdicts["too wide"],
+        missed=verdicts["missed"],
+        today=covered(TODAY),
+        today_many=covered(TODAY, many),
+        often=covered("bbc_15"),
+        often_width=width("bbc_15"),
+        bias_often=off("bbc_15"),
+        bias_nested=off("nested"),
+        bias_naive=off("naive"),
+        sd_once=spread("bbc_5"),
+        sd_often=spread("bbc_15"),
+        sd_nested=spread("nested"),
+        gap_once=gap("bbc_5"),
+        gap_often=gap("bbc_15"),
+        percentile=f"{covered('bbc_5_percentile')} (K=5) and {covered('bbc_15_percentile')} (3×K=5)",
+        percentile_width=f"{width('bbc_5_percentile')} and {width('bbc_15_percentile')}",
+        folds=covered("bbc_f_5"),
+        folds_often=covered("bbc_f_15"),
+        once=covered("bbc_5"),
+        once_factors=often,
+        many_once=off("bbc_5", "many"),
+        many_often=off("bbc_15", "many"),
+        many_nested=off("nested", "many"),
+        often_many=covered("bbc_15", many),
+        many=len(rows_of(TODAY, many)),
+        naive=covered(NAIVE),
+        naive_noise=covered(NAIVE, few[few["source"] == "no_signal"]),
+        naive_many=covered(NAIVE, many),
+        today_tables=covered(TODAY, real),
+        today_generators=covered(TODAY, generated),
+        today_low=", ".join(significantly_low(rows_of(TODAY))) or "no source",
+        xor_today=covered(TODAY, xor),
+        xor_once=covered("bbc_5", xor),
+        xor_often=covered("bbc_15", xor),
+        factor=smallest(extended, generated),
+        stable=smallest(extended, stable),
+        of_bbc=smallest(OFTEN, generated),
+        on_tables=", ".join(f"{covered(each.name, real)} (× {each.name.split('_')[1]})" for each in extended),
+        saved=f"{100 - 100 * rows_of('nested_1.2_extended')['to_today'].median():.0f}%",
+        extension=f"{100 - 100 * rows_of('nested_1.4')['to_today'].median():.0f}%",
+        per_generators=len(rows_of(TODAY, generated)),
+        se=f"{100 * math.sqrt(0.95 * 0.05 / len(rows_of(TODAY, generated))):.1f}",
+        most=counts.max(),
+        critical=f"{critical} of {counts.max()}",
+    )
+
+
 def percent(value):
     return f"{100 * value:.1f}"
 
@@ -167,7 +306,7 @@ def methods_table(frame, methods):
                 f"{part['to_today'].median():.2f}",
                 f"{part['to_naive'].median():.2f}",
                 f"{100 * part['bias'].mean():+.1f}",
-                "met" if met(part) else "missed",
+                verdict(part),
             ]
         )
     return markdown([*header, "bias, %", "target"], lines)
@@ -177,7 +316,7 @@ def factors_table(frame):
     """Return the coverage of each factor, on generators and on tables."""
     header = ["interval", "generators, %", "lowest", "target", "tables, %", "lowest", "target", "width, × today"]
     lines = []
-    for method in (*NESTED, *REPEATED):
+    for method in (*NESTED, *REPEATED, *OFTEN):
         cells = [method.label]
         for kind in ("generators", "tables"):
             part = frame[(frame["method"] == method.name) & (frame["kind"] == kind)]
@@ -186,7 +325,7 @@ def factors_table(frame):
                 continue
             by_source = part.groupby("source")["covered"].mean()
             cells += [coverage(part), f"{by_source.idxmin()} {percent(by_source.min())}"]
-            cells.append("met" if met(part) else "missed")
+            cells.append(verdict(part))
         width = frame[frame["method"] == method.name]["to_today"].median()
         lines.append([*cells, f"{width:.2f}"])
     return markdown(header, lines)
@@ -247,7 +386,7 @@ def page(lines, planned):
     """Return the page as Markdown."""
     frame, centres = frame_of(lines)
     few, many = frame[frame["arm"] == "few"], frame[frame["arm"] == "many"]
-    centres = centres[centres["arm"] == "few"]
+    all_centres, centres = centres, centres[centres["arm"] == "few"]
     # The sampling error of the truth, relative to that of an estimate.
     of_truth = few[few["method"] == TODAY].set_index("source")["truth_se"].to_numpy()
     nested = centres[centres["centre"] == "nested"]
@@ -259,7 +398,10 @@ def page(lines, planned):
         added_german=added.get("german_credit", math.nan),
     )  # fmt: skip
     count = len(few) // few["method"].nunique()
-    parts = ["# Intervals for the error of the selected model", about]
+    parts = ["# Intervals for the error of the selected model"]
+    if few["kind"].nunique() == 2 and len(many):
+        parts.append(conclusion(few, many, all_centres))
+    parts.append(about)
     parts += [f"## All {count:,} studies with 10 candidates", methods_table(few, TESTED)]
     for name, which in (("0-1 losses", few["zero_one"]), ("Squared losses", ~few["zero_one"])):
         if which.any():
