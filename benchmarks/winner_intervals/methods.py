@@ -41,10 +41,10 @@ PUBLISHED = (
     Method(NAIVE, "naive: winner's own CV × 1.2", 5),
     Method("bbc_5", "BBC × 1.1, K=5 (`Assessment.winner`)", 5),
     Method("bbc_15", "BBC × 1.1, 3×K=5", 15),
-    Method("bbc_5_percentile", "BBC, percentiles as published, K=5", 5),
-    Method("bbc_15_percentile", "BBC, percentiles as published, 3×K=5", 15),
-    Method("bbc_f_5", "BBC-F, percentiles as published, K=5", 5),
-    Method("bbc_f_15", "BBC-F, percentiles as published, 3×K=5", 15),
+    Method("bbc_5_percentile", "BBC, percentiles, K=5", 5),
+    Method("bbc_15_percentile", "BBC, percentiles, 3×K=5", 15),
+    Method("bbc_f_5", "BBC-F, percentiles, K=5", 5),
+    Method("bbc_f_15", "BBC-F, percentiles, 3×K=5", 15),
     Method(TODAY, "nested × 1.4, extended (`HonestSearchCV`)", 15),
 )
 NESTED = _variants("nested", "nested")

@@ -47,13 +47,13 @@ Methods:
   extended where there are few rows per column), or without a factor.
 - *BBC* (Tsamardinos, Greasidou & Borboudakis, 2018): in each of 1,000 bootstrap samples of the rows the candidate with
   the smallest mean out-of-fold loss is selected and evaluated on the rows that were not drawn. The estimate is the mean
-  of these errors. *Published*: the interval is from their 2.5% to their 97.5% quantile. *× 1.1*: truefit's, with the
+  of these errors. *Percentiles*: the published interval, from their 2.5% to their 97.5% quantile. *× 1.1*: truefit's, with the
   spread of the winner's losses. A row is drawn with its losses in all partitions.
 - *BBC-F* (Paraschakis, Castellani, Borboudakis & Tsamardinos, 2024): the same with folds instead of rows. The units are
   the 5 (or 3×5 = 15) mean losses of a fold, one per candidate. As many folds are drawn with replacement, the candidate
   with the smallest mean over them is selected, and its mean over the folds that were not drawn is one bootstrap error;
   draws of all folds are ignored. Of three partitions the folds are drawn independently, although they hold the same
-  rows. This follows the published description, not the authors' code.
+  rows. This is our reading of its abstract, not the authors' code.
 - *Nested*: what is selected without a fold is evaluated on it, with the fits of the triangle. *Extended*: at the better
   end by the gain that the fits without two folds predict for the model of all rows
   ([decision 20](decisions/0020-interval-of-the-final-model.md)). *BBC centre, extended*: the same factors and the same
