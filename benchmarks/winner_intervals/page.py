@@ -47,8 +47,8 @@ Methods:
   extended where there are few rows per column), or without a factor.
 - *BBC* (Tsamardinos, Greasidou & Borboudakis, 2018): in each of 1,000 bootstrap samples of the rows the candidate with
   the smallest mean out-of-fold loss is selected and evaluated on the rows that were not drawn. The estimate is the mean
-  of these errors. *Percentiles*: the published interval, from their 2.5% to their 97.5% quantile. *× 1.1*: truefit's, with the
-  spread of the winner's losses. A row is drawn with its losses in all partitions.
+  of these errors. *Percentiles*: the published interval, from their 2.5% to their 97.5% quantile. *× 1.1*: truefit's,
+  with the spread of the winner's losses. A row is drawn with its losses in all partitions.
 - *BBC-F* (Paraschakis, Castellani, Borboudakis & Tsamardinos, 2024): the same with folds instead of rows. The units are
   the 5 (or 3×5 = 15) mean losses of a fold, one per candidate. As many folds are drawn with replacement, the candidate
   with the smallest mean over them is selected, and its mean over the folds that were not drawn is one bootstrap error;
