@@ -26,6 +26,9 @@ import pandas as pd
 from scipy import stats
 from sklearn.model_selection import train_test_split
 
+from benchmarks.markdown import table
+from benchmarks.real_table import table_file
+from benchmarks.store import lines_of
 from truefit._core.errors import InvalidInput
 
 TABLES = {
@@ -84,10 +87,7 @@ def size_of(seed, rows):
 
 def drawn(name, folder, seed):
     """Return the rows of a sample and the test rows, the target last."""
-    file = folder / f"{name}.parquet"
-    if not file.is_file():
-        raise InvalidInput(f"The folder of tables must hold {file.name}. There is none in {folder}. Check --data.")
-    frame = pd.read_parquet(file)
+    frame = pd.read_parquet(table_file(folder, name))
     # LightGBM takes no brackets in names, which spambase has: both get the same plain names.
     frame.columns = [*(f"x{place}" for place in range(frame.shape[1] - 1)), "target"]
     kept, aside = train_test_split(np.arange(len(frame)), train_size=size_of(seed, len(frame)), random_state=seed)
@@ -124,17 +124,6 @@ def compared(name, folder, seed, python, seconds):
         for which, interpreter in (("flaml", python), ("truefit", sys.executable)):
             line[which] = searched(which, interpreter, place, seconds)
     return line
-
-
-def lines_of(store):
-    """Return the lines of a store; one that was cut off is left out."""
-    found = []
-    for text in store.read_text().splitlines() if store.is_file() else ():
-        try:
-            found.append(json.loads(text))
-        except json.JSONDecodeError:
-            continue
-    return found
 
 
 def run(folder, store, python, seconds, minutes):
@@ -210,12 +199,6 @@ def bias_cell(shares):
     return f"{shares.mean():+.1f}{spread}"
 
 
-def table_of(header, rows):
-    """Return a table in Markdown."""
-    lines = ["| " + " | ".join(header) + " |", "|---|" + "---:|" * (len(header) - 1)]
-    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
-
-
 def main_table(frame):
     """Return the table of both searches, by table."""
     header = ["table", "samples", "FLAML error", "truefit error", "ratio", "95% interval", "FLAML bias %"]
@@ -231,7 +214,7 @@ def main_table(frame):
         return [name, f"{len(part)}", *errors, *ratio_cells(part["ratio"]), *biases, f"{part['holds'].sum()}", *times]
 
     rows = [row(name, frame[frame["table"] == name]) for name in TABLES if (frame["table"] == name).any()]
-    return table_of(header, [*rows, row("all", frame)])
+    return table(header, [*rows, row("all", frame)])
 
 
 def ensemble_table(frame):
@@ -245,7 +228,7 @@ def ensemble_table(frame):
         held = part["ensemble_holds" if which == "ensemble" else "advised_holds"].sum()
         cells = [each for how in ("flaml", "truefit") for each in ratio_cells(log_ratio(part, which, how))]
         rows.append([title, f"{len(part)}", *cells, bias_cell(part[f"{which}_bias"]), f"{held}"])
-    return table_of(header, rows)
+    return table(header, rows)
 
 
 def log_ratio(part, one, other):
@@ -271,7 +254,7 @@ def targets(frame):
             held >= HOLDS * count,
         ),
     ]
-    return table_of(["target", "found", ""], [[what, got, "met" if met else "missed"] for what, got, met in wanted])
+    return table(["target", "found", ""], [[what, got, "met" if met else "missed"] for what, got, met in wanted])
 
 
 def notes(frame, lines):

@@ -17,6 +17,7 @@ import numpy as np
 import sklearn
 
 import truefit
+from benchmarks.store import lines_of
 
 REPETITIONS = 500
 
@@ -27,15 +28,8 @@ def versions():
 
 
 def finished(store):
-    """Return the lines of a file, by setting and repetition; one that was cut off by a crash is left out."""
-    found = {}
-    for text in store.read_text().splitlines() if store.is_file() else ():
-        try:
-            line = json.loads(text)
-        except json.JSONDecodeError:
-            continue
-        found[line["setting"], line["repetition"]] = line
-    return found
+    """Return the lines of a file, by setting and repetition."""
+    return {(line["setting"], line["repetition"]): line for line in lines_of(store)}
 
 
 def run(store, settings, measured, repetitions, workers, minutes):

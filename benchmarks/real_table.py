@@ -1,4 +1,4 @@
-"""Real tables for benchmarks, from the folder that TRUEFIT_DATA names."""
+"""Real tables for benchmarks, from the folder that TRUEFIT_DATA or ``--data`` names."""
 
 from __future__ import annotations
 
@@ -8,6 +8,14 @@ from pathlib import Path
 import pandas as pd
 
 from truefit._core.errors import InvalidInput
+
+
+def table_file(folder, name):
+    """Return the Parquet file of a table in the folder that ``--data`` names."""
+    file = folder / f"{name}.parquet"
+    if not file.is_file():
+        raise InvalidInput(f"The folder of tables must hold {file.name}. There is none in {folder}. Check --data.")
+    return file
 
 
 def real_table(name, rows=None):

@@ -26,6 +26,8 @@ import sklearn
 from sklearn.model_selection import train_test_split
 
 import truefit
+from benchmarks.real_table import table_file
+from benchmarks.store import lines_of
 from truefit import Engine, study
 from truefit._core.errors import InvalidInput
 from truefit._methods.selection.default_candidates import default_candidates
@@ -58,10 +60,7 @@ candidates and seeds were fixed before any coverage was computed, and every stud
 
 def drawn(name, folder, seed):
     """Return rows to study and rows to judge by, X and y of each."""
-    file = folder / f"{name}.parquet"
-    if not file.is_file():
-        raise InvalidInput(f"The folder of tables must hold {file.name}. There is none in {folder}. Check --data.")
-    frame = pd.read_parquet(file)
+    frame = pd.read_parquet(table_file(folder, name))
     y = frame.pop(frame.columns[-1])
     y = y.astype(str) if TABLES[name] == "classification" else y.astype(float)
     kept, aside = train_test_split(np.arange(len(y)), train_size=ROWS, random_state=seed)
@@ -112,15 +111,8 @@ def versions():
 
 
 def finished(store):
-    """Return the lines of a store, by table and seed; one that was cut off by a crash is left out."""
-    found = {}
-    for text in store.read_text().splitlines() if store.is_file() else ():
-        try:
-            line = json.loads(text)
-        except json.JSONDecodeError:
-            continue
-        found[line["table"], line["seed"]] = line
-    return found
+    """Return the lines of a store, by table and seed."""
+    return {(line["table"], line["seed"]): line for line in lines_of(store)}
 
 
 def run(folder, store, repetitions, workers, minutes):

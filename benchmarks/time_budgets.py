@@ -22,9 +22,10 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.parquet
 
-from benchmarks.against_flaml import lines_of, table_of
+from benchmarks.markdown import table
 from benchmarks.page import machine
-from truefit._core.errors import InvalidInput
+from benchmarks.real_table import table_file
+from benchmarks.store import lines_of
 
 #: Tables of 150 to 54,000 rows; iris comes with scikit-learn.
 TABLES = ("iris", "german_credit", "adult", "diamonds", "spambase", "letter")
@@ -70,9 +71,7 @@ def command_of(name, folder, budget):
     """Return the arguments of a run, and the number of rows of its table."""
     if name == "iris":
         return ["study", "iris", "--budget", f"{budget}s", "--seed", "0", "--json"], 150
-    file = folder / f"{name}.parquet"
-    if not file.is_file():
-        raise InvalidInput(f"The folder of tables must hold {file.name}. There is none in {folder}. Check --data.")
+    file = table_file(folder, name)
     with pyarrow.parquet.ParquetFile(file) as table:
         target, rows = table.schema_arrow.names[-1], table.metadata.num_rows
     return ["study", str(file), "--target", target, "--budget", f"{budget}s", "--seed", "0", "--json"], rows
@@ -189,7 +188,7 @@ def page(store, load=""):
         ) for line in lines
     ]  # fmt: skip
     parts = ["# What a study does with a time budget", command, about, *([load] if load else []), wanted]
-    parts += [table_of(header, [row_of(line) for line in lines]), beside, "## What was answered", "\n".join(rest)]
+    parts += [table(header, [row_of(line) for line in lines]), beside, "## What was answered", "\n".join(rest)]
     machines = sorted({line["machine"] for line in lines})
     return "\n\n".join([*parts, f"Made on {'; '.join(machines)}."]) + "\n"
 

@@ -23,9 +23,9 @@ import numpy as np
 import pandas as pd
 from sklearn.model_selection import train_test_split
 
+from benchmarks.real_table import table_file
 from truefit import Engine
 from truefit._api.validation import read_input, resolve_metric
-from truefit._core.errors import InvalidInput
 from truefit._methods.selection.default_candidates import default_candidates
 from truefit._methods.selection.families import ModelFamily, default_families, settings_of
 from truefit._methods.selection.simplicity import simplest_of_ties, simplicity_order
@@ -82,10 +82,7 @@ def sizes(seed, rows):
 
 def drawn(name, folder, seed):
     """Return rows to study and rows to judge by."""
-    file = folder / f"{name}.parquet"
-    if not file.is_file():
-        raise InvalidInput(f"The folder of tables must hold {file.name}. There is none in {folder}. Check --data.")
-    frame = pd.read_parquet(file)
+    frame = pd.read_parquet(table_file(folder, name))
     y = frame.pop(frame.columns[-1])
     y = y.astype(str).to_numpy() if TABLES[name] == "classification" else y.astype(float).to_numpy()
     kept, aside = train_test_split(np.arange(len(y)), train_size=sizes(seed, len(y)), random_state=seed)

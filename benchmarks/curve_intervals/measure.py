@@ -10,6 +10,7 @@ import zlib
 import numpy as np
 
 from benchmarks.curve_intervals.sources import PARTS, SHARE, rows_of
+from benchmarks.store import lines_of
 from truefit import Engine, learning_curve
 
 #: Multiples of a sample's rows at which the error is known; the farthest where the constants are learnt.
@@ -66,15 +67,8 @@ def curves(source, learner, n, repetition, folder):
 
 
 def finished(store):
-    """Return the lines of a file by what they are of; one that was cut off by a crash is left out."""
-    found = {}
-    for text in store.read_text().splitlines() if store.is_file() else ():
-        try:
-            line = json.loads(text)
-        except json.JSONDecodeError:
-            continue
-        found[_key(line)] = line
-    return found
+    """Return the lines of a file by what they are of."""
+    return {_key(line): line for line in lines_of(store)}
 
 
 def _key(line):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import textwrap
 from collections import defaultdict
 
 import numpy as np
@@ -11,6 +10,7 @@ import sklearn
 
 import truefit
 from benchmarks.coverage.generators import GENERATORS
+from benchmarks.markdown import wrapped
 from benchmarks.skewed_losses.fits import file_of
 from benchmarks.skewed_losses.recipes import (
     BEFORE,
@@ -139,12 +139,6 @@ def targets(rows):
     unreported = [row for row in low if row.heavy < 0.5]
     yield f"| settings below 85% without a reported heavy tail | none | {listed} | {met(not unreported)} |"
     yield f"| median width | at most 1.5 × before | {width:.2f} | {met(width <= 1.5)} |"
-
-
-def wrapped(text):
-    """Paragraphs in lines of at most 120 characters."""
-    parts = text.split("\n\n")
-    return "\n\n".join(textwrap.fill(each, 120, break_long_words=False, break_on_hyphens=False) for each in parts)
 
 
 def met(good):
