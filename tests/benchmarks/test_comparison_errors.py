@@ -2,48 +2,45 @@
 
 import numpy as np
 import pytest
-
-from benchmarks import comparison_errors as benchmark
+from benchmarks.comparison_errors import check as checks
+from benchmarks.comparison_errors.learners import Tree, tree_predictions
+from benchmarks.comparison_errors.rates import Rates, true_difference
+from benchmarks.comparison_errors.settings import EQUAL, UNEQUAL
+from benchmarks.comparison_errors.simulation import drawn, measured
+from benchmarks.comparison_errors.statistics import Pairs, found_different, partitions_of
 
 
 def setting(name, n=100):
-    return next(each for each in benchmark.EQUAL if each.name == name and each.n == n)
+    return next(each for each in EQUAL if each.name == name and each.n == n)
 
 
 @pytest.mark.parametrize("name", ["tree", "ridge, heavy tails"])
 def test_the_tests_are_those_of_compare(monkeypatch, name):
-    monkeypatch.setattr(benchmark, "EQUAL", (setting(name),))
-    monkeypatch.setattr(benchmark, "DESIGNS", {"5-fold": (5, 1), "2 × 5-fold": (5, 2)})
-    assert benchmark.check() > 0
+    monkeypatch.setattr(checks, "EQUAL", (setting(name),))
+    monkeypatch.setattr(checks, "DESIGNS", {"5-fold": (5, 1), "2 × 5-fold": (5, 2)})
+    assert checks.check() > 0
 
 
 def test_candidates_fitted_at_once_predict_what_each_predicts_alone():
-    X, y, rng = benchmark.drawn(setting("tree"), 0, 3)
-    (folds,) = benchmark.partitions_of(y, rng, 5, 1, True)
-    found = benchmark.tree_predictions(X, y, [folds])[0]
+    X, y, rng = drawn(setting("tree"), 0, 3)
+    (folds,) = partitions_of(y, rng, 5, 1, "classification")
+    found = tree_predictions(X, y, [folds])[0]
     for columns, predicted in zip(X, found, strict=True):
-        model = benchmark.Tree().fit(columns[folds != 0], y[folds != 0])
+        model = Tree().fit(columns[folds != 0], y[folds != 0])
         assert (model.predict(columns[folds == 0]) == predicted[folds == 0]).all()
 
 
 def test_the_planned_difference_is_the_true_one():
-    worst = next(each for each in benchmark.UNEQUAL if each.key == "LDA/100/0.1")
-    lines = [benchmark.measured(worst, repetition) for repetition in range(1, 31)]
-    rates = benchmark.Rates(lines)
-    assert abs(benchmark.true_difference(rates, worst) - 0.1) < 0.02
+    worst = next(each for each in UNEQUAL if each.key == "LDA/100/0.1")
+    rates = Rates([measured(worst, repetition) for repetition in range(1, 31)])
+    assert abs(true_difference(rates, worst) - 0.1) < 0.02
     assert 0 < rates.of(worst.key, "10-fold", "error", "pooled", "fixed 2")[0] <= 1
 
 
 def test_the_best_of_equal_ones_is_found_better_more_often_than_a_fixed_one():
     means = np.array([-1.0, 0.0, 0.2, 1.9])[:, None] - np.array([-1.0, 0.0, 0.2, 1.9])
-    tested = benchmark.Tested(means, means, np.full(means.shape, 1000))
-    found = benchmark.found_different(tested, 0, np.zeros(4, dtype=bool))
+    tested = Pairs(means, means, np.full(means.shape, 1000))
+    found = found_different(tested, 0, np.zeros(4, dtype=bool))
     assert (found["best"], found["strict"], found["all"]) == (1, 1, 1)
-    found = benchmark.found_different(tested, 0, np.array([False, False, True, True]))
+    found = found_different(tested, 0, np.array([False, False, True, True]))
     assert (found["best"], found["best false"], found["all false"]) == (0.5, 0, 0)
-
-
-def test_a_line_that_was_cut_short_is_run_again(tmp_path):
-    store = tmp_path / "runs.jsonl"
-    store.write_text('{"kind": "truth", "setting": "adult", "repetition": 0}\n{"kind": "tr')
-    assert len(benchmark.stored(store)) == 1
