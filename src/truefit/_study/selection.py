@@ -197,11 +197,13 @@ class CandidateSelection:
         for place in range(longest_list):  # one setting of each family after the other, the quickest families first
             turn = [names[place] for names in order.values() if len(names) > place and names[place] in costs]
             for name in sorted(turn, key=lambda name: costs[name]):
-                # The first of each family stays where it alone would be fitted in time, as without tuning.
+                # The first of each family stays where it alone would be fitted in time, as without tuning. The first
+                # fold tells which of these are worth their time, so they take none from quicker settings.
                 alone = place == 0 and plain * costs[name] <= allowed
-                if total + costs[name] <= allowed or alone or kept <= set(config.baselines):
+                in_time = total + costs[name] <= allowed
+                if in_time or alone or kept <= set(config.baselines):
                     kept.add(name)
-                    total += costs[name]
+                    total += costs[name] if in_time else 0.0
         self.names = [name for name in config.candidates.names if name in costs]
         for name in [name for name in self.names if name not in kept]:
             takes = f"its fits would take about {seconds_text(costs[name])}, and the search has {seconds_text(allowed)}"
