@@ -5,8 +5,8 @@
 
 PYTHON is the interpreter of an environment with ``flaml[automl]`` and pyarrow; nothing is installed. FOLDER (or
 TRUEFIT_DATA) holds the tables as Parquet files, the target last. Both search the same sample, one after the other,
-each in a process of its own on one core (``--core``, on Linux). Every finished sample is a line of the store: the same
-command goes on from there, and ``--minutes`` ends it early.
+each in a process of its own on one core (``--cores``, on Linux: with several of them as many samples at a time). Every
+finished sample is a line of the store: the same command goes on from there, and ``--minutes`` ends it early.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ import argparse
 import json
 import math
 import os
+import queue
 import subprocess
 import sys
 import time
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -57,8 +59,8 @@ rows would be left (german_credit). They are run in the order of their seeds, on
 every sample that was run is counted.
 
 FLAML's `AutoML.fit(X, y, time_budget={seconds:g}, metric=...)` and `truefit.study(X, y, budget={seconds:g})` see the
-same sample and have the same {seconds:g} seconds: FLAML first, then truefit, never at the same time. Each runs in a
-process of its own, on one core, with one thread and one worker; everything else is default. FLAML has LightGBM and
+same sample and have the same {seconds:g} seconds on the same core: FLAML first, then truefit. Each runs in a process of
+its own, on one core, with one thread and one worker; everything else is default. FLAML has LightGBM and
 XGBoost, which its installation brings; truefit has the learners of scikit-learn. Columns are renamed to x0, x1, ...,
 because LightGBM rejects names with brackets, which spambase has.
 
@@ -112,21 +114,32 @@ def searched(which, python, folder, seconds):
     return json.loads(result.read_text())
 
 
-def compared(name, folder, seed, python, seconds):
-    """Search one sample with both: a line of the store."""
+def compared(name, seed, folder, python, seconds, cores):
+    """Search one sample with both, on one of the cores that are free: a line of the store."""
+    core = cores.get()
+    try:
+        return compared_on(core, name, seed, folder, python, seconds)
+    finally:
+        cores.put(core)
+
+
+def compared_on(core, name, seed, folder, python, seconds):
+    """Search one sample with both on a core, or on any where it is None: a line of the store."""
     training, test = drawn(name, folder, seed)
     line = {"table": name, "seed": seed, "rows": len(training), "test_rows": len(test), "budget": seconds}
     with TemporaryDirectory() as scratch:
         place = Path(scratch)
         training.to_parquet(place / "training.parquet")
         test.to_parquet(place / "test.parquet")
-        (place / "options.json").write_text(json.dumps({"task": TABLES[name], "seconds": seconds, "seed": seed}))
+        (place / "options.json").write_text(
+            json.dumps({"task": TABLES[name], "seconds": seconds, "seed": seed, "core": core})
+        )
         for which, interpreter in (("flaml", python), ("truefit", sys.executable)):
             line[which] = searched(which, interpreter, place, seconds)
     return line
 
 
-def run(folder, store, python, seconds, minutes):
+def run(folder, store, python, seconds, minutes, cores=(None,)):
     """Run what is missing, one of each table before the next; every finished sample is appended to the store."""
     end = time.monotonic() + 60 * minutes
     known = lines_of(store)
@@ -135,14 +148,22 @@ def run(folder, store, python, seconds, minutes):
     if other := {each["budget"] for each in known} - {seconds}:
         raise InvalidInput(f"The store {store} has samples with {other.pop():g} seconds. Use --seconds or --store.")
     done = {(each["table"], each["seed"]) for each in known}
-    for name, seed in [(name, seed) for seed in range(SAMPLES) for name in TABLES if (name, seed) not in done]:
-        if time.monotonic() > end:
-            break
-        line = compared(name, folder, seed, python, seconds)
-        with store.open("a") as file:
-            file.write(f"{json.dumps(line)}\n")
-        shown = [f"{which} {line[which].get('error', line[which].get('failed'))}" for which in ("flaml", "truefit")]
-        print(f"{time.strftime('%H:%M:%S')} {name} {seed}: {', '.join(shown)}", file=sys.stderr, flush=True)
+    todo = [(name, seed) for seed in range(SAMPLES) for name in TABLES if (name, seed) not in done]
+    free = queue.SimpleQueue()
+    for core in cores:
+        free.put(core)
+    running = set()
+    with ThreadPoolExecutor(len(cores)) as pool, store.open("a") as file:
+        while todo or running:
+            while todo and len(running) < len(cores) and time.monotonic() < end:
+                running.add(pool.submit(compared, *todo.pop(0), folder, python, seconds, free))
+            if not running:
+                break
+            finished, running = wait(running, return_when=FIRST_COMPLETED)
+            for line in (each.result() for each in finished):
+                print(json.dumps(line), file=file, flush=True)
+                shown = [f"{way} {line[way].get('error', line[way].get('failed'))}" for way in ("flaml", "truefit")]
+                print(time.strftime("%H:%M:%S"), line["table"], line["seed"], *shown, file=sys.stderr, flush=True)
 
 
 def frame_of(lines):
@@ -331,16 +352,15 @@ def main(arguments=None):
     parser.add_argument("--store", type=Path, default=Path("against_flaml.jsonl"))
     parser.add_argument("--out", type=Path)
     parser.add_argument("--seconds", type=float, default=SECONDS)
-    parser.add_argument("--core", type=int, help="run on this core only (Linux)")
+    parser.add_argument("--cores", type=int, nargs="+", default=[None], help="a sample at a time on each (Linux)")
     parser.add_argument("--load", default="", help="a sentence for the page: what else ran on the machine")
     parser.add_argument("--minutes", type=float, default=math.inf, help="0: only write the page")
     options = parser.parse_args(arguments)
     if options.minutes > 0:
         if options.data is None or options.flaml_python is None:
             parser.error("name the folder of tables (--data or TRUEFIT_DATA) and the interpreter (--flaml-python)")
-        if options.core is not None:
-            os.sched_setaffinity(0, {options.core})
-        run(Path(options.data), options.store, options.flaml_python, options.seconds, options.minutes)
+        folder, python = Path(options.data), options.flaml_python
+        run(folder, options.store, python, options.seconds, options.minutes, options.cores)
     text = page(options.store, options.seconds, options.load)
     print(text)
     if options.out is not None:

@@ -116,6 +116,8 @@ def main(which, folder):
     warnings.simplefilter("ignore")
     folder = Path(folder)
     options = json.loads((folder / "options.json").read_text())
+    if options["core"] is not None:
+        os.sched_setaffinity(0, {options["core"]})
     training = read(folder / "training.parquet", options["task"])
     test = read(folder / "test.parquet", options["task"])
     found = {"flaml": flaml, "truefit": truefit}[which](*training, *test, options)

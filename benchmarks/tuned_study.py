@@ -149,6 +149,8 @@ def judged(name, folder, seed):
     }
     best = min(errors, key=lambda name: errors[name])
     line |= {"least_best": best, "least_error": errors[best]}
+    scores = np.nanmean(run._selected.scores, axis=1)  # of stopped ones the folds that were run
+    line["settings"] = {name: [float(scores[place]), errors[name]] for place, name in enumerate(run._selected.searched)}
     for rule, within in (("family", True), ("all", False)):
         place = simple(run, within=within)
         line |= {f"simple_{rule}_best": place, f"simple_{rule}_error": errors[place]}
@@ -159,7 +161,8 @@ def judged(name, folder, seed):
             model = EnsembleClassifier(members, aggregate=tested.aggregate)
         line |= {"ensemble_error": wrong(model), "ensemble_estimate": tested.estimate, "members": tested.members}
         line |= {"ensemble_interval": None if tested.interval is None else list(tested.interval)}
-        line |= {"ensemble_recommended": tested.recommended}
+        line |= {"ensemble_recommended": tested.recommended, "ensemble_gain": tested.gain}
+        line |= {"ensemble_p": None if tested.difference.found is None else tested.difference.found.p}
     return line
 
 

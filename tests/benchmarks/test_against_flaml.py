@@ -22,7 +22,7 @@ def of_truefit(error=0.18, **changes):
 def store(tmp_path, monkeypatch):
     """A store of searches that take no time; truefit fails on letter, and its ensemble is recommended on adult."""
 
-    def compared(name, folder, seed, python, seconds):
+    def compared(name, seed, folder, python, seconds, cores):
         line = {"table": name, "seed": seed, "rows": 500, "budget": seconds, "flaml": of_flaml(), "truefit": {}}
         line["truefit"] = of_truefit()
         if name == "letter":
