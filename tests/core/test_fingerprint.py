@@ -201,3 +201,13 @@ def test_plain_parameters_have_the_digest_of_any_item(monkeypatch):
     monkeypatch.setattr(fingerprint, "_SHORT", -1)
     assert [digest(Ridge(alpha=value)) for value in values] == remembered
     assert len(set(remembered)) == len(values)
+
+
+def test_a_thing_that_is_nested_too_deeply_has_no_content_to_compare():
+    nested = []
+    for _ in range(100_000):
+        nested = [nested]
+    with pytest.raises(NotComparable, match="nested too deeply"):
+        Fingerprint(nested)
+    while nested:  # not by recursion, as it would be freed otherwise
+        nested = nested[0]

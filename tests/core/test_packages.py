@@ -1,5 +1,6 @@
 import base64
 import hashlib
+import importlib
 import os
 import subprocess
 import sys
@@ -83,3 +84,16 @@ def test_the_digest_is_the_same_in_every_process():
     code = "import sklearn; from truefit._core.packages import package_digest; print(package_digest(['sklearn']).hex())"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
     assert found == package_digest(["sklearn"]).hex()
+
+
+def test_what_pip_installed_into_a_folder_of_the_path_is_installed(tmp_path, monkeypatch):
+    write_distribution(tmp_path, "def function(): pass\n")
+    (tmp_path / "of_the_user.py").write_text("def function(): pass\n")
+    (tmp_path / "lib_of_a_test" / "added.py").write_text("def function(): pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    functions = [
+        importlib.import_module(name).function for name in ("lib_of_a_test", "of_the_user", "lib_of_a_test.added")
+    ]
+    for name in ("lib_of_a_test", "of_the_user", "lib_of_a_test.added"):
+        sys.modules.pop(name)
+    assert list(map(installed_function, functions)) == [True, False, False]

@@ -109,7 +109,10 @@ class Fingerprint:
         self.classes: set[type] = set()
         #: Whether code that is not of an installed package takes part.
         self.own_code = False
-        self._add(thing)
+        try:
+            self._add(thing)
+        except RecursionError as error:
+            self._not_comparable(f"{type(thing).__name__} object, whose parts are nested too deeply", error)
         for package in sorted(self.packages):
             self._text(f"{package}=={package_version(package)}")
         self.digest: bytes = self._hash.digest()

@@ -66,13 +66,32 @@ def _installed_roots() -> tuple[str, ...]:
 
 def under_installed_root(path: str) -> bool:
     """Whether a file belongs to Python or to an installed distribution."""
-    return _installed_folder(os.path.dirname(path))
+    return _installed_folder(os.path.dirname(path)) or _listed(path)
 
 
 @functools.lru_cache(maxsize=10_000)
 def _installed_folder(path: str) -> bool:
     # Folders are resolved, files are not: some installers link each file to a cache of theirs.
     return (os.path.realpath(path) + os.sep).startswith(_installed_roots())
+
+
+@functools.lru_cache(maxsize=10_000)
+def _listed(path: str) -> bool:
+    """Whether a distribution lists a file that was installed into a folder of the path, as by pip's ``--target``.
+
+    The user's own files may lie in the same folder.
+    """
+    folder, name = os.path.split(path)
+    place = os.path.join(os.path.realpath(folder), name)
+    roots = {os.path.realpath(root) + os.sep for root in sys.path if root}
+    return any(place.startswith(root) and place[len(root) :] in _listed_in(root) for root in roots)
+
+
+@functools.lru_cache(maxsize=100)
+def _listed_in(root: str) -> frozenset[str]:
+    """Return the files that the distributions in a folder list."""
+    listed = (path for each in metadata.distributions(path=[root]) for path, _, _ in _recorded(each))
+    return frozenset(path.replace("/", os.sep) for path in listed)
 
 
 def installed(module_name: str | None) -> bool:
