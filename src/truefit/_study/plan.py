@@ -27,6 +27,7 @@ from truefit._methods.splitting.designs import Design
 from truefit._methods.splitting.splits import make_splits
 from truefit._metrics.metric import Metric
 from truefit._stats.paired import holm
+from truefit._study.budget import FOR_SEARCH
 from truefit._study.config import StudyConfig
 from truefit._study.diagnostics import DiagnosticRun
 from truefit._study.ensemble import ensemble_plan, why_not
@@ -37,6 +38,8 @@ from truefit._study.subplans import FitMeter
 
 #: With a budget: how often a study is run again, and the least share of the budget that is worth it.
 _RERUNS, _WORTH_RERUNNING = 6, 0.1
+#: Share of the time that is left for a search that has stopped the same settings again.
+_ALMOST_ALL = 0.9
 #: How many candidates are scored on their own training rows, the selected one among them.
 _TRAINED = 5
 #: A candidate is less flexible if its gap to the training rows is at most this share of the selected model's.
@@ -50,16 +53,22 @@ def study_plan(config: StudyConfig) -> Plan[Study]:
     config.check()
     run = _SelectionRun(config)
     yield from run.run_all()
+    share = FOR_SEARCH
     for _ in range(_RERUNS):
         if not run.can_improve:
             break
-        again = run.with_more_time()
+        again = run.with_more_time(share)
         try:
             yield from again.run_all()
         except BudgetSpent:
             break
         if again.late or not again.answers_as_much_as(run):
             break
+        if again.same_search_as(run):
+            # The other parts are there already, so little has to be left for them.
+            if share == _ALMOST_ALL:
+                break
+            share = _ALMOST_ALL
         run = again
     return Study(run.found, config)
 
@@ -106,10 +115,14 @@ class _SelectionRun(DiagnosticRun):
         parts = ("nested", "perturbation", "bias_variance", "curves")
         return all(getattr(self.found, each) is not None for each in parts if getattr(other.found, each) is not None)
 
-    def with_more_time(self) -> _SelectionRun:
-        """Return a run whose search has the time of this one's and of what is left."""
+    def same_search_as(self, other: _SelectionRun) -> bool:
+        """Whether it has searched the same settings as another run."""
+        return set(self._selected.searched) == set(other._selected.searched)
+
+    def with_more_time(self, share: float) -> _SelectionRun:
+        """Return a run whose search has the time of this one's and that share of what is left."""
         seconds = self._searched - self._before
-        earlier = Spent(seconds, seconds / max(self._selected.expected, 1e-9))
+        earlier = Spent(seconds, seconds / max(self._selected.expected, 1e-9), share)
         return _SelectionRun(self.config, self.meter, earlier)
 
     def run_selection(self) -> Plan[None]:

@@ -18,7 +18,7 @@ from truefit._methods.selection.race_run import NOT_FITTED
 from truefit._methods.selection.racing import Race
 from truefit._methods.text import MetricText, counted
 from truefit._methods.text import seconds as seconds_text
-from truefit._study.budget import FOR_SEARCH, nominal_seconds, sample_rows
+from truefit._study.budget import nominal_seconds, sample_rows
 from truefit._study.config import StudyConfig, is_baseline
 from truefit._study.evidence import Cause, SkippedCandidate
 from truefit._study.subplans import FitMeter
@@ -29,8 +29,13 @@ _RACE_FROM = 30.0
 _PILOT_ROWS, _PILOT_FROM = 2000, 10_000
 #: Of a tuned study with a budget, one setting of each family is first fitted on so many rows.
 _SETTING_ROWS = 1000
-#: Such a fit may take this share of the budget; one on the first fold this many times its share of all folds.
-_PILOT_SHARE, _FIRST_FOLD_FACTOR = 0.1, 1.25
+#: Such a fit may take this share of the budget, all of them together the second; a fit on the first fold may take the
+#: third times its share of all folds.
+_PILOT_SHARE, _PILOTS_SHARE, _FIRST_FOLD_FACTOR = 0.1, 0.3, 1.25
+#: At least so many such fits are requested together.
+_PILOTS_TOGETHER = 3
+#: The quickest candidates are fitted on all folds before the others, as long as that takes this share of the time.
+_COARSE_SHARE = 0.1
 #: Candidates are dropped down to this many, and only those that take this share of the time.
 _FEWEST, _WORTH_SAVING = 4, 0.05
 #: A candidate whose fits cost less than this share of the budget is not stopped early, as long as such candidates
@@ -66,10 +71,14 @@ class SelectionOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """An earlier search of the same study: its seconds of fitting, and what share they were of those expected."""
+    """An earlier search of the same study: its seconds of fitting, and what share they were of those expected.
+
+    The next search has ``of_rest`` of the time that is left as well.
+    """
 
     seconds: float
     share: float
+    of_rest: float
 
 
 class CandidateSelection:
@@ -104,10 +113,26 @@ class CandidateSelection:
         return selected
 
     def _searched(self, *, nested: bool) -> Plan[SelectionOutcome]:
-        if self.config.time_budget.budget is not None and self._race(nested=nested) is None:
-            # If time runs out, all candidates have been fitted on the folds before any was on pairs of folds.
-            yield [self.config.task(name, split) for split in self.config.splits for name in self.names]
+        if self.config.time_budget.budget is not None:
+            # If time runs out, some candidates have been fitted on all folds, and if the others do not race all of them
+            # before any was on pairs of folds.
+            coarse = self._quickest()
+            yield [self.config.task(name, split) for name in coarse for split in self.config.splits]
+            if self._race(nested=nested) is None:
+                yield [self.config.task(name, split) for split in self.config.splits for name in self.names]
         return (yield from self._search(nested=nested))
+
+    def _quickest(self) -> list[str]:
+        """Return a baseline or two and the quickest others, at least one, that take little time on all folds."""
+        ranked = sorted(self.names, key=lambda name: (name not in self.config.baselines, self.first[name]))
+        total, found = 0.0, list[str]()
+        allowed = _COARSE_SHARE * self.config.time_budget.left(self.meter.seconds)
+        for name in ranked:
+            total += self.first[name] * self.config.folds
+            if total > allowed and not set(found) <= set(self.config.baselines):
+                break
+            found.append(name)
+        return found
 
     @property
     def status(self) -> str:
@@ -131,12 +156,30 @@ class CandidateSelection:
         self.names.remove(name)
         self.dropped.append(SkippedCandidate(name, after, reason, cause))
 
-    def _fit_each(self, tasks: Sequence[FitTask], slow: str) -> Plan[dict[str, Outcome]]:
-        """Fit each candidate once, and drop those that fail or, for the reason ``slow``, are not done in time."""
-        try:
-            outcomes: Sequence[Outcome | None] = yield tasks
-        except BudgetSpent as spent:
-            outcomes = spent.outcomes
+    def _fit_each(
+        self, tasks: Sequence[FitTask], slow: str, *, together: int | None = None
+    ) -> Plan[dict[str, Outcome]]:
+        """Fit each candidate once, and drop those that fail or, for the reason ``slow``, are not done in time.
+
+        So many are fitted ``together``, before it is known whether there is time for more. Until a learner is fitted
+        there is no limit but the budget: the first fit of a process imports what others find there.
+        """
+        outcomes: list[Outcome | None] = []
+        together, time_budget, known = together or len(tasks), self.config.time_budget, set(self.config.baselines)
+        least = 0.0
+        for start in range(0, len(tasks), together):
+            some, names = tasks[start : start + together], self.names[start : start + together]
+            unused, first = time_budget.unused(self.meter.seconds), known == set(self.config.baselines)
+            least = least or (0.0 if first else (1 - _PILOTS_SHARE) * unused)
+            if unused < least:
+                outcomes += [None] * len(some)
+                continue
+            limit = None if first and together < len(tasks) else getattr(tasks, "fit_seconds", None)
+            try:
+                outcomes += yield TimedTasks(some, limit)
+            except BudgetSpent as spent:
+                outcomes += spent.outcomes
+            known.update(name for name, outcome in zip(names, outcomes[start:], strict=True) if outcome is not None)
         errors = []
         for name, outcome in zip(list(self.names), outcomes, strict=True):
             if outcome is None:
@@ -178,16 +221,18 @@ class CandidateSelection:
         for name in self.names:
             families.setdefault(config.family(name), []).append(name)
         order = {family: spread(names) for family, names in families.items()}
-        first = [names[0] for names in order.values()]
+        # The quickest first: a slow machine has time for some of them only.
+        first = sorted((names[0] for names in order.values()), key=self._nominal)
         rows = sample_rows(config.data, min(_SETTING_ROWS, config.data.n), least=1, random_state=config.random_state)
         tasks = [FitTask(config.candidates.estimators[name], Rows.of(rows)) for name in first]
         others, self.names = [name for name in self.names if name not in first], first
         longest = _PILOT_SHARE * (config.time_budget.budget or 0.0) * config.time_budget.workers
-        outcomes = yield from self._fit_each(
-            TimedTasks(tasks, longest), f"a fit on {len(rows):,} rows was not done in {seconds_text(longest)}"
-        )
+        slow = f"a fit on {len(rows):,} rows was not done in {seconds_text(longest)}, or quicker ones took the time"
+        together = max(config.time_budget.workers, _PILOTS_TOGETHER)
+        outcomes = yield from self._fit_each(TimedTasks(tasks, longest), slow, together=together)
         # Time grows at least as the rows do, except for the overhead of every fit: hence the half.
-        growth = max(0.5 * config.splits.mean_train_rows / len(rows), 1.0) * config.work(nested=True) * self._saving
+        rows_of_folds = config.splits.mean_train_rows / len(rows)
+        growth = max(0.5 * rows_of_folds, min(rows_of_folds, 1.0)) * config.work(nested=True) * self._saving
         allowed = self._allowed()
         costs = {name: growth * outcomes[names[0]].fit_seconds * share
                  for names in order.values() if names[0] in outcomes
@@ -214,11 +259,11 @@ class CandidateSelection:
 
     def _relative_costs(self, names: Sequence[str]) -> dict[str, float]:
         """Return what settings of one family cost, in fits of the first of them."""
-        config = self.config
-        expected = [
-            nominal_seconds(config.candidates.estimators[name], config.data.n, config.columns) or 1.0 for name in names
-        ]
+        expected = list(map(self._nominal, names))
         return {name: each / expected[0] for name, each in zip(names, expected, strict=True)}
+
+    def _nominal(self, name: str) -> float:
+        return nominal_seconds(self.config.candidates.estimators[name], self.config.data.n, self.config.columns) or 1.0
 
     @property
     def _too_short(self) -> str:
@@ -290,7 +335,7 @@ class CandidateSelection:
         time_budget, earlier = self.config.time_budget, self.earlier
         if earlier is None:
             return time_budget.search(self.meter.seconds, diagnosis)
-        return earlier.seconds + FOR_SEARCH * time_budget.left(self.meter.seconds)
+        return earlier.seconds + earlier.of_rest * time_budget.left(self.meter.seconds)
 
     def _race(self, *, nested: bool) -> Race | None:
         return Race() if self._cost(nested=nested) > _RACE_FROM else None
