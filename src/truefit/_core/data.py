@@ -239,28 +239,45 @@ class LabelledRows:
     def __init__(self, data: Data) -> None:
         self._data = data
         self._most = HELD_BYTES // max(data.tokens.nbytes, 1)
-        self._tokens: dict[bytes, Tokens] = {}
+        self._tokens: dict[tuple[str, bytes], Tokens] = {}
+        #: The values of the last list: most lists have the same.
+        self._values: Array = np.empty(0)
 
     def digest(self, rows: Rows, labels: Array) -> tuple[int, int]:
         """Return the digest of rows with the labels that stand at them."""
-        few = few_values(labels) if rows.whole and self._most else None
-        if few is None or len(few) > self._most:
+        if not (rows.whole and self._most):
             return self._data.label_digest(rows, labels)
-        first = second = 0
-        for value in few:
-            places = np.flatnonzero(labels == value)
-            lanes = self._with(value, labels.dtype).take(places, axis=1).sum(axis=1, dtype=np.uint64)
-            first, second = first + int(lanes[0]), second + int(lanes[1])
-        return first % 2**64, second % 2**64
+        found = self._sum(labels)
+        if found is None:
+            few = few_values(labels)
+            if few is None or len(few) > self._most:
+                return self._data.label_digest(rows, labels)
+            self._values = few
+            found = self._sum(labels)
+        assert found is not None
+        return found
 
-    def _with(self, value: Any, dtype: np.dtype[Any]) -> Tokens:
+    def _sum(self, labels: Array) -> tuple[int, int] | None:
+        """Add up the tokens of rows with their labels; None where labels occur that the last list did not have."""
+        if labels.ndim != 1 or labels.dtype != self._values.dtype:
+            return None
+        first = second = count = 0
+        for value in self._values:
+            here = labels == value
+            count += int(np.count_nonzero(here))
+            # A sum of products goes through the tokens once, and copies none.
+            lanes = np.einsum("ij,j->i", self._with(value), here.astype(np.uint64))
+            first, second = first + int(lanes[0]), second + int(lanes[1])
+        return (first % 2**64, second % 2**64) if count == len(labels) else None
+
+    def _with(self, value: Any) -> Tokens:
         """Tokens of all rows with one label, one lane after the other: along a lane they are added up faster."""
-        token = value_tokens(np.array([value], dtype=dtype))
-        name = token.tobytes()
+        name = (value.dtype.str, value.tobytes())
         known = self._tokens.get(name)
         if known is None:
             if len(self._tokens) >= self._most:
                 self._tokens.clear()
+            token = value_tokens(np.array([value]))
             tokens = mix(self._data.tokens, np.broadcast_to(token, self._data.tokens.shape))
             known = self._tokens[name] = np.ascontiguousarray(tokens.T)
         return known

@@ -127,12 +127,14 @@ def rowset_id(tokens: Tokens) -> bytes:
 
 def mix(tokens: Tokens, other: Tokens) -> Tokens:
     """Combine tokens row by row into new ones: for labels put in the place of others, groups, and shuffles."""
+    # One lane after the other in memory: numpy goes through rows of two numbers at half its speed.
+    lanes = np.empty(tokens.shape[::-1], dtype=np.uint64)
     with np.errstate(over="ignore"):
-        mixed = tokens ^ _scramble(other + _GOLDEN)
-        mixed = _scramble(mixed)
-        mixed[..., 1] += _scramble(mixed[..., 0])
-        mixed[..., 0] ^= _scramble(mixed[..., 1])
-    return mixed
+        np.bitwise_xor(tokens.T, _scramble(other + _GOLDEN).T, out=lanes)
+        first, second = lanes = _scramble(lanes)
+        second += _scramble(first)
+        first ^= _scramble(second)
+    return lanes.T
 
 
 def salted(tokens: Tokens, salt: str) -> Tokens:

@@ -29,28 +29,30 @@ _HALVINGS = 10
 
 @dataclass(frozen=True, slots=True)
 class NoisyData:
-    """A perturbed table: its rows, its target (None: unchanged), the truth on its rows, and the share perturbed."""
+    """A perturbed table: its rows, its target (None: unchanged), the truth on its rows, and the share perturbed.
+
+    ``codes`` are the positions of the truth in the classes; None for a regression.
+    """
 
     rows: Rows
     y: Array | None
     truth: Array
     weight: Floats | None
     share: float
-    classes: Array | None
+    codes: Positions | None
 
     def agreement(self, predictions: Array) -> float:
         """Accuracy of predictions; for a regression their correlation with the target."""
-        if self.classes is None:
+        if self.codes is None:
             return correlation(predictions, self.truth, self.weight)
         return float(np.average(predictions == self.truth, weights=self.weight))
 
     @property
     def baseline(self) -> float:
         """Accuracy of always predicting the majority class; 0 for a regression."""
-        if self.classes is None:
+        if self.codes is None:
             return 0.0
-        codes = np.searchsorted(self.classes, self.truth)
-        counts = np.bincount(codes, weights=self.weight, minlength=len(self.classes))
+        counts = np.bincount(self.codes, weights=self.weight)
         return float(counts.max() / counts.sum())
 
 
@@ -97,11 +99,11 @@ class FlippedLabels:
         assert data.codes is not None
         assert data.classes is not None
         attempts = (self._codes(repeat, level, attempt) for attempt in itertools.count())
-        codes = next(codes for codes in attempts if np.ptp(codes) > 0)  # a classifier needs two classes
+        codes = next(codes for codes in attempts if (codes != codes[0]).any())  # a classifier needs two classes
         share = float(np.mean(codes != data.codes))
         labels = data.classes[codes] if share else None
         truth = data.y if labels is None else labels
-        return NoisyData(Rows.all(data.n), labels, truth, data.weight, share, data.classes)
+        return NoisyData(Rows.all(data.n), labels, truth, data.weight, share, codes)
 
     def _codes(self, repeat: int, level: float, attempt: int) -> npt.NDArray[np.intp]:
         data = self.data
@@ -250,7 +252,8 @@ class FeatureNoise:
         index = np.sort(index)
         data = self.data
         weight = None if data.weight is None else data.weight[index]
-        return NoisyData(Rows.of(index), None, data.y[index], weight, replaced / self.rows, data.classes)
+        codes = None if data.codes is None else data.codes[index]
+        return NoisyData(Rows.of(index), None, data.y[index], weight, replaced / self.rows, codes)
 
     def ideal(self, agreement: float) -> float | None:
         """Return None: the rate has to be computed from predictions on the perturbed rows."""

@@ -266,7 +266,8 @@ class _PerturbationRun:
 
     def _record(self, name: str, cell: Cell, noisy: NoisyData, outcome: Outcome | None) -> None:
         agreements, data = self.agreements, self.config.data
-        agreements.shares[cell], agreements.baselines[cell] = noisy.share, noisy.baseline
+        if cell not in agreements.shares:  # which are the same for all candidates
+            agreements.shares[cell], agreements.baselines[cell] = noisy.share, noisy.baseline
         agreements.requested[name] += 1
         if outcome is None:
             return
