@@ -99,6 +99,7 @@ _FORESTS = (
     "RandomForestClassifier RandomForestRegressor ExtraTreesClassifier ExtraTreesRegressor "
     "BaggingClassifier BaggingRegressor"
 )
+_TREES = "DecisionTreeClassifier RandomForestClassifier ExtraTreesClassifier"
 _DISCRIMINANT = "LinearDiscriminantAnalysis"
 _STAGES = Offer("stages", "paths.stages.StagesSolver", "AtStage", "alone")
 
@@ -125,6 +126,7 @@ _SAME_ROWS: tuple[Solver, ...] = (
     Offer("ridge", "closed_form.ridge.RidgeSolver", "Ridge RidgeClassifier", "alone"),
     Offer("neighbours", "closed_form.knn.NeighboursSolver", _NEIGHBOURS, "alone"),
     Offer("support vectors", "relabelled.support_vectors.SupportVectorsSolver", "SVC", "alone"),
+    Offer("sparse trees", "pipelines.sparse_trees.SparseTreesSolver", _TREES, "alone"),
     PlainSolver(),
 )
 _STEP_PATHS = Offer(
