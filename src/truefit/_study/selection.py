@@ -34,6 +34,8 @@ _SETTING_ROWS = 1000
 _PILOT_SHARE, _PILOTS_SHARE, _FIRST_FOLD_FACTOR = 0.1, 0.3, 1.25
 #: At least so many such fits are requested together.
 _PILOTS_TOGETHER = 3
+#: A setting that another one's fit answers costs this share of a fit of its own, for predictions and scores.
+_ON_PATH = 0.05
 #: The quickest candidates are fitted on all folds before the others, as long as that takes this share of the time.
 _COARSE_SHARE = 0.1
 #: Candidates are dropped down to this many, and only those that take this share of the time.
@@ -238,17 +240,20 @@ class CandidateSelection:
                  for names in order.values() if names[0] in outcomes
                  for name, share in self._relative_costs(names).items()}  # fmt: skip
         kept, total, plain = set[str](), 0.0, config.work(nested=False) / config.work(nested=True)
+        paid = dict[str, float]()  # by path, what the dearest setting kept on it costs: it answers for the others
         longest_list = max(map(len, order.values()))
         for place in range(longest_list):  # one setting of each family after the other, the quickest families first
             turn = [names[place] for names in order.values() if len(names) > place and names[place] in costs]
             for name in sorted(turn, key=lambda name: costs[name]):
                 # The first of each family stays where it alone would be fitted in time, as without tuning. The first
                 # fold tells which of these are worth their time, so they take none from quicker settings.
-                alone = place == 0 and plain * costs[name] <= allowed
-                in_time = total + costs[name] <= allowed
+                path, alone = config.settings[name].path, place == 0 and plain * costs[name] <= allowed
+                cost = max(costs[name] - paid.get(path, 0.0), _ON_PATH * costs[name])
+                in_time = total + cost <= allowed
                 if in_time or alone or kept <= set(config.baselines):
                     kept.add(name)
-                    total += costs[name] if in_time else 0.0
+                    total += cost if in_time else 0.0
+                    paid[path] = max(paid.get(path, 0.0), costs[name] if in_time else 0.0)
         self.names = [name for name in config.candidates.names if name in costs]
         for name in [name for name in self.names if name not in kept]:
             takes = f"its fits would take about {seconds_text(costs[name])}, and the search has {seconds_text(allowed)}"

@@ -22,6 +22,8 @@ from truefit._methods.selection.default_candidates import default_candidates
 
 #: From so many rows on the slowest settings are left out.
 _MANY_ROWS: Final = 5_000
+#: Parameters whose values are answered by the fit with the greatest of them: rounds of boosting, neighbours.
+PATHS: Final = frozenset(("max_iter", "n_estimators", "n_neighbors"))
 #: Parameters that have an end of their own, beyond which there is nothing to try.
 _BOUNDED: Final[Mapping[str, tuple[Any, ...]]] = {
     "n_neighbors": (1,),
@@ -45,6 +47,11 @@ class Setting:
     def name(self) -> str:
         """The family, and the parameters in brackets."""
         return f"{self.family} ({params_text(self.params)})" if self.params else self.family
+
+    @property
+    def path(self) -> str:
+        """What it has in common with the settings along the same path."""
+        return f"{self.family} {params_text({name: each for name, each in self.params.items() if name not in PATHS})}"
 
 
 @dataclass(frozen=True, slots=True)
