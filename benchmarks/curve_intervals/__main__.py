@@ -6,31 +6,30 @@ import sys
 from pathlib import Path
 
 from benchmarks.curve_intervals.constants import reference_curves, table_curves
+from benchmarks.curve_intervals.left_out import section
 from benchmarks.curve_intervals.measure import DRAWS, FOLDS, TEST_ROWS, run
-from benchmarks.curve_intervals.page import HEAD, by_group, table, targets
+from benchmarks.curve_intervals.page import HEAD, by_group, checked, table, targets
 from benchmarks.curve_intervals.reference import read_baselines
 from benchmarks.curve_intervals.sources import PARTS
 from papers.lcdb.curves import read_curves
 from truefit._core.errors import InvalidInput
 
-
-def sets_of(folder, store):
-    """Return the sets of curves that the intervals are checked on."""
-    curves = read_curves(folder / "lcdb_curves.parquet")
-    reference = reference_curves(curves, read_baselines(folder / "lcdb_datasets.parquet"))
-    judged = {curve.family for curve in curves if curve.judged}
-    found = [("reference", reference.chosen([family in judged for family in reference.sources]))]
-    tables = table_curves(store / "check.jsonl", "check")
-    titles = {"share": "tables, classification", "loss": "tables, regression (MSE, RMSE, MAE)"}
-    return found + [(titles[kind], each) for kind, each in tables.items()]
+TITLES = {"share": "tables, classification", "loss": "tables, regression (MSE, RMSE, MAE)"}
 
 
 def page(folder, store):
     """Return the page."""
-    sets = sets_of(folder, store)
+    curves = read_curves(folder / "lcdb_curves.parquet")
+    reference = reference_curves(curves, read_baselines(folder / "lcdb_datasets.parquet"))
+    judged = {curve.family for curve in curves if curve.judged}
+    measured = [("reference", reference.chosen([family in judged for family in reference.sources]))]
+    measured += [(TITLES[kind], each) for kind, each in table_curves(store / "check.jsonl", "check").items()]
+    sets = [(title, each.kind, checked(each)) for title, each in measured]
+    counts = [len(set(errors.sources)) for _, _, (errors, _) in sets]
+    learnt = section(reference, table_curves(store / "learn.jsonl", "learn"), counts)
     head = HEAD.format(folds=FOLDS, draws=DRAWS, tests=f"{TEST_ROWS:,}")
     parts = [head, "## Targets\n", targets(sets), "\n## Coverage, width and bias\n", table(sets)]
-    return "\n".join([*parts, "\n## By kind of learner\n", by_group(sets), ""])
+    return "\n".join([*parts, "\n## By kind of learner\n", by_group(sets), learnt])
 
 
 def main(arguments=()):

@@ -22,25 +22,27 @@ def truths(source, learner, n, folder, *, far):
     """Return the mean error of models of more rows than a sample has, over training sets drawn at random."""
     X, y = rows_of(source, folder)
     random = np.random.default_rng([zlib.crc32(f"{source.name} {learner}".encode()), n])
-    found = {}
-    for factor in (*FACTORS, FARTHEST) if far and 1.5 * FARTHEST * n <= len(y) else FACTORS:
-        rows = round((1 - 1 / FOLDS) * factor * n)
-        each = []
-        for _ in range(DRAWS):
-            order = random.permutation(len(y))
-            test = order[rows : rows + TEST_ROWS]
-            model = source.learners[learner].fit(X[order[:rows]], y[order[:rows]])
-            predicted = model.predict(X[test])
-            if source.classes:
-                each.append({"error": np.mean(predicted != y[test])})
-            else:
-                off = predicted - y[test]
-                each.append({"mse": np.mean(off**2), "mae": np.mean(np.abs(off))})
-        means = {name: float(np.mean([one[name] for one in each])) for name in each[0]}
-        if not source.classes:
-            means["rmse"] = float(np.mean([one["mse"] ** 0.5 for one in each]))
-        found[factor] = means
-    return found
+    factors = (*FACTORS, FARTHEST) if far and 1.5 * FARTHEST * n <= len(y) else FACTORS
+    sizes = [round((1 - 1 / FOLDS) * factor * n) for factor in factors]
+    each = {factor: [] for factor in factors}
+    for _ in range(DRAWS):
+        order = random.permutation(len(y))
+        # The same for all sizes, so that their noise is not in the difference of two errors.
+        test = order[sizes[-1] : sizes[-1] + TEST_ROWS]
+        for factor, rows in zip(factors, sizes, strict=True):
+            predicted = source.learners[learner].fit(X[order[:rows]], y[order[:rows]]).predict(X[test])
+            each[factor].append(_losses(source, y[test], predicted))
+    return {
+        factor: {name: float(np.mean([one[name] for one in found])) for name in source.metrics}
+        for factor, found in each.items()
+    }
+
+
+def _losses(source, y, predicted):
+    if source.classes:
+        return {"error": np.mean(predicted != y)}
+    off = predicted - y
+    return {"mse": np.mean(off**2), "rmse": np.mean(off**2) ** 0.5, "mae": np.mean(np.abs(off))}
 
 
 def curves(source, learner, n, repetition, folder):

@@ -12,6 +12,8 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from benchmarks.coverage.generators import GENERATORS
+from benchmarks.curve_intervals.generators import MADE
 from benchmarks.skewed_losses.rows import encoded
 from benchmarks.skewed_losses.settings import DRAWN, OWN
 
@@ -50,14 +52,27 @@ class Source:
         return ("error",) if self.classes else ("mse", "rmse", "mae")
 
 
+#: Generators of classes that can be learnt.
+_WITH_CLASSES = ("gaussians", "moons", "blobs", "logit", "near_zero", "xor", "imbalanced")
 LEARN_SIZES, CHECK_SIZES = (100, 200, 400), (200, 400)
+#: Columns of the learning tables of which no value has 90% of the rows or more; without balance and previous, where 1%
+#: of the rows have more than half of the sum of squares around the mean: a standard error of few rows says nothing.
+_NUMBERS = {
+    "adult": ("age", "fnlwgt", "hours_per_week", "education_num"),
+    "bank_marketing": ("age", "day", "duration", "campaign", "pdays"),
+}
+_CLASSES = {
+    "adult": ("workclass", "education", "marital_status", "occupation", "relationship", "race", "sex", "income"),
+    "bank_marketing": ("job", "marital", "education", "housing", "loan", "contact", "month", "poutcome", "y"),
+}
+TABLES = tuple(_NUMBERS)
 #: Whole tables are on one side: the constants are learnt on adult, bank_marketing and generators.
 LEARN = (
-    *(Source(f"adult.{target}", LEARN_SIZES) for target in ("age", "hours_per_week", "education_num")),
-    *(Source(f"bank_marketing.{target}", LEARN_SIZES) for target in ("age", "balance", "duration", "campaign")),
-    # The squared errors of heavier_tails have no variance, so that a standard error says nothing of them.
-    *(Source(name, LEARN_SIZES) for name in (*OWN, "friedman") if name != "heavier_tails"),
-    Source("bank_marketing.y", LEARN_SIZES, classes=True),
+    *(Source(f"{table}.{target}", LEARN_SIZES) for table, targets in _NUMBERS.items() for target in targets),
+    # The squared errors of heavier_tails have no variance.
+    *(Source(name, LEARN_SIZES) for name in (*OWN, "friedman", "sparse", *MADE) if name != "heavier_tails"),
+    *(Source(f"{table}.{of}", LEARN_SIZES, classes=True) for table, targets in _CLASSES.items() for of in targets),
+    *(Source(name, LEARN_SIZES, classes=True) for name in _WITH_CLASSES),
 )
 CHECK = (
     Source("wine_quality.quality", CHECK_SIZES),
@@ -78,19 +93,27 @@ CHECK = (
 PARTS = {"learn": LEARN, "check": CHECK}
 
 
+def family_of(source):
+    """Return what a source belongs to: its table, or the signal of a generator."""
+    return source.partition("_")[2] if source in MADE else source.partition(".")[0]
+
+
+_GENERATED = {name: each.sample for name, each in GENERATORS.items()} | DRAWN | MADE
+
+
 @cache
 def rows_of(source, folder):
     """Features and target of a source, its rows in random order."""
     random = np.random.default_rng(zlib.crc32(source.name.encode()))
     at, _, target = source.name.partition(".")
-    if source.name in DRAWN:
-        return DRAWN[source.name](random, MOST_ROWS)
+    if source.name in _GENERATED:
+        return _GENERATED[source.name](random, MOST_ROWS)
     if at == "mnist":
         with np.load(folder / "mnist.npz") as found:
             chosen = random.permutation(len(found["y"]))[:MOST_ROWS]
             # Every other pixel of every other line.
             return found["x"][chosen, ::2, ::2].reshape(MOST_ROWS, -1) / 255.0, found["y"][chosen]
-    frame = pd.read_parquet(folder / f"{at}.parquet")
+    frame = pd.read_parquet(folder / f"{at}.parquet").dropna(subset=[target])
     frame = frame.iloc[random.permutation(len(frame))[:MOST_ROWS]].reset_index(drop=True)
     y = frame.pop(target)
     if source.classes:

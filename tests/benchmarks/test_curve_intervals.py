@@ -1,10 +1,12 @@
 """The check of the intervals of learning curves: halves are apart, a file is resumed, the page states what holds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from benchmarks.curve_intervals import measure, page
+from benchmarks.curve_intervals import left_out, measure, page
 from benchmarks.curve_intervals.constants import learn, reference_curves, table_curves
-from benchmarks.curve_intervals.sources import PARTS, Source
+from benchmarks.curve_intervals.sources import PARTS, Source, family_of
 
 from papers.lcdb.curves import Curve
 from truefit._stats.curve_single_runs import FEATURES
@@ -39,14 +41,39 @@ def test_points_are_those_of_single_runs_in_nested_samples():
 def test_constants_learnt_from_curves_hold_on_them_and_the_page_says_so(monkeypatch):
     seen = reference(60)
     monkeypatch.setattr(type(seen), "learn", np.ones(len(seen.truths), dtype=bool), raising=False)
-    found = learn([seen])
+    found = learn([seen], "share")
     assert len(found["centre"]) == len(FEATURES)
     for what in ("error", "gain"):
         assert (np.diff(found[what]["above"]["quantiles"]) >= 0).all()
-    text = page.targets([("reference", seen)])
+    sets = [("reference", "share", page.checked(seen))]
+    text = page.targets(sets)
     assert "| reference | coverage at 2×, 4×, 8× | 93% to 97.5% | " in text
-    assert page.table([("reference", seen)]).count("\n") == 1 + 6
-    assert "| reference | linear | " in page.by_group([("reference", seen)])
+    assert page.table(sets).count("\n") == 1 + 6
+    assert "| reference | linear | " in page.by_group(sets)
+
+
+def test_families_are_left_out_of_what_they_are_checked_with(monkeypatch):
+    seen = reference(60)
+    seen = replace(seen, learn=np.ones(len(seen), dtype=bool))
+    given = []
+    monkeypatch.setattr(
+        left_out, "learn", lambda parts, kind: given.append(set(parts[0].sources)) or learn(parts, kind)
+    )
+    ((errors, gains),) = left_out.left_out([seen], "share")
+    assert len(errors.truth) == len(gains.truth) == len(seen)
+    assert set().union(*given) == set(seen.sources)
+    assert all(families < set(seen.sources) for families in given)
+    lines = left_out.left_out_table([("reference", 12, (errors, gains))]).splitlines()
+    assert len(lines) == 2 + 6
+    assert left_out.needed(errors, 0) > 0
+
+
+def test_a_family_is_a_table_or_the_signal_of_a_generator():
+    assert [family_of(name) for name in ("adult.age", "money_steps", "five_degrees")] == [
+        "adult",
+        "steps",
+        "five_degrees",
+    ]
 
 
 def test_a_file_is_resumed(monkeypatch, tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -96,6 +98,23 @@ def test_nothing_learned_is_seen_unless_many_rows_say_so() -> None:
     assert outlook(noisy, sizes=SIZES[:31]).nothing_learned[0]
     falling = np.linspace(0.6, 0.5, 31)
     assert not outlook(falling, sizes=SIZES[:31]).nothing_learned[0]
+
+
+@pytest.mark.parametrize(("baseline", "refused"), [(0.45, True), (0.485, False), (0.5, False), (0.55, False)])
+def test_a_flat_curve_is_refused_only_clearly_above_the_baseline(baseline: float, refused: bool) -> None:
+    points = Points.of([SIZES[:12]], [np.full(12, 0.5)], [np.full(12, 0.02)])
+    found = Outlook.of(replace(points, baseline=np.array([baseline])))
+    assert found.nothing_learned.tolist() == [refused]
+
+
+@pytest.mark.parametrize(("noise", "rises"), [(0.05, False), (0.005, True)])
+def test_a_rise_within_the_noise_of_its_points_is_none(noise: float, rises: bool) -> None:
+    errors = 0.2 + 0.01 * np.maximum(np.arange(12) - 3, 0)
+    points = Points.of([SIZES[:12]], [errors], [np.full(12, noise)])
+    alone = Outlook.of(points)
+    together = Outlook.of(replace(points, covariance=noise**2 * np.eye(12)[None]))
+    assert alone.rising[0]
+    assert together.rising[0] == rises
 
 
 def test_rising_is_seen_but_not_the_scatter_of_the_first_points() -> None:

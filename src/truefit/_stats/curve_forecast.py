@@ -146,8 +146,8 @@ LEAST_POINTS, LEAST_SPAN = 5, 2.0
 _BACK, _BACK_POINTS = (2, 4, 8), 3
 #: The back-test error assumed for a curve too short for one.
 _UNTESTED = 0.05
-#: Nothing learned yet: a fall below this share of the level, on fewer than so many rows; and a level that is not below
-#: the baseline by a standard error or, where the baseline is unknown, above this one.
+#: Nothing learned yet: a fall below this share of the level, on fewer than so many rows; and a level that is above the
+#: baseline by a standard error or, where the baseline is unknown, above this one.
 _FLAT, _FEW, _HIGH = 0.05, 3000, 0.25
 #: A plateau reaches from this share of the rows to all of them.
 _LATE = 0.24
@@ -210,10 +210,11 @@ class Outlook:
     def nothing_learned(self) -> Mask:
         """Whether a curve has not begun to fall, so that its course cannot be predicted.
 
-        A flat curve that is clearly below the baseline has learned what it can: a plateau.
+        A flat curve that is clearly below the baseline has learned what it can: a plateau. One that is level with the
+        baseline has a forecast, since intervals hold there as often as elsewhere.
         """
         baseline = self.points.baseline
-        high = self.level > (_HIGH if baseline is None else baseline - self.last_noise)
+        high = self.level > (_HIGH if baseline is None else baseline + self.last_noise)
         return np.asarray(self._flat & high & (self.points.last < _FEW))
 
     @property
@@ -242,6 +243,8 @@ class Outlook:
         """Whether a curve ends clearly above an earlier part; low points among few rows are more easily chance."""
         middle = np.where(self.points.used, self.points.share, np.nan)[:, 1:-1]
         chance = np.maximum(_RISE_SCATTER * usual_noise(self.points)[:, None] * middle**-0.25, _RISE)
+        if self.points.covariance is not None:
+            chance = np.maximum(chance, _RISE_SCATTER * _rise_noise(self.points.covariance))
         return np.asarray((self.level[:, None] - self.points.smoothed() > chance).any(axis=1))
 
     @property
@@ -330,6 +333,14 @@ def gain_features(outlook: Outlook, start: npt.ArrayLike, end: npt.ArrayLike) ->
         _log(_both(short, short_noise * less_noise)),
     )
     return np.concatenate([outlook.features(finish, begin), np.stack(own, axis=-1)], axis=-1)
+
+
+def _rise_noise(covariance: Floats) -> Floats:
+    """Return the standard errors of the last mean of three points less each of the others."""
+    sums = covariance[:, 2:] + covariance[:, 1:-1] + covariance[:, :-2]
+    means = (sums[:, :, 2:] + sums[:, :, 1:-1] + sums[:, :, :-2]) / 9
+    own = np.diagonal(means, axis1=1, axis2=2)
+    return np.sqrt(np.maximum(own + own[:, -1:] - 2 * means[:, :, -1], 0.0))
 
 
 def slope(points: Points, sigma: Floats, part: float) -> tuple[Floats, Floats]:

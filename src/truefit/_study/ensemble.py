@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from truefit._core.outcome import Outcome
 from truefit._core.protocols import Plan
+from truefit._methods.agghoo.plan import Aggregate
 from truefit._methods.selection.ensemble import (
     FEWEST,
     Ensemble,
     aggregate_of,
     average_outcomes,
     averageable,
+    best_number,
     members_count,
     members_of,
 )
@@ -41,7 +44,7 @@ def _allowed(config: StudyConfig, selected: SelectionOutcome) -> list[int]:
 
 
 def ensemble_plan(config: StudyConfig, selected: SelectionOutcome) -> Plan[Ensemble | None]:
-    """Average the best few settings without each outer fold, and evaluate them there; None if they failed.
+    """Average the best few settings without each outer fold, and evaluate them there; None if one alone does best.
 
     The fits are those of the search, except for settings that the race over all folds stopped.
     """
@@ -54,21 +57,36 @@ def ensemble_plan(config: StudyConfig, selected: SelectionOutcome) -> Plan[Ensem
     chosen = [
         [names[place] for place in places] for places in members_of(tables, allowed, count, greater_is_better=greater)
     ]
-    pairs = [(name, split) for each, split in zip(chosen, nested.outer, strict=True) for name in each]
-    found = iter((yield [config.task(name, split) for name, split in pairs]))
-    by_fold: list[list[Outcome]] = []
-    for each in chosen:
-        fitted = {name: next(found) for name in each}
-        by_fold.append([outcome for outcome in fitted.values() if outcome.error is None])
-        each[:] = [name for name, outcome in fitted.items() if outcome.error is None]
-    (places,) = members_of([scores], allowed, count, greater_is_better=greater)
-    members = [names[place] for place in places]
-    if not all(by_fold) or not members:
-        return None
+    (best,) = members_of([scores], allowed, count, greater_is_better=greater)
+    members = [names[place] for place in best]
 
-    def aggregate(some: list[str]) -> Any:
+    def aggregate(some: Sequence[str]) -> Aggregate:
         return aggregate_of([config.candidates.estimators[name] for name in some], config.data.task)
 
+    # Without each outer fold, and at last on all folds: the members, the splits that say how many of them to average.
+    inner = [group for group in config.inner if group]
+    lists = [*zip(chosen, inner, strict=True), (members, list(config.splits))]
+    tasks = [config.task(name, split) for some, splits in lists for name in some for split in splits]
+    found = iter((yield tasks))
+    for some, splits in lists:
+        fitted = {name: [next(found) for _ in splits] for name in some}
+        fitted = {name: each for name, each in fitted.items() if all(one.error is None for one in each)}
+        tests = [split.test for split in splits]
+        some[:] = fitted
+        if fitted:
+            del some[best_number([*fitted.values()], aggregate(some), config.data, tests) :]
+    if len(members) < 2 or not all(chosen):
+        return None
+    found = iter(
+        (yield [config.task(name, split) for some, split in zip(chosen, nested.outer, strict=True) for name in some])
+    )
+    by_fold: list[list[Outcome]] = []
+    for some in chosen:
+        fits = {name: next(found) for name in some}
+        some[:] = [name for name, outcome in fits.items() if outcome.error is None]
+        by_fold.append([fits[name] for name in some])
+    if not all(by_fold):
+        return None
     outcomes = average_outcomes(by_fold, [aggregate(each) for each in chosen], config.data, nested.outer)
     return Ensemble(
         members, aggregate(members), chosen, outcomes, nested.outcomes, config.data, nested.outer, metric,

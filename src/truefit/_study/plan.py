@@ -311,14 +311,17 @@ class _SelectionRun(DiagnosticRun):
         found.shared = self.meter.requested - requested, self.meter.distinct - distinct
 
     def run_ensemble(self) -> Plan[None]:
-        """In a tuned study: cross-test the average of the best few settings."""
+        """In a tuned study: cross-test the average of the best few settings, if it is better than the best alone."""
         if not self.config.tuned:
             return
         why = why_not(self.config, self._selected)
         if why is not None:
             self._skip("ensemble", why)
             return
+        before = len(self.found.not_run)
         self.found.ensemble = yield from self._run_part("ensemble", ensemble_plan(self.config, self._selected))
+        if self.found.ensemble is None and len(self.found.not_run) == before:
+            self._skip("ensemble", "on held-out rows the best setting alone does better than its average with others")
 
     def run_training_error(self) -> Plan[None]:
         """Fit the selected model and the next best ones on all rows, and score them there."""

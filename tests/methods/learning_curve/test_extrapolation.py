@@ -340,10 +340,14 @@ def test_a_flat_curve_is_a_plateau_only_below_the_baseline(unit):
     below = extrapolate(DOUBLING[:5], errors[:5], baseline=0.6 * unit)
     assert below.plateau
     assert below.refused is None
+    above = extrapolate(DOUBLING[:5], errors[:5], baseline=0.3 * unit)
+    assert not above.plateau
+    assert above.refused.startswith("Nothing has been learned yet")
+    assert "no better than the baseline" in above.refused
     beside = extrapolate(DOUBLING[:5], errors[:5], baseline=0.4 * unit)
     assert not beside.plateau
-    assert beside.refused.startswith("Nothing has been learned yet")
-    assert "no better than the baseline" in beside.refused
+    assert beside.refused is None
+    assert beside.warnings[0].startswith("The error with 1,600 rows is not clearly below that of the baseline")
     with pytest.raises(InvalidInput, match="'baseline' parameter"):
         extrapolate(DOUBLING, FALLING, baseline=-1)
     falling = extrapolate(DOUBLING, FALLING, baseline=0.5)

@@ -1,7 +1,8 @@
 """Ensemble: the average of the best few candidates of a search, cross-tested on the fits of the search.
 
-Without each outer fold the members are selected by the inner folds alone, and their average is evaluated on that fold.
-So the estimate is one of the whole procedure, as that of nested cross-validation is of selecting a single candidate.
+Without each outer fold the members and their number are selected by the inner folds alone, and their average is
+evaluated on that fold. So the estimate is one of the whole procedure, as that of nested cross-validation is of
+selecting a single candidate.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 
 from truefit._core.data import Data
 from truefit._core.outcome import Outcome
+from truefit._core.rows import Rows
 from truefit._core.typing import Floats
 from truefit._methods.agghoo.cross_test import aggregated
 from truefit._methods.agghoo.plan import Aggregate
@@ -85,6 +87,37 @@ def aggregate_of(estimators: Sequence[Any], task: str) -> Aggregate:
     return "soft" if all(hasattr(each, "predict_proba") for each in estimators) else "vote"
 
 
+def best_number(members: Sequence[Sequence[Outcome]], aggregate: Aggregate, data: Data, tests: Sequence[Rows]) -> int:
+    """Return how many of the best candidates have the least loss when averaged.
+
+    ``members`` has for each candidate, the best first, its outcome on each test set. The loss is the squared error of
+    predictions or probabilities (Brier score), which varies less from sample to sample than the share of wrong
+    predictions; of votes it is that share.
+    """
+    losses = [
+        sum(
+            _loss(aggregated(together, data, rows, aggregate), aggregate, data, rows)
+            for together, rows in zip(zip(*members[:count], strict=True), tests, strict=True)
+        )
+        for count in range(1, len(members) + 1)
+    ]
+    return int(np.argmin(losses)) + 1
+
+
+def _loss(outcome: Outcome, aggregate: Aggregate, data: Data, rows: Rows) -> float:
+    """Return the sum over rows of the loss of an average."""
+    if aggregate == "soft":
+        assert data.classes is not None
+        assert data.codes is not None
+        truth = np.eye(len(data.classes))[data.codes[rows.index]]
+        losses = (outcome.answer(data, rows, "predict_proba") - truth) ** 2
+    else:
+        predicted, truths = outcome.answer(data, rows), data.y[rows.index]
+        losses = predicted != truths if aggregate == "vote" else (predicted - truths) ** 2
+    by_row = losses.reshape(len(losses), -1).sum(axis=1)
+    return float(by_row.sum() if data.weight is None else by_row @ data.weight[rows.index])
+
+
 @dataclass(frozen=True, slots=True)
 class _Both:
     """The names of what is compared."""
@@ -102,7 +135,7 @@ class Ensemble(Result):
     Attributes
     ----------
     members : list of str
-        The candidates that are averaged: the best ones of the search on all folds.
+        The candidates that are averaged: as many of the best ones of the search as do best together.
     aggregate : str
         "mean" of predictions, "soft" for the mean of probabilities, or "vote".
     estimate : float
