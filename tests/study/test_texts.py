@@ -76,7 +76,8 @@ def test_one_story_with_one_number(cancer):
     )
     assert more_data.sentences[0].startswith("5 times the rows are expected to ")
     assert more_data.sentences[1].endswith(f"Its relative change is applied to the estimate of {expected}.")
-    assert text.count("Holm-corrected") == 2  # once in the verdict, once in the summary
+    # Once in the verdict, once in the summary; the selection was among two, which needs no adjustment.
+    assert text.count("paired t-tests, adjusted for 2 comparisons with dummy by Holm's method") == 2
 
 
 def test_the_first_screen_of_a_page_is_in_the_plain_data(cancer):

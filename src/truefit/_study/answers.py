@@ -85,7 +85,9 @@ def _compared(found: StudyEvidence) -> list[str]:
         return []
     # From 20 groups on the standard error of a 0-1 loss is that of whole groups; the corrected t is on whole folds.
     by = " clustered by group" if all(str(pair.test).endswith("clustered by group") for pair in pairs) else ""
-    test = f"paired t-test{by}" if len(pairs) == 1 else f"paired t-tests{by}, Holm-corrected"
+    # The notes name the adjustment of the comparison with a baseline too.
+    adjusted = "".join(f", adjusted {each}" for each in comparison.adjustments[:1])
+    test = f"paired t-test{'s' * (len(pairs) > 1)}{by}{adjusted}"
     ties = [pair for pair in pairs if pair.candidate in found.ties]
     same = [pair.candidate for pair in ties if pair.interval(found.level) == (0, 0)]
     ties = [pair for pair in ties if pair.candidate not in same]
@@ -100,14 +102,14 @@ def _compared(found: StudyEvidence) -> list[str]:
             if pair.found is not None
         ]
         more = [f"{len(ties) - _NAMED} more"] if len(ties) > _NAMED else []
-        interval = f"{'' if len(pairs) == 1 else 'unadjusted '}{found.level:.0%} interval"
+        interval = f"{'unadjusted ' * bool(adjusted)}{found.level:.0%} interval"
         sentences.append(
             f"Not significantly different from {found.best} ({test}; difference with {interval}): "
             f"{listed([*shown, *more])}."
         )
         ends = [pair.interval(found.level) for pair in ties[:_NAMED]]
         if any(each is not None and each[0] * each[1] > 0 for each in ends):
-            sentences.append("An unadjusted interval can exclude 0 although the corrected test is not significant.")
+            sentences.append("An unadjusted interval can exclude 0 although the adjusted test is not significant.")
     if worse:
         least = found.metric_text.change(found.behind(worse[0], found.best))
         how = "" if ties else f" ({test})"

@@ -108,7 +108,8 @@ def _candidates(study: Part) -> Table | None:
     if pairs:
         difference, verdict = f"difference{' (points)' if fmt.percent else ''}", f"compared with {best}"
         columns += [difference, "p", verdict]
-        adjusted = f", adjusted for {len(pairs)} comparisons (Holm)" if len(pairs) > 1 else ""
+        adjustment = study["parts"]["comparison"].get("adjustment")
+        adjusted = "" if adjustment is None else f", adjusted {adjustment}"
         meanings |= {
             difference: f"Its {fmt.name} minus that of {best}, on the same {fold_of(study)}s.",
             "p": f"p-value of the paired test of this difference{adjusted}.",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,6 @@ from truefit._methods.selection.simplicity import simplest_setting
 from truefit._methods.splitting.designs import Design
 from truefit._methods.splitting.splits import make_splits
 from truefit._metrics.metric import Metric
-from truefit._stats.paired import holm
 from truefit._study.budget import FOR_SEARCH
 from truefit._study.config import StudyConfig
 from truefit._study.diagnostics import DiagnosticRun
@@ -161,8 +159,8 @@ class _SelectionRun(DiagnosticRun):
             winner = assessment.estimates[selected.best]  # nothing was selected, so the first period counts too
         if winner is None or math.isnan(winner.value):
             winner = _winner(assessment, config.metric)
-        comparison = self._comparison(assessment, design) if len(names) > 1 else None
-        constant, against = self._constant(selected, design, comparison)
+        comparison = self._comparison(assessment, design, self._every_setting(selected)) if len(names) > 1 else None
+        constant, against = self._constant(selected, names, design)
         return StudyEvidence(
             data=config.data.without_table(),
             columns=config.columns,
@@ -190,39 +188,61 @@ class _SelectionRun(DiagnosticRun):
             time_budget=config.time_budget,
         )
 
-    def _comparison(self, assessment: Assessment, design: Design) -> Comparison:
-        """Compare candidates with the selected one."""
+    def _every_setting(self, selected: SelectionOutcome) -> Assessment | None:
+        """Return every setting that was fitted on all folds: the selected one is the best of these."""
+        config = self.config
+        if not config.tuned:
+            return None
+        known = {
+            name: outcomes
+            for name, outcomes in selected.outcomes.items()
+            if all(each.error is None for each in outcomes)
+        }
+        return Assessment(
+            config.only(known), config.data, Design("splits", config.splits, "auto"), config.metric, known,
+            config.level, best=selected.best, pos_label=config.pos_label,
+        )  # fmt: skip
+
+    def _comparison(
+        self,
+        assessment: Assessment,
+        design: Design,
+        searched: Assessment | None = None,
+        reference: str | None = None,
+    ) -> Comparison:
+        """Compare candidates with the selected one, or with a reference that does not depend on the selection."""
         config, by_rows = self.config, compared_by_rows(self.config.data, design, self.config.metric)
-        # Five folds alone show only large differences. Losses of single rows, where there are any, show more. One of
-        # two equally good learners is found worse in 3% of tables, one of ten in 7% (docs/comparison-errors.md).
+        # Five folds alone show only large differences. Losses of single rows, where there are any, show more.
         test: TestChoice = "pooled" if by_rows else "corrected_t"
-        return Comparison(assessment, config.metric, CompareConfig(test=test, level=config.level), by_rows=by_rows)
+        compared = CompareConfig(reference, test=test, level=config.level, baselines=tuple(config.baselines))
+        families = {name: config.family(name) for name in ([] if searched is None else searched.names)}
+        return Comparison(assessment, config.metric, compared, by_rows=by_rows, searched=searched, families=families)
 
     def _constant(
-        self, selected: SelectionOutcome, design: Design, comparison: Comparison | None
+        self, selected: SelectionOutcome, names: Sequence[str], design: Design
     ) -> tuple[float | None, Pair | None]:
-        """Return the value of a constant prediction and its test against the selected model, adjusted with the others.
+        """Return the value of a constant prediction, and the test of the selected model against it.
 
+        All candidates are compared with the constant, and the p-values adjusted for their number: any could be better.
         None where a candidate is a baseline: that one takes this place, and is in the table.
         """
         config, best = self.config, selected.best
         if set(config.baselines) & set(selected.outcomes) or config.data.y.ndim > 1:
             return None, None
-        both = config.only([best])
-        both.estimators[_CONSTANT] = None  # no fit: what it predicts follows from the targets of the training rows
-        outcomes = {best: selected.outcomes[best], _CONSTANT: [config.constant_on(split) for split in config.splits]}
+        compared = config.only(names)
+        compared.estimators[_CONSTANT] = None  # no fit: what it predicts follows from the targets of the training rows
+        outcomes = {name: selected.outcomes[name] for name in names}
+        outcomes[_CONSTANT] = [config.constant_on(split) for split in config.splits]
         try:
             assessment = Assessment(
-                both, config.data, design, config.metric, outcomes, config.level, best=best, pos_label=config.pos_label
-            )
+                compared, config.data, design, config.metric, outcomes, config.level, best=best,
+                pos_label=config.pos_label,
+            )  # fmt: skip
             value = assessment.estimates[_CONSTANT].value
-            (pair,) = self._comparison(assessment, design).pairs
+            pairs = self._comparison(assessment, design, reference=_CONSTANT).pairs
         except InvalidInput:  # a metric of a response that a constant does not have
             return None, None
-        if pair.found is not None:
-            others = [] if comparison is None else [each.found.p for each in comparison.pairs if each.found is not None]
-            pair = replace(pair, p_adjusted=float(holm([pair.found.p, *others])[0]))
-        return None if math.isnan(value) else value, pair
+        return None if math.isnan(value) else value, next(pair for pair in pairs if pair.candidate == best)
 
     def _score(self, selected: SelectionOutcome, name: str) -> float:
         """Return the mean score over the folds, by which the selection was made."""

@@ -1,6 +1,7 @@
 import json
 import math
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from truefit import Engine, assess, compare
 from truefit._core.errors import InvalidInput
+from truefit._methods.comparison.result import Comparison
+from truefit._metrics.metric import get_metric
 
 X, y = make_classification(150, 6, n_informative=4, flip_y=0.1, class_sep=1.5, random_state=0)
 XD, yd = load_diabetes(return_X_y=True)
@@ -215,6 +218,75 @@ def test_holm_over_all_pairs_is_at_least_the_plain_p():
     found = compare(MODELS, X, y, reference="all").differences
     assert (found["p_adjusted"] >= found["p"]).all()
     assert found["p_adjusted"].min() == pytest.approx(3 * found["p"].min())
+
+
+def test_the_selection_of_the_best_is_adjusted_for_by_all_pairs():
+    for options in ({"test": "pooled"}, {"test": "corrected_t"}, {"design": "holdout", "metric": "auc"}):
+        found = compare(MODELS, X, y, **options)
+        again = compare(dict(reversed(MODELS.items())), X, y, **options)
+        table, p = found.differences, found.differences["p"]
+        assert (table["p_adjusted"] >= p).all()
+        assert (table["p_adjusted"] <= np.minimum(1, 3 * p)).all()
+        assert table["p_adjusted"].max() == p.max()  # a single pair is left
+        assert list(table["p_adjusted"]) == pytest.approx(list(again.differences["p_adjusted"][::-1]), abs=0.01)
+        assert found.adjustment == "for the selection of the best of 3 candidates by Tukey's method"
+        assert found.to_dict()["adjustment"] == found.adjustment
+
+
+def test_the_candidates_correlation_counts():
+    models = {"nb": GaussianNB(), "knn": KNeighborsClassifier()}
+    twins = {f"{name} {i}": model for name, model in models.items() for i in range(4)}
+    plain, more = (compare(each, X, y, test="pooled").differences for each in (models, twins))
+    worse = more[more["difference"] > 0]
+    assert list(worse["p_adjusted"]) == pytest.approx([plain["p_adjusted"][0]] * 4, abs=0.03)
+
+
+def test_groups_weights_and_repeats_are_adjusted_too():
+    groups = np.arange(150) // 3
+    for options in ({"groups": groups}, {"sample_weight": np.linspace(0.5, 2, 150)}, {"repeats": 3, "test": "pooled"}):
+        found = compare(MODELS, X, y, **options)
+        table = found.differences
+        assert (table["p_adjusted"] > table["p"]).any()
+        assert (table["p_adjusted"] <= np.minimum(1, 3 * table["p"])).all()
+        assert "Tukey" in found.adjustment
+
+
+def test_a_baseline_is_a_reference_that_was_fixed_beforehand():
+    models = MODELS | {"stump": DecisionTreeClassifier(max_depth=1), "knn": KNeighborsClassifier()}
+    found = compare(models, X, y, test="pooled")
+    config = replace(found._config, baselines=("dummy",))
+    fixed = Comparison(found.assessment, get_metric("error", "classification"), config, by_rows=True)
+    against = compare(models, X, y, test="pooled", reference="dummy").differences.set_index("candidate")
+    p = {pair.candidate: pair.p_adjusted for pair in fixed.pairs}
+    assert p["dummy"] == pytest.approx(against.loc[found.best, "p_adjusted"])
+    assert p["dummy"] <= line(found, "dummy")["p_adjusted"]
+    assert fixed.adjustment == (
+        "for the selection of the best of 4 candidates by Tukey's method, and for 4 comparisons with dummy by Holm's "
+        "method"
+    )
+    three = compare({name: models[name] for name in ("nb", "tree", "stump", "knn")}, X, y, test="pooled")
+    assert [pair.p_adjusted for pair in fixed.pairs if pair.candidate != "dummy"] == pytest.approx(
+        [pair.p_adjusted for pair in three.pairs]
+    )
+
+
+def test_further_settings_among_which_the_best_was_selected_count():
+    models = {f"depth {depth}": DecisionTreeClassifier(max_depth=depth, random_state=0) for depth in (1, 2, 3, 4)}
+    models |= {"nb": GaussianNB(), "knn": KNeighborsClassifier()}
+    every = compare(models, X, y, test="pooled")
+    shown = [name for name in models if name == every.best or not name.startswith("depth")] + ["depth 1"]
+    shown = list(dict.fromkeys(shown))
+    some = compare({name: models[name] for name in shown}, X, y, test="pooled")
+    families = {name: name.split()[0] for name in models}
+    metric = get_metric("error", "classification")
+    found = Comparison(
+        some.assessment, metric, some._config, by_rows=True, searched=every.assessment, families=families
+    )
+    assert found.best == every.best
+    assert found.adjustment == "for the selection of the best of 6 settings by Tukey's method"
+    known = {pair.candidate: pair.p_adjusted for pair in every.pairs}
+    for pair, plain in zip(found.pairs, some.pairs, strict=True):
+        assert plain.p_adjusted - 0.01 <= pair.p_adjusted <= known[pair.candidate] + 0.01
 
 
 def test_the_note_on_picking_the_best_is_there_where_it_is_true():

@@ -27,12 +27,16 @@ TestChoice = Literal["auto", "corrected_t", "pooled"]
 
 @dataclass(frozen=True, slots=True)
 class CompareConfig:
-    """The reference, the region of practical equivalence, the test and the confidence level."""
+    """The reference, the region of practical equivalence, the test and the confidence level.
+
+    ``baselines`` are candidates with which any other is compared, as with a reference that was named beforehand.
+    """
 
     reference: str | None = None
     rope: float | None = None
     test: TestChoice = "auto"
     level: float = 0.95
+    baselines: tuple[str, ...] = ()
 
     def check(self, candidates: Named, data: Data, design: Design, metric: Metric) -> None:
         """Check the options before anything is fitted."""

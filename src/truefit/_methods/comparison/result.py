@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from truefit._core.errors import InvalidInput
-from truefit._core.typing import Floats
+from truefit._core.typing import Array, Floats
 from truefit._methods.assessment.estimate import ONE_PARTITION, REPEATED
 from truefit._methods.assessment.hold_out_interval import Contributions
 from truefit._methods.assessment.result import Assessment
@@ -24,6 +24,7 @@ from truefit._metrics.row_loss import is_share
 from truefit._plots.forest import differences
 from truefit._stats.clustered import clustered_paired_t
 from truefit._stats.paired import PairedDifference, corrected_paired_t, holm, one_standard_error, pooled_paired_t
+from truefit._stats.selected_best import covariance_of_means, selected_best
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,7 +79,8 @@ class Comparison(Result):
     assessment : Assessment
         The estimate of each candidate, with every prediction behind it.
     pairs : list of Pair
-        Candidates against the reference, with p-values adjusted for their number.
+        Candidates against the reference, with adjusted p-values: for the selection of the best where that is the
+        reference (``reference=None``), otherwise for their number by Holm's method.
     """
 
     title = "Comparison"
@@ -91,6 +93,8 @@ class Comparison(Result):
         *,
         by_rows: bool,
         selected_separately: bool = False,
+        searched: Assessment | None = None,
+        families: Mapping[str, str] | None = None,
     ) -> None:
         self.assessment = assessment
         self.names = assessment.names
@@ -103,12 +107,17 @@ class Comparison(Result):
         self._by_rows = by_rows
         self._groups = assessment.groups
         self._selected_separately = selected_separately
+        self._searched = assessment if searched is None else searched
+        self._families = families or {}
         self._contributions: dict[str, Contributions | str] = {}
         # A test set of a single row has no score of its own unless the metric is per-sample: a row has no AUC.
         has_scores = metric.row_loss is not None or any(len(split.test) > 1 for split in assessment.splits)
         has_scores &= len(assessment.splits) > 1  # the scores of one test set show no spread
         self._scores = assessment.split_scores() if has_scores else {}
-        self.pairs = self._adjusted(self._requested_pairs())
+        if config.reference is None and not selected_separately:
+            self.pairs = self._against_selected()
+        else:
+            self.pairs = self._adjusted(self._requested_pairs())
 
     @property
     def best(self) -> str:
@@ -127,9 +136,46 @@ class Comparison(Result):
         return [(name, self.reference) for name in self.names if name != self.reference]
 
     def _adjusted(self, requested: Sequence[tuple[str, str]]) -> list[Pair]:
+        """Compare pairs that do not depend on which candidate is best."""
         pairs = [self._pair(candidate, reference) for candidate, reference in requested]
-        adjusted = iter(holm([pair.found.p for pair in pairs if pair.found is not None]))
-        return [pair if pair.found is None else replace(pair, p_adjusted=float(next(adjusted))) for pair in pairs]
+        return _with_p(pairs, holm([pair.found.p for pair in pairs if pair.found is not None]))
+
+    def _against_selected(self) -> list[Pair]:
+        """Compare the others with the best one, which was selected on the same rows."""
+        best, baselines = self.best, [name for name in self._config.baselines if name in self.names]
+        if best in baselines:  # the reference was known beforehand
+            return self._adjusted([(name, best) for name in self.names if name != best])
+        pairs = {name: self._pair(name, best) for name in self.names if name != best}
+        rivals = [pair for name, pair in pairs.items() if pair.found is not None and name not in baselines]
+        if rivals:
+            p, df = zip(*((pair.found.p, pair.found.df) for pair in rivals if pair.found is not None), strict=True)
+            names = [best, *(pair.candidate for pair in rivals), *self._not_compared]
+            covariance = self._covariance(names, rivals) if len(names) > 2 else np.eye(2)
+            known = np.flatnonzero(np.isfinite(np.diag(covariance)))
+            families = [self._families.get(names[place], names[place]) for place in known]
+            covariance = covariance[np.ix_(known, known)]
+            adjusted = selected_best(p, covariance, float(np.median(df)), families=families)
+            pairs |= {pair.candidate: pair for pair in _with_p(rivals, adjusted)}
+        # Whether a candidate is better than a baseline was a question before any was selected.
+        candidates = [name for name in self.names if name not in baselines]
+        for pair in self._adjusted([(name, baseline) for baseline in baselines for name in candidates]):
+            if pair.candidate == best and pair.found is not None:
+                pairs[pair.reference] = replace(pairs[pair.reference], p_adjusted=pair.p_adjusted)
+        return list(pairs.values())
+
+    def _covariance(self, names: Sequence[str], pairs: Sequence[Pair]) -> Floats:
+        """Covariance of the mean losses of candidates, up to a factor, by what most of the pairs are compared on."""
+        if sum(pair.test == "corrected t" for pair in pairs) > len(pairs) / 2:
+            scores = self._scores if self._searched is self.assessment else self._searched.split_scores()
+            return covariance_of_means([np.column_stack([scores[name] for name in names])])
+        splits = self.assessment.splits
+        if len(splits) == 1:
+            found = [each for each in map(self._contributions_of, names) if isinstance(each, Contributions)]
+            groups = None if found[0].groups is None else [found[0].groups]
+            return covariance_of_means([np.column_stack([each.values for each in found])], groups)
+        losses = [self._searched.row_contributions(name) or [] for name in names]
+        runs = [np.column_stack([np.concatenate(each[run.start : run.stop]) for each in losses]) for run in self._runs]
+        return covariance_of_means(runs, None if self._groups is None else [*map(self._groups_of, self._runs)])
 
     def _pair(self, candidate: str, reference: str) -> Pair:
         for name in (candidate, reference):
@@ -161,11 +207,7 @@ class Comparison(Result):
         if len(splits) == 1:
             return self._pair_on_test_set(candidate, reference)
         losses = [self.assessment.row_contributions(name) or [] for name in (candidate, reference)]
-        per_run = len(splits) // splits.repeats
-        runs = [
-            _difference(*(np.concatenate(each[start : start + per_run]) for each in losses))
-            for start in range(0, len(splits), per_run)
-        ]
+        runs = [_difference(*(np.concatenate(each[run.start : run.stop]) for each in losses)) for run in self._runs]
         if runs[0].size < 2:
             return Pair(candidate, reference, reason="a single tested row shows no spread; use k-fold")
         if splits.repeats == 1:
@@ -175,12 +217,22 @@ class Comparison(Result):
         if self._groups is None:
             found = pooled_paired_t(runs, factor=factor, zero_one=self._zero_one)
             return Pair(candidate, reference, found, test)
-        tested = [split.test.index for split in splits]
-        groups = [
-            self._groups[np.concatenate(tested[start : start + per_run])] for start in range(0, len(splits), per_run)
-        ]
-        found = clustered_paired_t(runs, groups, factor=factor)
+        found = clustered_paired_t(runs, map(self._groups_of, self._runs), factor=factor)
         return Pair(candidate, reference, found, f"{test}, clustered by group")
+
+    @property
+    def _runs(self) -> list[range]:
+        """Positions of the test sets of each run through the rows."""
+        splits = self.assessment.splits
+        per_run = len(splits) // splits.repeats
+        return [range(start, start + per_run) for start in range(0, len(splits), per_run)]
+
+    def _groups_of(self, run: range) -> Array:
+        """Return the groups of the rows of a run, in the order in which they are tested."""
+        assert self._groups is not None
+        tested = [split.test.index for split in self.assessment.splits]
+        groups: Array = self._groups[np.concatenate([tested[place] for place in run])]
+        return groups
 
     def _pair_on_test_set(self, candidate: str, reference: str) -> Pair:
         one, other = self._contributions_of(candidate), self._contributions_of(reference)
@@ -211,7 +263,9 @@ class Comparison(Result):
     @cached_property
     def _against_best(self) -> dict[str, Pair]:
         """Each other candidate against the best."""
-        if self.reference in self.names and self.reference != self.best:
+        if self._ties_by_another_test:
+            pairs = self._against_selected()
+        elif self.reference in self.names and self.reference != self.best:
             pairs = self._adjusted([(name, self.best) for name in self.names if name != self.best])
         else:
             pairs = [pair for pair in self.pairs if pair.reference == self.best]
@@ -264,7 +318,7 @@ class Comparison(Result):
         """One row per pair: the candidate's value minus the reference's, with interval, test and verdict.
 
         The difference is the mean over the test sets, in the metric's own sign. The interval is not adjusted;
-        ``p_adjusted`` is, for the number of comparisons.
+        ``p_adjusted`` is, as ``adjustment`` says.
         """
         import pandas as pd
 
@@ -344,18 +398,83 @@ class Comparison(Result):
         p = "p < 0.001" if pair.p_adjusted < 0.001 else f"p = {pair.p_adjusted:.3f}"
         return f"{_signed(pair.found.mean)}  ({ends}, {p})  {self.verdict_on(pair)}"
 
+    @cached_property
+    def _selected_here(self) -> bool:
+        """Whether the reference is the best candidate, selected on the rows of the comparison."""
+        named = self._config.reference is not None or self._selected_separately
+        return not named and self.best not in self._config.baselines
+
+    @property
+    def _ties_by_another_test(self) -> bool:
+        """Whether the reference was named, and another candidate is the best on the rows of the comparison."""
+        named = self._config.reference is not None and self.reference in self.names
+        return named and self.reference != self.best and not self._selected_separately
+
+    @cached_property
+    def _baselines(self) -> list[str]:
+        """The baselines that the selected candidate is compared with."""
+        found = [pair.candidate for pair in self.pairs if pair.found is not None] if self._selected_here else []
+        return [name for name in found if name in self._config.baselines]
+
+    @cached_property
+    def _not_compared(self) -> list[str]:
+        """Further settings among which the best was selected; only the best one of each family is compared."""
+        known = {*self.names, *self._config.baselines}
+        return [name for name in self._searched.names if name not in known]
+
+    @property
+    def _rivals(self) -> int:
+        """Number of candidates that are compared with the best of them, itself included; 0 for another reference."""
+        compared = sum(pair.found is not None for pair in self.pairs)
+        return 1 + compared - len(self._baselines) if self._selected_here else 0
+
+    @property
+    def _among(self) -> int:
+        """Number of candidates of which the best was selected, where p-values are adjusted for that, else 0."""
+        found = self._rivals + len(self._not_compared)
+        return found if self._rivals > 1 and found > 2 else 0
+
+    @property
+    def tests(self) -> int:
+        """Number of comparisons that a p-value is adjusted for, at most."""
+        return self._rivals * (self._rivals - 1) // 2 or sum(pair.found is not None for pair in self.pairs)
+
+    @property
+    def adjustments(self) -> list[str]:
+        """What the p-values are adjusted for, in words that follow "adjusted"."""
+        found = []
+        if self._among:
+            kind = "settings" if self._not_compared else "candidates"
+            found.append(f"for the selection of the best of {self._among} {kind} by Tukey's method")
+        fixed = self._rivals * len(self._baselines) if self._selected_here else self.tests
+        if fixed > 1:
+            against = f" with {listed(self._baselines)}" if self._baselines else ""
+            found.append(f"for {fixed} comparisons{against} by Holm's method")
+        return found
+
+    @property
+    def adjustment(self) -> str | None:
+        """What the p-values are adjusted for, in one sentence; None where there is nothing."""
+        return ", and ".join(self.adjustments) or None
+
     @property
     def notes(self) -> list[str]:
         """What a reader should know about these numbers."""
         compared = [pair for pair in self.pairs if pair.found is not None]
         tests = list(dict.fromkeys(str(pair.test) for pair in compared))
         notes = [f"paired test: {', '.join(map(_test_text, tests))}."] if compared else []
-        if len(compared) > 1:
-            notes.append(f"p-values are adjusted for {len(compared)} comparisons (Holm); the intervals are not.")
-        if self._config.reference is None and len(self.names) > 2 and not self._selected_separately:
+        if self.adjustment is not None:
+            notes.append(f"p-values are adjusted {self.adjustment}; the intervals are not.")
+        if self._among:
             notes.append(
-                f"{self.best} was selected as the best on the same rows, so p-values against it are slightly too "
-                "small; comparing all pairs corrects for that."
+                f"{self.best} was selected as the best on the same rows. The adjusted p-value is therefore the "
+                "probability that any two candidates differ as much if all are equally good: the largest |t| of all "
+                "pairs, with the correlation of the candidates."
+            )
+        elif self._ties_by_another_test and len(self.names) > 2:
+            notes.append(
+                f"which candidates differ significantly from {self.best} is decided by p-values that are adjusted for "
+                "the selection of the best by Tukey's method."
             )
         if any(pair.test == "corrected t" and pair.found and pair.found.df < _FEW_DEGREES for pair in compared):
             splits, other = self.assessment.splits, ", or the pooled test," if self._by_rows else ""
@@ -417,13 +536,19 @@ class Comparison(Result):
             "version": 1,
             **self._values("metric", "greater_is_better"),
             "design": self.assessment.splits.description,
-            **self._values("level", "rope", "reference", "best", "ties", "verdict"),
+            **self._values("level", "rope", "reference", "best", "ties", "verdict", "adjustment"),
             "differences": [
                 plain(self._line(pair)) | {"test": pair.test, "reason": pair.reason} for pair in self.pairs
             ],
             "assessment": self.assessment.to_dict(),
             "notes": self.notes,
         }
+
+
+def _with_p(pairs: Sequence[Pair], adjusted: Floats) -> list[Pair]:
+    """Give each pair that was compared its adjusted p-value."""
+    values = iter(adjusted.tolist())
+    return [pair if pair.found is None else replace(pair, p_adjusted=next(values)) for pair in pairs]
 
 
 def _difference(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> Floats:

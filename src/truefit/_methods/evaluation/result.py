@@ -162,7 +162,7 @@ class Evaluation(Assessment):
         assert self.comparison is not None
         if pair.found is None or self.comparison.verdict_on(pair) != "tie":
             return math.nan
-        return self._units * pair.found.more_to_settle(self.level, POWER, len(self.comparison.pairs))
+        return self._units * pair.found.more_to_settle(self.level, POWER, self.comparison.tests)
 
     @property
     def _units(self) -> int:
