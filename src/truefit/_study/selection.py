@@ -219,10 +219,16 @@ class CandidateSelection:
 
     def _affordable_settings(self) -> Plan[None]:
         """Fit one setting of each family on few rows, and keep as many settings of each as there is time for."""
-        config, families = self.config, dict[str, list[str]]()
+        config, paths = self.config, dict[str, dict[str, list[str]]]()
         for name in self.names:
-            families.setdefault(config.family(name), []).append(name)
-        order = {family: spread(names) for family, names in families.items()}
+            paths.setdefault(config.family(name), {}).setdefault(config.settings[name].path, []).append(name)
+        # Of a path the dearest setting first: its fit answers the others.
+        order = {
+            family: [
+                name for path in spread(list(some)) for name in sorted(some[path], key=self._nominal, reverse=True)
+            ]
+            for family, some in paths.items()
+        }
         # The quickest first: a slow machine has time for some of them only.
         first = sorted((names[0] for names in order.values()), key=self._nominal)
         rows = sample_rows(config.data, min(_SETTING_ROWS, config.data.n), least=1, random_state=config.random_state)
