@@ -32,6 +32,9 @@ _BOUNDED: Final[Mapping[str, tuple[Any, ...]]] = {
     "ccp_alpha": (0.0,),
 }
 
+#: What all settings of a family have: boosting draws half of the columns for each split (docs/decisions/0030).
+_FIXED: Final[Mapping[str, Mapping[str, Any]]] = {"boosting": {"max_features": 0.5}}
+
 Grid = Mapping[str, Sequence[Any]]
 
 
@@ -169,6 +172,10 @@ def default_families(X: Any, task: Task, y: Any = None) -> dict[str, ModelFamily
     candidates = default_candidates(X, task, tuned=True)
     rows, columns = int(X.shape[0]), int(X.shape[1]) if len(X.shape) > 1 else 1
     spaces = _spaces(task, rows, columns, 1.0 if y is None or task == "classification" else _variance(y))
+    for name, params in _FIXED.items():
+        if name in candidates:
+            own = {f"{_prefix(candidates[name])}{each}": value for each, value in params.items()}
+            candidates[name] = clone(candidates[name]).set_params(**own)
     return {name: ModelFamily(name, estimator, spaces.get(name, {})) for name, estimator in candidates.items()}
 
 
@@ -188,12 +195,19 @@ def _spaces(task: Task, rows: int, columns: int, variance: float) -> dict[str, G
     classifies, many = task == "classification", rows > _MANY_ROWS
     neighbours = sorted({k for k in (1, 3, 5, 10, 15, 25, 40) if k <= max(rows // 5, 1)})
     features = ["sqrt", 0.5] if classifies else [1 / 3, 1.0]
-    boosting: Grid = {
-        "learning_rate": [0.05] if many else [0.03, 0.1],
-        "max_leaf_nodes": [6, 31],
-        "max_iter": [50, 100, 200, 400],
-    }
-    trees: Grid = {"learning_rate": [0.05], "num_leaves": [6, 31], "n_estimators": [50, 100, 200, 400]}
+    rounds = [50, 100, 200, 400]
+    # Small trees of large leaves, and larger trees of small leaves, for which few rows are left.
+    shapes = [(6, 20), (31, 20)] if many else [(6, 20), (15, 5)]
+    boosting = [
+        {
+            "learning_rate": [0.05] if many else [0.03, 0.1],
+            "max_leaf_nodes": [nodes],
+            "min_samples_leaf": [leaf],
+            "max_iter": rounds,
+        }
+        for nodes, leaf in shapes
+    ]
+    trees: Grid = {"learning_rate": [0.05], "num_leaves": [6, 31], "n_estimators": rounds}
     return {
         "linear": {"C": [0.001, 0.01, 0.1, 1.0, 10.0]}
         if classifies
@@ -209,7 +223,7 @@ def _spaces(task: Task, rows: int, columns: int, variance: float) -> dict[str, G
         "svm": {"C": [1.0, 10.0, 100.0], "gamma": [float(f"{scale / columns:.2g}") for scale in (0.1, 0.3, 1.0)]},
         "mlp": {"alpha": [0.01, 1.0] if many else [0.001, 0.1, 3.0]},
         "lightgbm": trees,
-        "xgboost": {"learning_rate": [0.05], "max_depth": [3, 6], "n_estimators": [50, 100, 200, 400]},
+        "xgboost": {"learning_rate": [0.05], "max_depth": [3, 6], "n_estimators": rounds},
         "catboost": {"learning_rate": [0.03, 0.1], "depth": [4, 6]},
     }
 
