@@ -19,8 +19,10 @@ WHAT = {
     "best 2": "best of 2",
     "best 10": "best of 10",
     "best 70": "best of 70",
-    "strict 10": "best of 10, for all pairs",
-    "strict 70": "best of 70, for all pairs",
+    "holm 10": "best of 10, Holm",
+    "holm 70": "best of 70, Holm",
+    "strict 10": "best of 10, Bonferroni",
+    "strict 70": "best of 70, Bonferroni",
     "fixed 10": "fixed, 10",
     "fixed 70": "fixed, 70",
     "all 10": "all pairs of 10",
@@ -108,5 +110,5 @@ def real_rates(lines, name, design, test):
         "wrong": mean_of(right[:, middle | clear] < 0),
     } | {
         rule: mean_of([any(mean[each["best"]] >= mean[worse] for worse in each[rule]) for each in own])
-        for rule in ("worse", "strict")
+        for rule in ("worse", "holm", "strict")
     }  # fmt: skip

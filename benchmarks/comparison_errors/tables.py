@@ -12,6 +12,7 @@ from benchmarks.comparison_errors.learners import nearest, squared_distances
 from benchmarks.comparison_errors.settings import DESIGNS, LEVEL, PARTITIONS
 from benchmarks.comparison_errors.statistics import (
     against,
+    against_best,
     against_best_of_all_pairs,
     all_tests,
     losses_of,
@@ -96,10 +97,12 @@ def real_sample(table, folder, repetition):
             for test, tested in all_tests(scores, contributed, k, "error").items():
                 i, j = np.triu_indices(len(NAMES), 1)
                 signs = np.where(tested.p(i, j) <= LEVEL, np.sign(tested.means[i, j]), 0).astype(int)
-                different, _ = against(tested, best)
+                different, _ = against_best(tested, best)
+                by_holm, _ = against(tested, best)
                 strict = against_best_of_all_pairs(tested, best)
                 line[f"{design}|error|{test}"] = {
                     "signs": signs.tolist(), "best": best,
                     "worse": np.flatnonzero(different).tolist(), "strict": np.flatnonzero(strict).tolist(),
+                    "holm": np.flatnonzero(by_holm).tolist(),
                 }  # fmt: skip
     return line

@@ -39,8 +39,8 @@ def test_the_planned_difference_is_the_true_one():
 
 def test_the_best_of_equal_ones_is_found_better_more_often_than_a_fixed_one():
     means = np.array([-1.0, 0.0, 0.2, 1.9])[:, None] - np.array([-1.0, 0.0, 0.2, 1.9])
-    tested = Pairs(means, means, np.full(means.shape, 1000))
+    tested = Pairs(means, means, np.full(means.shape, 1000), np.eye(4))
     found = found_different(tested, 0, np.zeros(4, dtype=bool))
-    assert (found["best"], found["strict"], found["all"]) == (1, 1, 1)
+    assert (found["best"], found["holm"], found["strict"], found["all"]) == (1, 1, 1, 1)
     found = found_different(tested, 0, np.array([False, False, True, True]))
     assert (found["best"], found["best false"], found["all false"]) == (0.5, 0, 0)
