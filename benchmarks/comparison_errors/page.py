@@ -83,8 +83,8 @@ settings, with the highest setting in brackets.
   {treeholm70_t} and {treeholm70_p}).
 - **What that costs.** With 10 candidates, half of them worse by {ten} points, 400 rows, 5 folds and the pooled test,
   {u_best} of the worse ones are significantly worse than the best; by Holm's method {u_holm}, with p-values multiplied
-  by the number of all pairs {u_strict}. For {five} points the rates are {v_best}, {v_holm} and {v_strict}, and for {ten}
-  points and 70 candidates {w_best}, {w_holm} and {w_strict}.
+  by the number of all pairs {u_strict}. For {five} points the rates are {v_best}, {v_holm} and {v_strict}, and for
+  {ten} points and 70 candidates {w_best}, {w_holm} and {w_strict}.
 - **All pairs and a fixed reference keep 5%** for linear models and neighbours: all pairs of 10 candidates {all10_t} and
   {all10_p}, of 70 {all70_t} and {all70_p}, {above} of {settings} settings above 5%; a fixed reference and 70 candidates
   {fixed70_p} (pooled).
