@@ -198,7 +198,7 @@ def _spaces(task: Task, rows: int, columns: int, variance: float) -> dict[str, G
     rounds = [50, 100, 200, 400]
     # Small trees of large leaves, and larger trees of small leaves, for which few rows are left.
     shapes = [(6, 20), (31, 20)] if many else [(6, 20), (15, 5)]
-    boosting = [
+    boosting: list[Grid] = [
         {
             "learning_rate": [0.05] if many else [0.03, 0.1],
             "max_leaf_nodes": [nodes],
