@@ -25,11 +25,10 @@ def page(folder, store):
     measured = [("reference", reference.chosen([family in judged for family in reference.sources]))]
     measured += [(TITLES[kind], each) for kind, each in table_curves(store / "check.jsonl", "check").items()]
     sets = [(title, each.kind, checked(each)) for title, each in measured]
-    counts = [len(set(errors.sources)) for _, _, (errors, _) in sets]
-    learnt = section(reference, table_curves(store / "learn.jsonl", "learn"), counts)
+    learnt = section(reference, table_curves(store / "learn.jsonl", "learn"), sets)
     head = HEAD.format(folds=FOLDS, draws=DRAWS, tests=f"{TEST_ROWS:,}")
     parts = [head, "## Targets\n", targets(sets), "\n## Coverage, width and bias\n", table(sets)]
-    return "\n".join([*parts, "\n## By kind of learner\n", by_group(sets), learnt])
+    return "\n".join([*parts, "\n## By kind of learner\n", by_group(sets), "\n" + learnt])
 
 
 def main(arguments=()):
