@@ -37,7 +37,7 @@ PATIENCE = 10
 #: The command, with the clock of the study itself on standard error.
 COMMAND = """
 import importlib, sys, time
-from truefit._cli.__main__ import main
+from truefit.__main__ import main
 module = importlib.import_module("truefit._study.study")
 run = module.study
 def timed(*arguments, **options):

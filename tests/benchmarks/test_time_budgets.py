@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 
 from benchmarks import time_budgets as benchmark
 
@@ -42,4 +44,5 @@ def test_the_page_counts_every_run(tmp_path):
 def test_the_command_is_the_real_one(tmp_path):
     arguments, rows = benchmark.command_of("iris", tmp_path, 60)
     assert (arguments[:2], rows) == (["study", "iris"], 150)
-    compile(benchmark.COMMAND, "command", "exec")
+    ran = subprocess.run([sys.executable, "-c", benchmark.COMMAND, "study", "--help"], capture_output=True, check=False)
+    assert (ran.returncode, b"--budget" in ran.stdout) == (0, True)
