@@ -6,8 +6,7 @@ from scipy.special import expit, logit
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import brier_score_loss
 
-from truefit._stats.calibration import calibration, quantile_bins
-from truefit._stats.recalibration import log_odds, spline
+from truefit._stats.calibration import calibration, log_odds, quantile_bins, spline
 
 rng = np.random.default_rng(3)
 Z = 2 * rng.normal(size=400)
