@@ -1,6 +1,6 @@
 """Learn the constants of extrapolation from measured curves, and write them into the package.
 
-    TRUEFIT_DATA=DIR python -m benchmarks.curve_intervals --part learn --store curves
+    TRUEFIT_DATA=DIR python -m benchmarks.curve_intervals --part learn --repetitions 4 --store curves
     TRUEFIT_DATA=DIR python -m benchmarks.curve_constants --store curves
 
 DIR holds ``lcdb_curves.parquet``, ``lcdb_datasets.parquet`` and the tables; the first command measures curves of the
