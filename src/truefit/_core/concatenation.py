@@ -43,30 +43,30 @@ def _rows_of(table: Any) -> int:
     return int(table.shape[0]) if hasattr(table, "shape") and len(table.shape) else len(np.atleast_1d(table))
 
 
-def stacked(above: Any, below: Any, *, name: str = "X_test") -> Any:
+def stacked(above: Any, below: Any) -> Any:
     """Return a table with the rows of both; values below get the types above, and are refused where they would change.
 
-    ``name`` is what messages call the table below.
+    Messages call the table below ``X_test``.
     """
     if sparse.issparse(above):
-        return _stacked_sparse(above, below, name)
+        return _stacked_sparse(above, below)
     if type(above).__module__.startswith("polars") and len(above.shape) == 2:
-        return _stacked_polars(above, below, name)
+        return _stacked_polars(above, below)
     if hasattr(above, "iloc") and len(above.shape) == 2:
-        return _stacked_pandas(above, below, name)
-    return _stacked_arrays(_as_array(above), _as_array(below), name)
+        return _stacked_pandas(above, below)
+    return _stacked_arrays(_as_array(above), _as_array(below))
 
 
-def stacked_target(above: Any, below: Any, *, name: str = "y_test") -> Array:
+def stacked_target(above: Any, below: Any) -> Array:
     """Return the values of two targets, one after the other; whole numbers and others become numbers of one type."""
     first, second = _as_array(above), _as_array(below)
     if {first.dtype.kind in "biuf", second.dtype.kind in "biuf"} == {True, False}:
         raise InvalidInput(
-            f"{name} must have values of the same kind as y. Got {second.dtype} and {first.dtype}. Convert one of them."
+            f"y_test must have values of the same kind as y. Got {second.dtype} and {first.dtype}. Convert one of them."
         )
     if first.shape[1:] != second.shape[1:]:
         raise InvalidInput(
-            f"{name} must have the shape of y, except for the number of rows. Got {second.shape} and {first.shape}."
+            f"y_test must have the shape of y, except for the number of rows. Got {second.shape} and {first.shape}."
         )
     if first.dtype.kind in "biuf" and second.dtype != first.dtype:
         cast = _astype(second, first.dtype)
@@ -83,22 +83,22 @@ def _as_array(values: Any) -> Array:
     return array.astype(object) if array.dtype.kind in "SU" else array
 
 
-def _stacked_arrays(above: Array, below: Array, name: str) -> Array:
+def _stacked_arrays(above: Array, below: Array) -> Array:
     if above.shape[1:] != below.shape[1:]:
-        raise InvalidInput(f"{name} must have the columns of X: shape (rows, {above.shape[1:]}). Got {below.shape}.")
+        raise InvalidInput(f"X_test must have the columns of X: shape (rows, {above.shape[1:]}). Got {below.shape}.")
     if below.dtype != above.dtype:
-        below = _cast_array(below, above.dtype, name)
+        below = _cast_array(below, above.dtype)
     return np.concatenate([above, below])
 
 
-def _cast_array(below: Array, dtype: np.dtype[Any], name: str) -> Array:
+def _cast_array(below: Array, dtype: np.dtype[Any]) -> Array:
     try:
         cast = _astype(below, dtype)
     except (TypeError, ValueError) as error:
-        raise _unlike(name, below.dtype, dtype) from error
+        raise _unlike(below.dtype, dtype) from error
     # A float is rounded as the table above is; any other loss would change what is predicted on.
     if not (dtype.kind == "f" and below.dtype.kind in "biuf") and not _survives(below, cast):
-        raise _unlike(name, below.dtype, dtype)
+        raise _unlike(below.dtype, dtype)
     return cast
 
 
@@ -112,73 +112,73 @@ def _survives(values: Array, cast: Array) -> bool:
     return bool(np.all(same))
 
 
-def _unlike(name: str, got: object, wanted: object, column: object = None) -> InvalidInput:
+def _unlike(got: object, wanted: object, column: object = None) -> InvalidInput:
     where = "" if column is None else f" in column {column!r}"
     return InvalidInput(
-        f"{name} must have values that fit the types of X. Got {got} instead of {wanted}{where}. Give both "
+        f"X_test must have values that fit the types of X. Got {got} instead of {wanted}{where}. Give both "
         "tables the same types."
     )
 
 
-def _stacked_sparse(above: Any, below: Any, name: str) -> Any:
+def _stacked_sparse(above: Any, below: Any) -> Any:
     if not sparse.issparse(below):
         below = sparse.csr_array(_as_array(below))
     if above.shape[1] != below.shape[1]:
-        raise InvalidInput(f"{name} must have the {above.shape[1]} columns of X. Got {below.shape[1]}.")
+        raise InvalidInput(f"X_test must have the {above.shape[1]} columns of X. Got {below.shape[1]}.")
     below = below.tocsr()
     if below.dtype != above.dtype:
-        below.data = _cast_array(below.data, above.dtype, name)
+        below.data = _cast_array(below.data, above.dtype)
     both = sparse.vstack([above, below], format="csr")
     return both if isinstance(above, sparse.sparray) else sparse.csr_matrix(both)
 
 
-def _stacked_pandas(above: Any, below: Any, name: str) -> Any:
+def _stacked_pandas(above: Any, below: Any) -> Any:
     import pandas as pd
 
     if not isinstance(below, pd.DataFrame) or list(below.columns) != list(above.columns):
-        raise _other_columns(name, "pandas", above, below)
-    columns = [_cast_series(below.iloc[:, j], dtype, name) for j, dtype in enumerate(above.dtypes)]
+        raise _other_columns("pandas", above, below)
+    columns = [_cast_series(below.iloc[:, j], dtype) for j, dtype in enumerate(above.dtypes)]
     below = pd.concat(columns, axis=1) if columns else below
     if above.index.dtype.kind in "iu":
         below = below.set_axis(range(len(above), len(above) + len(below)))
     elif above.index.dtype != below.index.dtype:
         raise InvalidInput(
-            f"{name} must have an index like that of X, which has labels. Got {below.index.dtype} instead of "
+            f"X_test must have an index like that of X, which has labels. Got {below.index.dtype} instead of "
             f"{above.index.dtype}. Use reset_index on both."
         )
     return pd.concat([above, below])
 
 
-def _cast_series(values: Any, dtype: Any, name: str) -> Any:
+def _cast_series(values: Any, dtype: Any) -> Any:
     declared = getattr(dtype, "categories", None)
     if values.dtype != dtype and declared is not None and not values.dropna().isin(declared).all():
-        raise _unlike(name, values.dtype, dtype, values.name)
+        raise _unlike(values.dtype, dtype, values.name)
     numbers = dtype.kind == "f" and values.dtype.kind in "biuf"
-    return _cast_column(values, dtype, name, values.astype, rounded=numbers)
+    return _cast_column(values, dtype, values.astype, rounded=numbers)
 
 
-def _stacked_polars(above: Any, below: Any, name: str) -> Any:
+def _stacked_polars(above: Any, below: Any) -> Any:
     import polars as pl
 
     if not isinstance(below, pl.DataFrame) or below.columns != above.columns:
-        raise _other_columns(name, "polars", above, below)
+        raise _other_columns("polars", above, below)
     columns = [
-        _cast_column(values, dtype, name, values.cast, rounded=dtype.is_float() and values.dtype.is_numeric())
+        _cast_column(values, dtype, values.cast, rounded=dtype.is_float() and values.dtype.is_numeric())
         for values, dtype in zip(below.get_columns(), above.dtypes, strict=True)
     ]
     return pl.concat([above, pl.DataFrame(columns)])
 
 
-def _cast_column(values: Any, dtype: Any, name: str, cast: Callable[[Any], Any], *, rounded: bool) -> Any:
+def _cast_column(values: Any, dtype: Any, cast: Callable[[Any], Any], *, rounded: bool) -> Any:
     """Return a column of another type, refused where a value would change; floats are rounded as those above are."""
     if values.dtype == dtype:
         return values
     try:
         column = cast(dtype)
     except Exception as error:  # each library of frames has errors of its own
-        raise _unlike(name, values.dtype, dtype, values.name) from error
+        raise _unlike(values.dtype, dtype, values.name) from error
     if not rounded and not _survives_in_cells(list(values), list(column)):
-        raise _unlike(name, values.dtype, dtype, values.name)
+        raise _unlike(values.dtype, dtype, values.name)
     return column
 
 
@@ -188,8 +188,8 @@ def _survives_in_cells(values: list[Any], cast: list[Any]) -> bool:
     return all(pd.isna(b) if pd.isna(a) else a == b for a, b in zip(values, cast, strict=True))
 
 
-def _other_columns(name: str, kind: str, above: Any, below: Any) -> InvalidInput:
+def _other_columns(kind: str, above: Any, below: Any) -> InvalidInput:
     got = list(below.columns) if hasattr(below, "columns") else f"a {type(below).__name__}"
     return InvalidInput(
-        f"{name} must be a {kind} frame with the columns of X, in their order: {list(above.columns)}. Got {got}."
+        f"X_test must be a {kind} frame with the columns of X, in their order: {list(above.columns)}. Got {got}."
     )

@@ -135,7 +135,6 @@ def judge(
     groups: Positions | None = None,
     factor: float = 1.0,
     level: float = 0.95,
-    seed: int = 0,
 ) -> Judged:
     """Choose a threshold on all rows; evaluate that of each fold, chosen on the other folds, on the fold."""
     cuts = Cuts(y01, score)
@@ -145,7 +144,7 @@ def judge(
     place, reached = rule.choose(true, false)
     threshold, _ = cuts.thresholds(place, true + false)
     nested, of_folds, reached_without = _nested(cuts, own, ordered_folds, rule)
-    error, actual = _resampled(cuts, own, ordered_folds, groups, rule, seed)
+    error, actual = _resampled(cuts, own, ordered_folds, groups, rule)
     with np.errstate(invalid="ignore", divide="ignore"):
         best = float(np.nanmax(true / (true + false)))
     rates = _rates(*nested, true[-1], false[-1])
@@ -191,13 +190,13 @@ def _rates(true: Floats, false: Floats, positives: Floats, negatives: Floats) ->
 
 
 def _resampled(
-    cuts: Cuts, own: Floats, folds: Positions, groups: Positions | None, rule: Rule, seed: int
+    cuts: Cuts, own: Floats, folds: Positions, groups: Positions | None, rule: Rule
 ) -> tuple[Floats, Floats]:
     """Repeat the choice on bootstrap samples of rows, or of whole groups.
 
     Return the mean squared error of the three rates, and what the thresholds of the samples reach on all rows.
     """
-    rng, n = np.random.default_rng(seed), len(own)
+    rng, n = np.random.default_rng(0), len(own)
     units = np.arange(n) if groups is None else groups[cuts.order]
     count = int(units.max()) + 1
     draws = int(np.clip(DRAWS // n, FEWEST, MOST))

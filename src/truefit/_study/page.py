@@ -283,7 +283,7 @@ def _section(
 def _lead(name: str, study: Mapping[str, Any]) -> str:
     """Return how the numbers of a section were computed."""
     parts, targets = study["parts"], targets_of(study)
-    completed, count = len(estimators_of(study, "assessment")), study["candidates"]
+    completed, count = len(estimators_of(study)), study["candidates"]
     settings = study.get("settings") or ()
     fold, in_time = fold_of(study), is_in_time(study)
     match name:

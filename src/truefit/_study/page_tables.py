@@ -49,7 +49,7 @@ def notes_of(study: Part, section: str) -> list[str]:
     else:
         parts = [study["parts"].get(part, {}) for part in _NOTED[section]]
         notes = [note for part in parts for note in part.get("notes") or ()]
-    names = tuple(each["name"] for each in estimators_of(study, "assessment"))
+    names = tuple(each["name"] for each in estimators_of(study))
     return [note if note.startswith(names) else note[:1].upper() + note[1:] for note in dict.fromkeys(notes)]
 
 
@@ -85,13 +85,13 @@ def baseline_text(study: Part) -> str:
     return f"always predicts the {'majority class' if study['task'] == 'classification' else 'mean'}"
 
 
-def estimators_of(study: Part, part: str) -> list[Part]:
-    """Return the estimators of one part of a study; none where it was not run."""
-    return list(study["parts"][part]["estimators"]) if part in study["parts"] else []
+def estimators_of(study: Part) -> list[Part]:
+    """Return the candidates that were assessed; none where the study came to none."""
+    return list(study["parts"]["assessment"]["estimators"]) if "assessment" in study["parts"] else []
 
 
 def _candidates(study: Part) -> Table | None:
-    found = estimators_of(study, "assessment")
+    found = estimators_of(study)
     if not found:
         return None
     assessment, best = study["parts"]["assessment"], study["best"]
@@ -197,7 +197,7 @@ def _dropped(study: Part) -> Table:
 def _estimates(study: Part) -> Table:
     parts, best = study["parts"], study["best"]
     fmt, interval = metric_text(study), interval_name(study["level"])
-    own = {each["name"]: each for each in estimators_of(study, "assessment")}
+    own = {each["name"]: each for each in estimators_of(study)}
     count, searched = study["candidates"], study.get("searched", study["candidates"])
     rows: list[list[Any]] = []
     if "honest" in parts:
@@ -278,7 +278,7 @@ def _noise(study: Part) -> Table | None:
     training = f"training {agreement.name}"
     # The same numbers as in the table of candidates, not those of the folds of the noise.
     scores, held_out = (
-        {each["name"]: each["estimate"] for each in estimators_of(study, "assessment")},
+        {each["name"]: each["estimate"] for each in estimators_of(study)},
         metric_text(study),
     )
     columns = ["candidate", share.name, interval, "decrease rate", training, f"held-out {held_out.name}"]

@@ -204,14 +204,14 @@ def checked_failures(found: Iterable[Sequence[Outcome]]) -> tuple[Failure, ...]:
     return tuple(failures)
 
 
-def splits_for(data: Data, cv: Any, seed: int | None, *, parameter: str = "cv") -> Splits:
+def splits_for(data: Data, cv: Any, seed: int | None) -> Splits:
     """Make splits from a ``cv`` parameter: a number of folds shared by all methods, a splitter, or index arrays."""
     if cv is None or is_whole(cv):
         k = 5 if cv is None else int(cv)
         return make_splits(data, "kfold", k=k, random_state=seed)
     if isinstance(cv, str) or not (hasattr(cv, "split") or isinstance(cv, Iterable)):
         raise InvalidInput(
-            f"The {parameter!r} parameter must be a number of folds, a splitter or an iterable of (train, test) pairs. "
+            "The 'cv' parameter must be a number of folds, a splitter or an iterable of (train, test) pairs. "
             f"Got {cv!r} instead."
         )
     return make_splits(data, cv)
