@@ -9,7 +9,14 @@ from importlib import metadata
 import pytest
 
 from truefit._core import packages
-from truefit._core.packages import closure, installed, installed_function, package_digest, package_version
+from truefit._core.packages import (
+    closure,
+    installed,
+    installed_function,
+    package_digest,
+    package_version,
+    under_installed_root,
+)
 
 
 def test_packages_behind_a_package_belong_to_it():
@@ -97,3 +104,5 @@ def test_what_pip_installed_into_a_folder_of_the_path_is_installed(tmp_path, mon
     for name in ("lib_of_a_test", "of_the_user", "lib_of_a_test.added"):
         sys.modules.pop(name)
     assert list(map(installed_function, functions)) == [True, False, False]
+    assert under_installed_root(str(tmp_path / "lib_of_a_test-1.0.dist-info" / "entry_points.txt"))
+    assert not under_installed_root(str(tmp_path / "entry_points.txt"))

@@ -77,14 +77,17 @@ def _installed_folder(path: str) -> bool:
 
 @functools.lru_cache(maxsize=10_000)
 def _listed(path: str) -> bool:
-    """Whether a distribution lists a file that was installed into a folder of the path, as by pip's ``--target``.
+    """Whether a file is of a distribution that was installed into a folder of the path, as by pip's ``--target``.
 
-    The user's own files may lie in the same folder.
+    The user's own files may lie in the same folder. Files about distributions are looked for also where there are none.
     """
     folder, name = os.path.split(path)
     place = os.path.join(os.path.realpath(folder), name)
-    roots = {os.path.realpath(root) + os.sep for root in sys.path if root}
-    return any(place.startswith(root) and place[len(root) :] in _listed_in(root) for root in roots)
+    for root in {os.path.realpath(root) + os.sep for root in sys.path if root}:
+        file = place.removeprefix(root)
+        if file != place and (os.path.dirname(file).endswith(".dist-info") or file in _listed_in(root)):
+            return True
+    return False
 
 
 @functools.lru_cache(maxsize=100)
