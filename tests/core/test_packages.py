@@ -7,6 +7,7 @@ import sys
 from importlib import metadata
 
 import pytest
+import sklearn.linear_model  # noqa: F401  # what is not imported has no file to tell whether it is installed
 
 from truefit._core import packages
 from truefit._core.packages import (
