@@ -53,6 +53,8 @@ def which_model(found: StudyEvidence) -> Answer:
         headline = f"Use {found.best}, or the ensemble of the {count} best settings, which is significantly better."
     if found.baseline_reason is not None:
         headline = "None: no candidate is significantly better than the baseline."
+    if found.nothing_fitted:
+        headline = "None: the time budget was exhausted before any candidate but the baseline was fitted on every fold."
     sentences = [_best_candidate(found), *_simplest(found), *_compared(found), *_stability(found), *_ensemble(found)]
     return Answer("Which model?", headline, tuple(sentences), "which")
 

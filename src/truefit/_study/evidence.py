@@ -197,6 +197,11 @@ class StudyEvidence:
         return [name for name in self.ranked if name not in self.baselines]
 
     @property
+    def nothing_fitted(self) -> bool:
+        """Whether the time budget left nothing but baselines."""
+        return not self.learners and bool(self.stopped.get("budget"))
+
+    @property
     def pairs(self) -> Mapping[str, Pair]:
         """Each other candidate against the selected one."""
         if self.comparison is None:

@@ -159,6 +159,8 @@ def does_it_fit(found: StudyEvidence) -> Answer:
 def _headline(found: StudyEvidence, fit: FitDiagnosis) -> str:
     noise, variance = memorised_noise(found, found.best), whole_percent(variance_share(found) or 0.0)
     match fit.kind:
+        case "baseline" if found.nothing_fitted:
+            return "Not applicable: only the baseline was fitted."
         case "baseline":
             return "Not applicable: no candidate is significantly better than the baseline."
         case "overfits":

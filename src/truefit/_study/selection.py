@@ -95,6 +95,8 @@ class CandidateSelection:
         self.names = list(config.candidates.names)
         self.dropped: list[SkippedCandidate] = []
         self.first: dict[str, float] = {}
+        #: Candidates that are no baselines, by the time of a fit on few rows; empty where there was none.
+        self._by_speed: list[str] = []
         self.scores: dict[str, float] = {}
 
     def plan(self) -> Plan[SelectionOutcome]:
@@ -238,6 +240,9 @@ class CandidateSelection:
         slow = f"a fit on {len(rows):,} rows was not done in {seconds_text(longest)}, or quicker ones took the time"
         together = max(config.time_budget.workers, _PILOTS_TOGETHER)
         outcomes = yield from self._fit_each(TimedTasks(tasks, longest), slow, together=together)
+        self._by_speed = sorted(
+            (name for name in outcomes if name not in config.baselines), key=lambda name: outcomes[name].fit_seconds
+        )
         # Time grows at least as the rows do, except for the overhead of every fit: hence the half.
         rows_of_folds = config.splits.mean_train_rows / len(rows)
         growth = max(0.5 * rows_of_folds, min(rows_of_folds, 1.0)) * config.work(nested=True) * self._saving
@@ -286,13 +291,20 @@ class CandidateSelection:
 
     def _first_fold(self) -> Plan[None]:
         """Fit every candidate on the first fold; the search requests the same fits again."""
-        config, split = self.config, self.config.splits[0]
-        tasks = [config.task(name, split) for name in self.names]
+        config, split, names = self.config, self.config.splits[0], list(self.names)
+        tasks = [config.task(name, split) for name in names]
         if config.time_budget.budget is not None:
             # A longer fit could not be repeated on every fold in time, and would leave no time for the others.
             left = config.time_budget.left(self.meter.seconds)
             tasks = TimedTasks(tasks, _FIRST_FOLD_FACTOR * left / config.work(nested=False))
         outcomes = yield from self._fit_each(tasks, "its first fit was not done in time")
+        quickest = next((name for name in self._by_speed if name in names), None)
+        if set(self.names) <= set(config.baselines) and quickest is not None and quickest not in self.names:
+            # With baselines alone there is nothing to select: the quickest candidate may take what is left.
+            self.dropped = [each for each in self.dropped if each.name != quickest]
+            self.names = [name for name in names if name in self.names or name == quickest]
+            again = [config.task(name, split) for name in self.names]
+            outcomes = yield from self._fit_each(again, "its first fit was not done in time")
         for name, outcome in outcomes.items():
             self.first[name] = config.fit_seconds(config.task(name, split), outcome)
             self.scores[name] = config.metric.value(outcome, config.data, split.test)

@@ -23,7 +23,7 @@ class NotBetterThanBaseline(ResultCheck, code="TF201", title="Not better than th
 
     def run(self, evidence: StudyEvidence) -> Iterator[Finding]:
         """Yield a finding where no candidate is better than the baseline."""
-        reason, fmt = evidence.baseline_reason, evidence.metric_text
+        reason, fmt = None if evidence.nothing_fitted else evidence.baseline_reason, evidence.metric_text
         if reason is None:
             return
         best, own = evidence.best, evidence.value(evidence.best)
