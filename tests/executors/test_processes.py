@@ -236,16 +236,16 @@ def test_many_estimators_are_not_all_remembered(shared, monkeypatch):
 
 def test_a_fit_is_stopped_whatever_it_does_with_all_that_it_has_started():
     # A regular expression that never ends holds the interpreter: no other thread of the worker can run.
-    child = "__import__('subprocess').Popen(['sleep', '600'])"
+    started = ["sleep", f"600.{os.getpid()}"]  # no other program's
+    child = f"__import__('subprocess').Popen({started})"
     stuck = "__import__('re').match(r'(a+)+$', 'a' * 64 + 'b')"
     data = some_data()
-    before = {process.pid for process in psutil.process_iter()}
     with ProcessExecutor(1, timeout=1.0) as executor:
         jobs = [job(data, Script(), name="a"), told(f"({child}, {stuck})", data), job(data, Script(), name="b")]
         found = by_key(executor.map(jobs, data))
     assert found["told/0"].error.kind == "timeout"
     assert (found["a/0"].error, found["b/0"].error) == (None, None)
-    left = [p for p in psutil.process_iter(["name"]) if p.pid not in before and p.info["name"] == "sleep"]
+    left = [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] == started]
     wait_until(lambda: not any(p.is_running() and p.status() != "zombie" for p in left), "its child is still there")
 
 
