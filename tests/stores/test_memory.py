@@ -169,7 +169,7 @@ def test_a_handle_is_small():
     store._spilled._cache.clear()
     held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    assert held < 500 * 800
+    assert held < 500 * 900
     store.close()
 
 
