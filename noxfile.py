@@ -24,8 +24,8 @@ MINORS = range(11, 15)
 RAISED = {
     "3.13": ["matplotlib==3.9.2", "numpy==2.1.0", "pandas==2.2.3", "pyarrow==18.0.0", "scipy==1.14.1"],
     "3.14": [
-        *("matplotlib==3.10.5", "numpy==2.3.2", "pandas==2.3.3", "pyarrow==22.0.0", "scikit-learn==1.7.2"),
-        *("scipy==1.16.1", "skrub==0.6.2"),
+        *("cloudpickle==3.1.2", "matplotlib==3.10.5", "numpy==2.3.2", "pandas==2.3.3", "pyarrow==22.0.0"),
+        *("scikit-learn==1.7.2", "scipy==1.16.1", "skrub==0.6.2"),
     ],
 }
 #: Of the same time as the oldest dependencies: later ones warn of how these use them.
