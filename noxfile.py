@@ -20,12 +20,12 @@ nox.options.reuse_existing_virtualenvs = True
 
 ROOT = Path(__file__).parent
 MINORS = range(11, 15)
-#: The first versions with wheels for an interpreter, where the lowest that is allowed has none.
+#: The first versions that an interpreter can use, or has wheels of, where the lowest that is allowed is too old for it.
 RAISED = {
     "3.13": ["matplotlib==3.9.2", "numpy==2.1.0", "pandas==2.2.3", "pyarrow==18.0.0", "scipy==1.14.1"],
     "3.14": [
-        *("cloudpickle==3.1.2", "matplotlib==3.10.5", "numpy==2.3.2", "pandas==2.3.3", "pyarrow==22.0.0"),
-        *("scikit-learn==1.7.2", "scipy==1.16.1", "skrub==0.6.2"),
+        *("cloudpickle==3.1.2", "joblib==1.5.2", "matplotlib==3.10.5", "numpy==2.3.2", "pandas==2.3.3"),
+        *("pyarrow==22.0.0", "scikit-learn==1.7.2", "scipy==1.16.1", "skrub==0.6.2"),
     ],
 }
 #: Of the same time as the oldest dependencies: later ones warn of how these use them.
