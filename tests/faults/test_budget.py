@@ -68,13 +68,6 @@ def test_a_study_that_fitted_the_baseline_alone_calls_no_candidate_bad():
 
 
 @pytest.mark.slow
-def test_with_the_baseline_alone_in_time_the_quickest_setting_has_what_is_left():
-    models = {"slow": (Slow(0.8, from_rows=150), {"from_rows": [150, 151]}), "dummy": DummyClassifier()}
-    result = study(X, y, models, budget=12, cv=5)
-    assert result.best != "dummy"
-
-
-@pytest.mark.slow
 def test_a_learning_curve_ends_in_time_with_what_it_has():
     start, limit = time.monotonic(), {"seconds": 8}
     with Engine() as engine:

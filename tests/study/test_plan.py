@@ -27,6 +27,7 @@ from truefit._metrics.metric import get_metric
 from truefit._study.budget import TimeBudget
 from truefit._study.config import StudyConfig
 from truefit._study.plan import study_plan
+from truefit._study.selection import CandidateSelection
 
 X, y = load_breast_cancer(return_X_y=True)
 LINEAR = make_pipeline(StandardScaler(), LogisticRegression())
@@ -306,7 +307,7 @@ def test_a_large_table_is_sampled_where_that_saves_time_and_this_is_said():
     clock = Clock(config_for(models, X, y, time_budget=TimeBudget(200.0)), {"bayes": 2.0, "tree": 2.0, "dummy": 0.01})
     found = clock.run()
     assert found.perturbation.rows < 4000
-    assert f"Perturbed validation on {found.perturbation.rows:,}" in found_by(found, "TF302").text
+    assert f"perturbed validation on {found.perturbation.rows:,}" in found_by(found, "TF302").text.lower()
     assert found_by(found, "TF303").evidence == {"budget_seconds": 200.0}
     rounds, seconds = clock.rounds, {"bayes": 2.0, "tree": 2.0, "dummy": 0.01}
     for stop_at in range(rounds - 8, rounds):  # from about the end of the search on
@@ -314,6 +315,24 @@ def test_a_large_table_is_sampled_where_that_saves_time_and_this_is_said():
         sampled = found_by(late, "TF302")
         parts = set() if sampled is None else set(sampled.evidence["rows"])
         assert parts == {name for name in ("perturbation", "bias_variance") if getattr(late, name) is not None}
+
+
+def test_where_only_the_baseline_is_done_in_time_the_quickest_candidate_may_take_what_is_left():
+    config = config_for(MODELS, time_budget=TimeBudget(100.0))
+    search = CandidateSelection(config)
+    search._by_speed = ["linear", "bayes"]
+    plan = search._first_fold()
+    tasks = next(plan)
+    assert tasks.fit_seconds is not None
+    outcomes = dict(zip(config.candidates.names, Engine(progress=False).run(asked(tasks), config.data), strict=True))
+    in_time = [outcome if name == "dummy" else None for name, outcome in outcomes.items()]
+    again = plan.throw(BudgetSpent("late", in_time))
+    assert getattr(again, "fit_seconds", None) is None
+    assert set(search.names) == {"linear", "dummy"}
+    with pytest.raises(StopIteration):
+        plan.send([outcomes[name] for name in search.names])
+    assert set(search.first) == {"linear", "dummy"}
+    assert {each.name for each in search.dropped} == {"bayes", "tree"}
 
 
 def test_one_slow_look_at_noise_takes_no_more_than_that_look():
