@@ -12,18 +12,18 @@ from pathlib import Path
 
 import benchmarks.winner_intervals as this
 from benchmarks.winner_intervals.page import page
-from benchmarks.winner_intervals.sources import MANY_SOURCES, ROWS, SOURCES
+from benchmarks.winner_intervals.sources import DRAWN, MANY_SOURCES, ROWS, SOURCES
 from benchmarks.winner_intervals.studies import study
 
-#: Samples of each source and size with few candidates, and of each source with many.
-SEEDS, MANY_SEEDS = 40, 20
+#: Samples of each table and size with few candidates, of each generator, and of each source with many.
+SEEDS, DRAWN_SEEDS, MANY_SEEDS = 40, 80, 20
 
 
 def planned():
     """Return all studies, in the order of their seeds."""
     found = []
-    for seed in range(SEEDS):
-        found += [("few", source, rows, seed) for source in SOURCES for rows in ROWS]
+    for seed in range(DRAWN_SEEDS):
+        found += [("few", source, rows, seed) for source in (SOURCES if seed < SEEDS else DRAWN) for rows in ROWS]
         if seed % 2 and seed // 2 < MANY_SEEDS:
             found += [("many", source, ROWS[0], seed // 2) for source in MANY_SOURCES]
     return found
