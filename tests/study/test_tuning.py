@@ -9,6 +9,7 @@ from sklearn.datasets import make_classification
 from sklearn.dummy import DummyClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from truefit import Engine, HonestSearchCV, study
@@ -19,6 +20,7 @@ from truefit._methods.selection.ensemble import Ensemble
 from truefit._methods.splitting.splits import make_splits
 from truefit._metrics.metric import get_metric
 from truefit._study.selection import CandidateSelection
+from truefit.estimators.ensemble import EnsembleClassifier
 
 X, Y = make_classification(150, 6, flip_y=0.2, random_state=0)
 DEPTHS = [1, 2, 3]
@@ -108,42 +110,58 @@ def test_the_ensemble_is_selected_by_the_inner_folds_and_tested_on_the_outer_one
     splits = list(found.assessment.splits)
     folds = [split.test.index for split in splits]
 
-    def error(estimator, train, test):
-        return np.mean(estimator.fit(X[train], Y[train]).predict(X[test]) != Y[test])
-
-    def number(ranked, splits):
-        """How many of the best have the least Brier score together."""
-        losses = np.zeros(len(ranked))
+    def predictions(names, splits):
+        """Probabilities and wrong predictions of every setting on the rows that the splits test."""
+        found = {name: [] for name in names}
         for train, test in splits:
-            probabilities = [models[name].fit(X[train], Y[train]).predict_proba(X[test]) for name in ranked]
-            together = np.cumsum(probabilities, axis=0) / np.arange(1, len(ranked) + 1)[:, None, None]
-            losses += ((together - (Y[test][:, None] == np.unique(Y))) ** 2).sum(axis=(1, 2))
-        return np.argmin(losses) + 1
+            for name in names:
+                found[name].append(models[name].fit(X[train], Y[train]).predict_proba(X[test]))
+        return {name: np.concatenate(parts) for name, parts in found.items()}
+
+    def drawn(splits):
+        """Ten draws from the five best and the best of each family, each with the least Brier score together."""
+        found = predictions(models, splits)
+        truth = np.concatenate([Y[test] for _, test in splits])
+        errors = {
+            name: np.mean([np.mean(part) for part in np.array_split(each.argmax(axis=1) != truth, len(splits))])
+            for name, each in found.items()
+        }
+        ranked = sorted(errors, key=errors.get)
+        pool = ranked[:5] + [next(name for name in ranked if name.startswith(each)) for each in ("tree", "knn")]
+        members = []
+        for _ in range(10):
+            allowed = pool if len(set(members)) < 5 else members
+            losses = {
+                name: np.sum((np.mean([found[each] for each in [*members, name]], axis=0) - np.eye(2)[truth]) ** 2)
+                for name in allowed
+            }
+            members.append(min(losses, key=losses.get))
+        return {name: members.count(name) / 10 for name in members}
 
     for place, test in enumerate(folds):
         others = [rows for other, rows in enumerate(folds) if other != place]
         rest = np.concatenate(others)
-        inner = {
-            name: np.mean([error(each, np.setdiff1d(rest, rows), rows) for rows in others])
-            for name, each in models.items()
-        }
-        ranked = sorted(inner, key=inner.get)[:4]
-        assert tested.chosen[place] == ranked[: number(ranked, [(np.setdiff1d(rest, rows), rows) for rows in others])]
-        members = [models[name].fit(X[rest], Y[rest]) for name in tested.chosen[place]]
-        mean = np.mean([each.predict_proba(X[test]) for each in members], axis=0)
-        assert tested.fold_scores["ensemble"][place] == pytest.approx(np.mean(mean.argmax(axis=1) != Y[test]))
-    assert 2 <= len(tested.members) <= 4
-    assert tested.members[0] == found.best
+        assert tested.chosen[place] == pytest.approx(drawn([(np.setdiff1d(rest, rows), rows) for rows in others]))
+        together = sum(
+            weight * models[name].fit(X[rest], Y[rest]).predict_proba(X[test])
+            for name, weight in tested.chosen[place].items()
+        )
+        assert tested.fold_scores["ensemble"][place] == pytest.approx(np.mean(together.argmax(axis=1) != Y[test]))
+    everything = np.arange(len(Y))
+    weights = dict(zip(tested.members, tested.weights, strict=True))
+    assert weights == pytest.approx(drawn([(np.setdiff1d(everything, rows), rows) for rows in folds]))
+    assert 2 <= len(tested.members) <= 5
+    assert tested.weights == sorted(tested.weights, reverse=True)
     assert tested.estimate == pytest.approx(tested.fold_scores["ensemble"].mean())
     low, high = tested.interval
     assert low <= tested.estimate <= high
     assert tested.text in str(found)
-    assert f"ensemble: the average of the {len(tested.members)} best settings" in found.to_html()
+    assert f"ensemble: weighted average of {len(tested.members)} settings" in found.to_html()
     assert json.loads(json.dumps(tested.to_dict()))["members"] == tested.members
     ran = engine.stats.run
     ensemble = found.ensemble
-    assert engine.stats.run - ran <= 4  # the fits of the members on all rows, and nothing else
-    together = np.mean([models[name].fit(X, Y).predict_proba(X) for name in tested.members], axis=0)
+    assert engine.stats.run - ran <= 5  # the fits of the members on all rows, and nothing else
+    together = sum(weight * models[name].fit(X, Y).predict_proba(X) for name, weight in weights.items())
     assert np.allclose(ensemble.predict_proba(X), together)
     assert ensemble.assessment_.estimate == tested.estimate
     assert clone(ensemble).get_params()["aggregate"] == "soft"
@@ -161,8 +179,8 @@ def test_an_ensemble_is_recommended_only_when_it_is_significantly_better():
         ]
 
     def tested(own):
-        names, metric = ["a", "b", "c"], get_metric("mse", "regression")
-        return Ensemble(names, "mean", [names] * 5, fits(own), fits(noise), data, splits, metric)
+        drawn, metric = {"a": 6, "b": 4}, get_metric("mse", "regression")
+        return Ensemble(drawn, "mean", [drawn] * 5, fits(own), fits(noise), data, splits, metric)
 
     better, alike, worse = tested(0.5 * noise), tested(other), tested(1.5 * noise)
     assert (better.recommended, alike.recommended, worse.recommended) == (True, False, False)
@@ -171,9 +189,27 @@ def test_an_ensemble_is_recommended_only_when_it_is_significantly_better():
     assert better.gain == pytest.approx(0.75 * np.mean(noise**2))
 
 
-def test_why_there_is_no_ensemble_is_said(tuned):
-    assert tuned.ensemble is None
-    assert dict(tuned.not_run)["Ensemble"].startswith("it averages the best third of the settings")
+def test_why_there_is_no_ensemble_is_said():
+    found = study(X, Y, {"tree": (DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2]})}, random_state=0)
+    assert found.ensemble is None
+    assert dict(found.not_run)["Ensemble"] == "it needs at least 3 settings with predictions to average"
+
+
+def test_labels_of_classifiers_without_probabilities_are_voted_by_weight():
+    models = {"svm": (SVC(), {"C": [0.01, 1.0, 10.0], "gamma": [0.01, 0.3]})}
+    found = study(X, Y, models, random_state=0)
+    weights = dict(zip(found.averaged.members, found.averaged.weights, strict=True))
+    estimators = {name: setting.estimator.fit(X, Y) for name, setting in found._config.settings.items()}
+    votes = sum(weight * estimators[name].predict(X) for name, weight in weights.items())
+    assert found.averaged.aggregate == "vote"
+    assert np.array_equal(found.ensemble.predict(X)[votes != 0.5], (votes > 0.5)[votes != 0.5])
+
+
+@pytest.mark.parametrize("weights", [[1.0], [1.0, -1.0], [0.0, 0.0], [np.nan, 1.0]])
+def test_weights_of_an_ensemble_are_checked(weights):
+    model = EnsembleClassifier([("bayes", GaussianNB()), ("tree", DecisionTreeClassifier())], weights=weights)
+    with pytest.raises(InvalidInput, match="'weights' parameter must have a number of at least 0 for each estimator"):
+        model.fit(X, Y)
 
 
 def test_a_value_at_the_edge_is_a_finding():

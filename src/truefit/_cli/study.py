@@ -45,7 +45,7 @@ def study(
         bool, typer.Option("--agghoo", help="With --save: save Agghoo, the average of the best models of the folds.")
     ] = False,
     ensemble: Annotated[
-        bool, typer.Option("--ensemble", help="With --save: save the average of the best few settings.")
+        bool, typer.Option("--ensemble", help="With --save: save the weighted average of several settings.")
     ] = False,
     intervals: Annotated[
         bool, typer.Option("--intervals", help="With --save: save prediction intervals too, for truefit predict.")
@@ -97,8 +97,8 @@ def study(
         raise InvalidInput("--agghoo selects the model to save. Name a file for it with --save model.skops.")
     if ensemble and (save is None or not tune or agghoo):
         raise InvalidInput(
-            "--ensemble saves the average of the best few settings of a tuned study. Use it with --save model.skops, "
-            "without --agghoo and --no-tune."
+            "--ensemble saves the weighted average of several settings of a tuned study. Use it with "
+            "--save model.skops, without --agghoo and --no-tune."
         )
     if intervals and save is None:
         raise InvalidInput("--intervals is for the model that is saved. Name a file for it with --save model.skops.")

@@ -120,7 +120,7 @@ class StudyEvidence:
     paired: tuple[str, ...] = ()
     comparison: Comparison | None = None
     cross_test: CrossTest | None = None
-    #: Of a tuned study: the average of the best few settings.
+    #: Of a tuned study: a weighted average of settings.
     ensemble: Ensemble | None = None
     perturbation: Perturbation | None = None
     bias_variance: BiasVariance | None = None

@@ -228,7 +228,7 @@ def _estimates(study: Part) -> Table:
     if "averaged" in parts:
         averaged = parts["averaged"]
         use = "recommended: significantly better" if averaged["recommended"] else "not significantly better"
-        what = f"ensemble: the average of the {len(averaged['members'])} best settings"
+        what = f"ensemble: weighted average of {len(averaged['members'])} settings"
         rows.append([what, averaged["estimate"], averaged["interval"], use])
     if study["baseline"] is not None:
         interval_of = {own[name]["estimate"]: own[name]["interval"] for name in study["baselines"] if name in own}

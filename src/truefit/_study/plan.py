@@ -331,7 +331,7 @@ class _SelectionRun(DiagnosticRun):
         found.shared = self.meter.requested - requested, self.meter.distinct - distinct
 
     def run_ensemble(self) -> Plan[None]:
-        """In a tuned study: cross-test the average of the best few settings, if it is better than the best alone."""
+        """In a tuned study: cross-test a weighted average of settings, if it is better than one alone."""
         if not self.config.tuned:
             return
         why = why_not(self.config, self._selected)

@@ -108,7 +108,7 @@ class Study(PredictionDiagnostics, Result):
     cross_test : CrossTest or None
         Agghoo over the candidates, on the same folds.
     averaged : Ensemble or None
-        Cross-test of the average of the best few settings, where the study was tuned.
+        Cross-test of a weighted average of settings, where the study was tuned.
     curves : LearningCurves or None
         Learning curves of the best few candidates.
     training : dict
@@ -186,7 +186,7 @@ class Study(PredictionDiagnostics, Result):
 
     @cached_property
     def ensemble(self) -> Any:
-        """The average of the best few settings, fitted on all rows at the first access; None where there is none.
+        """The weighted average of settings, fitted on all rows at the first access; None where there is none.
 
         Its ``assessment_`` is the cross-test, with ``estimate``, ``interval`` and ``recommended``. ``not_run`` says why
         there is none. Studies that are not tuned have none.

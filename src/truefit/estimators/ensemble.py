@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
@@ -29,8 +30,16 @@ class _Ensemble(MetaEstimatorMixin, UsesEngine, BaseComposition, BaseEstimator):
 
     _task: ClassVar[Task]
 
-    def __init__(self, estimators: Any, *, n_jobs: int | None = None, engine: Engine | None = None) -> None:
+    def __init__(
+        self,
+        estimators: Any,
+        *,
+        weights: Sequence[float] | None = None,
+        n_jobs: int | None = None,
+        engine: Engine | None = None,
+    ) -> None:
         self.estimators = estimators
+        self.weights = weights
         self.n_jobs = n_jobs
         self.engine = engine
 
@@ -52,6 +61,7 @@ class _Ensemble(MetaEstimatorMixin, UsesEngine, BaseComposition, BaseEstimator):
         named = list(self.estimators)
         if not named:
             raise InvalidInput(f"{type(self).__name__} needs at least one (name, estimator). Got none.")
+        _check_weights(self.weights, len(named))
         data = Data(X, y, task=self._task, groups=groups, weight=weight)
         self.members_ = self._run(_members_plan(named, data.n), data, "ensemble")
         validate_data(self, X, skip_check_array=True)  # sets n_features_in_ and feature_names_in_
@@ -85,6 +95,17 @@ class _Ensemble(MetaEstimatorMixin, UsesEngine, BaseComposition, BaseEstimator):
         return tags
 
 
+def _check_weights(weights: Sequence[float] | None, members: int) -> None:
+    if weights is None:
+        return
+    given = np.asarray(weights, dtype=np.float64)
+    if given.shape != (members,) or not np.isfinite(given).all() or (given < 0).any() or not given.any():
+        raise InvalidInput(
+            "The 'weights' parameter must have a number of at least 0 for each estimator, and one above 0. "
+            f"Got {weights!r} for {members} estimators."
+        )
+
+
 def _members_plan(named: Named, rows: int) -> Plan[list[Any]]:
     everything = Rows.all(rows)
     outcomes = yield [FitTask(each, everything, keep=Keep(("member", place))) for place, (_, each) in enumerate(named)]
@@ -95,7 +116,7 @@ def _members_plan(named: Named, rows: int) -> Plan[list[Any]]:
 
 
 class EnsembleRegressor(RegressorMixin, _Ensemble):  # type: ignore[misc]
-    """The mean of several regressors, each fitted on all rows.
+    """The mean of several regressors, weighted or not, each fitted on all rows.
 
     A tuned :func:`truefit.study` returns one as ``ensemble``.
 
@@ -103,6 +124,8 @@ class EnsembleRegressor(RegressorMixin, _Ensemble):  # type: ignore[misc]
     ----------
     estimators : list of (name, regressor)
         The members.
+    weights : sequence of float, optional
+        Weight of each member. All have the same by default.
     n_jobs : int, optional
         Number of worker processes. Ignored where an ``engine`` is given.
     engine : Engine, optional
@@ -131,7 +154,7 @@ class EnsembleRegressor(RegressorMixin, _Ensemble):  # type: ignore[misc]
     def predict(self, X: Any) -> Array:
         """Return the mean of what the members predict."""
         check_is_fitted(self)
-        return mean_of([member.predict(X) for member in self.members_])
+        return mean_of([member.predict(X) for member in self.members_], self.weights)
 
 
 class EnsembleClassifier(ClassifierMixin, _Ensemble):  # type: ignore[misc]
@@ -146,6 +169,8 @@ class EnsembleClassifier(ClassifierMixin, _Ensemble):  # type: ignore[misc]
     aggregate : {"soft", "vote"}, default="soft"
         "soft": the label with the largest mean probability. "vote": the label that most members predict, of equally
         frequent ones the first class.
+    weights : sequence of float, optional
+        Weight of each member. All have the same by default.
     n_jobs : int, optional
         Number of worker processes. Ignored where an ``engine`` is given.
     engine : Engine, optional
@@ -176,17 +201,18 @@ class EnsembleClassifier(ClassifierMixin, _Ensemble):  # type: ignore[misc]
         estimators: Any,
         *,
         aggregate: Literal["soft", "vote"] = "soft",
+        weights: Sequence[float] | None = None,
         n_jobs: int | None = None,
         engine: Engine | None = None,
     ) -> None:
-        super().__init__(estimators, n_jobs=n_jobs, engine=engine)
+        super().__init__(estimators, weights=weights, n_jobs=n_jobs, engine=engine)
         self.aggregate = aggregate
 
     def predict(self, X: Any) -> Array:
         """Return the label that the members give together."""
         check_is_fitted(self)
         if self.aggregate == "vote":
-            return vote_of([member.predict(X) for member in self.members_], self.classes_)
+            return vote_of([member.predict(X) for member in self.members_], self.classes_, self.weights)
         labels: Array = self.classes_[self.predict_proba(X).argmax(axis=1)]
         return labels
 
@@ -194,4 +220,5 @@ class EnsembleClassifier(ClassifierMixin, _Ensemble):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Array:
         """Return the mean of the members' probabilities, a column for each of ``classes_``."""
         check_is_fitted(self)
-        return mean_of([aligned(each.predict_proba(X), each.classes_, self.classes_) for each in self.members_])
+        aligned_to = [aligned(each.predict_proba(X), each.classes_, self.classes_) for each in self.members_]
+        return mean_of(aligned_to, self.weights)

@@ -27,9 +27,9 @@ from truefit._metrics.metric import Metric
 Aggregate = Literal["mean", "soft", "vote"]
 
 
-def mean_of(values: Sequence[Array]) -> Array:
+def mean_of(values: Sequence[Array], weights: Sequence[float] | None = None) -> Array:
     """Return the mean of the predictions of several models."""
-    mean: Array = np.mean(np.stack([np.asarray(each) for each in values]), axis=0)
+    mean: Array = np.average(np.stack([np.asarray(each) for each in values]), axis=0, weights=weights)
     return mean
 
 
@@ -46,8 +46,8 @@ def aligned(probabilities: Array, own: Array, classes: Array) -> Array:
     return wide
 
 
-def vote_of(labels: Sequence[Array], classes: Array) -> Array:
-    """Return the label that most models predict; of equally many the smallest class.
+def vote_of(labels: Sequence[Array], classes: Array, weights: Sequence[float] | None = None) -> Array:
+    """Return the label that most models predict, or those of most weight; of equally many the smallest class.
 
     >>> vote_of([np.array(["b", "c"]), np.array(["a", "c"]), np.array(["b", "a"])], np.array(["a", "b", "c"]))
     array(['b', 'c'], dtype='<U1')
@@ -55,8 +55,8 @@ def vote_of(labels: Sequence[Array], classes: Array) -> Array:
     array([1])
     """
     codes = np.stack([np.searchsorted(classes, each) for each in labels])
-    counts = np.stack([(codes == code).sum(axis=0) for code in range(len(classes))])
-    chosen: Array = classes[counts.argmax(axis=0)]
+    shares = np.stack([np.average(codes == code, axis=0, weights=weights) for code in range(len(classes))])
+    chosen: Array = classes[shares.argmax(axis=0)]
     return chosen
 
 

@@ -1,13 +1,14 @@
-"""Ensemble: the average of the best few candidates of a search, cross-tested on the fits of the search.
+"""Ensemble: a weighted average of candidates of a search, cross-tested on the fits of the search.
 
-Without each outer fold the members and their number are selected by the inner folds alone, and their average is
+Without each outer fold the members and their weights are selected by the inner folds alone, and their average is
 evaluated on that fold. So the estimate is one of the whole procedure, as that of nested cross-validation is of
 selecting a single candidate.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -32,90 +33,110 @@ from truefit._methods.splitting.splits import Splits
 from truefit._methods.text import MetricText, new_rows
 from truefit._metrics.metric import Metric
 from truefit._metrics.row_loss import is_share
+from truefit._metrics.scorers import aligned_answer
 from truefit._plots.forest import fold_scores
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-#: How many candidates are averaged at most, at least, and as a share of all: the best few, not the average one.
-MOST: Final = 5
+#: Members are drawn from so many of the best candidates and the best one of each family, which err on other rows.
+_BEST: Final = 5
+#: How many draws there are, with replacement, and how many different members at most. Measured in docs/decisions/0030.
+DRAWS, MOST = 10, 5
+#: With fewer candidates there is nothing to average that a comparison would not show.
 FEWEST: Final = 3
-_SHARE: Final = 1 / 3
 #: Names of the two in the comparison.
 SINGLE, ENSEMBLE = "single model", "ensemble"
 
 
-def members_count(candidates: int) -> int:
-    """Return how many of so many candidates are averaged; 0 where there are too few.
+def averageable(estimators: Sequence[Any], metric: Metric, task: str) -> tuple[list[int], Aggregate]:
+    """Return the positions of the candidates that can be averaged, and how: those with probabilities, if there are any.
 
-    >>> members_count(70), members_count(10), members_count(8)
-    (5, 3, 0)
+    Votes are counted where no two classifiers have probabilities.
     """
-    count = min(MOST, int(candidates * _SHARE))
-    return count if count >= FEWEST else 0
+    if task == "regression":
+        return [place for place, each in enumerate(estimators) if metric.responses(each) == ("predict",)], "mean"
+    soft = [place for place, each in enumerate(estimators) if hasattr(each, "predict_proba")]
+    if len(soft) >= 2:
+        return soft, "soft"
+    return [place for place, each in enumerate(estimators) if metric.responses(each) == ("predict",)], "vote"
 
 
-def averageable(estimators: Sequence[Any], metric: Metric) -> list[int]:
-    """Return the positions of the candidates whose average has a value of the metric."""
-    return [
-        place
-        for place, each in enumerate(estimators)
-        if hasattr(each, "predict_proba") or metric.responses(each) == ("predict",)
-    ]
-
-
-def best_few(scores: Floats, count: int, *, greater_is_better: bool) -> list[int]:
-    """Return the positions of the best mean scores of shape (candidates, splits), the first of equal ones first.
+def pool_of(scores: Floats, families: Sequence[str], *, greater_is_better: bool) -> list[int]:
+    """Return the positions of the best few mean scores of shape (candidates, splits), and of the best of each family.
 
     Candidates that a race stopped come after all others, the last ones to be stopped first.
 
-    >>> best_few(np.array([[0.3, 0.1], [0.1, 0.1], [np.nan, 0.0], [0.2, 0.3]]), 3, greater_is_better=False)
-    [1, 0, 3]
+    >>> scores = np.array([[0.3, 0.1], [0.1, 0.1], [np.nan, 0.0], [0.2, 0.3], [0.2, 0.1], [0.2, 0.2], [np.nan, 0.1]])
+    >>> pool_of(scores, ["tree"] * 5 + ["linear"] * 2, greater_is_better=False)
+    [1, 4, 0, 5, 3]
+    >>> pool_of(scores, ["tree"] * 6 + ["linear"], greater_is_better=False)
+    [1, 4, 0, 5, 3, 6]
     """
     known = np.isfinite(scores)
     done = known.sum(axis=1)
     means = np.where(known, scores, 0.0).sum(axis=1) / np.maximum(done, 1) * (-1 if greater_is_better else 1)
-    order = np.lexsort((means, -done))[:count]
-    return [int(place) for place in order if done[place]]
+    order = [int(place) for place in np.lexsort((means, -done)) if done[place]]
+    best: dict[str, int] = {}
+    for place in order:
+        best.setdefault(families[place], place)
+    return list(dict.fromkeys([*order[:_BEST], *best.values()]))
 
 
-def aggregate_of(estimators: Sequence[Any], task: str) -> Aggregate:
-    """Return how the predictions of some candidates are combined."""
-    if task == "regression":
-        return "mean"
-    return "soft" if all(hasattr(each, "predict_proba") for each in estimators) else "vote"
+def forward_selection(
+    pool: Mapping[str, Sequence[Outcome]], aggregate: Aggregate, data: Data, tests: Sequence[Rows]
+) -> dict[str, int]:
+    """Return how often each member is drawn: always the one whose addition to the average gives the least loss.
 
+    ``pool`` has for each candidate its outcome on each test set. The loss is the squared error of predictions or
+    probabilities (Brier score), which varies less from sample to sample than the share of wrong predictions; of votes
+    it is that of their shares.
 
-def best_number(members: Sequence[Sequence[Outcome]], aggregate: Aggregate, data: Data, tests: Sequence[Rows]) -> int:
-    """Return how many of the best candidates have the least loss when averaged.
-
-    ``members`` has for each candidate, the best first, its outcome on each test set. The loss is the squared error of
-    predictions or probabilities (Brier score), which varies less from sample to sample than the share of wrong
-    predictions; of votes it is that share.
+    References
+    ----------
+    R. Caruana, A. Niculescu-Mizil, G. Crew and A. Ksikes (2004), Ensemble selection from libraries of models, ICML.
     """
-    losses = [
-        sum(
-            _loss(aggregated(together, data, rows, aggregate), aggregate, data, rows)
-            for together, rows in zip(zip(*members[:count], strict=True), tests, strict=True)
-        )
-        for count in range(1, len(members) + 1)
-    ]
-    return int(np.argmin(losses)) + 1
+    rows = np.concatenate([test.index for test in tests])
+    weight = None if data.weight is None else data.weight[rows]
+    truth = data.y[rows] if data.codes is None else _one_hot(data, data.codes[rows])
+    truth = truth.reshape(len(rows), -1)
+    values = {
+        name: np.concatenate(
+            [_values(each, data, test, aggregate) for each, test in zip(outcomes, tests, strict=True)]
+        ).reshape(truth.shape)
+        for name, outcomes in pool.items()
+    }
+    total, drawn = np.zeros(truth.shape), Counter[str]()
+
+    def loss(name: str) -> float:
+        together = (total + values[name]) / (drawn.total() + 1)
+        by_row = np.square(together - truth).sum(axis=1)
+        return float(by_row.sum() if weight is None else by_row @ weight)
+
+    for _ in range(DRAWS):
+        name = min((each for each in values if len(drawn) < MOST or each in drawn), key=loss)
+        drawn[name] += 1
+        total += values[name]
+    return dict(drawn.most_common())
 
 
-def _loss(outcome: Outcome, aggregate: Aggregate, data: Data, rows: Rows) -> float:
-    """Return the sum over rows of the loss of an average."""
-    if aggregate == "soft":
+def _one_hot(data: Data, codes: Any) -> Floats:
+    assert data.classes is not None
+    found: Floats = np.eye(len(data.classes))[codes]
+    return found
+
+
+def _values(outcome: Outcome, data: Data, rows: Rows, aggregate: Aggregate) -> Floats:
+    """Return what is averaged: predictions, or a column for each class."""
+    found: Any = aligned_answer(outcome, data, rows, "predict_proba") if aggregate == "soft" else None
+    if found is None:
+        found = outcome.answer(data, rows)
+    if aggregate == "vote":
         assert data.classes is not None
-        assert data.codes is not None
-        truth = np.eye(len(data.classes))[data.codes[rows.index]]
-        losses = (outcome.answer(data, rows, "predict_proba") - truth) ** 2
-    else:
-        predicted, truths = outcome.answer(data, rows), data.y[rows.index]
-        losses = predicted != truths if aggregate == "vote" else (predicted - truths) ** 2
-    by_row = losses.reshape(len(losses), -1).sum(axis=1)
-    return float(by_row.sum() if data.weight is None else by_row @ data.weight[rows.index])
+        found = _one_hot(data, np.searchsorted(data.classes, found))
+    values: Floats = found
+    return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +151,14 @@ class _Both:
 
 
 class Ensemble(Result):
-    """Estimate of the average of the best few candidates, and its paired difference from selecting a single one.
+    """Estimate of a weighted average of candidates, and its paired difference from selecting a single one.
 
     Attributes
     ----------
     members : list of str
-        The candidates that are averaged: as many of the best ones of the search as do best together.
+        The candidates that are averaged, the one with the largest weight first.
+    weights : list of float
+        Their weights, which sum to 1.
     aggregate : str
         "mean" of predictions, "soft" for the mean of probabilities, or "vote".
     estimate : float
@@ -144,8 +167,8 @@ class Ensemble(Result):
         Confidence interval of the estimate.
     interval_reason : str or None
         Why there is no interval.
-    chosen : list of lists of str
-        The members selected without each test set.
+    chosen : list of dicts
+        The members selected without each test set, with their weights.
     difference : Pair
         The ensemble against nested selection of a single model, on the same held-out rows.
     recommended : bool
@@ -156,9 +179,9 @@ class Ensemble(Result):
 
     def __init__(
         self,
-        members: Sequence[str],
+        drawn: Mapping[str, int],
         aggregate: Aggregate,
-        chosen: Sequence[Sequence[str]],
+        chosen: Sequence[Mapping[str, int]],
         outcomes: Sequence[Outcome],
         single: Sequence[Outcome],
         data: Data,
@@ -168,8 +191,9 @@ class Ensemble(Result):
         level: float = 0.95,
         pos_label: Any = None,
     ) -> None:
-        self.members, self.aggregate = list(members), aggregate
-        self.chosen = [list(each) for each in chosen]
+        weights = _weights(drawn)
+        self.members, self.weights, self.aggregate = list(weights), list(weights.values()), aggregate
+        self.chosen = [_weights(each) for each in chosen]
         self.metric, self.level, self.rows = metric.name, level, data.n
         self.metric_text = MetricText.of(metric)
         self._pos_label, self._sign = pos_label, -1 if metric.greater_is_better else 1
@@ -192,7 +216,7 @@ class Ensemble(Result):
         self._estimate = estimate(evidence, level=level, factor=WINNER)
         self.estimate, self.interval = self._estimate.value, self._estimate.interval
         self.interval_reason = self._estimate.reason
-        self.estimand = f"{self.metric} on {new_rows(data)} of the average of the {len(members)} best candidates"
+        self.estimand = f"{self.metric} on {new_rows(data)} of the weighted average of {len(self.members)} candidates"
 
     @property
     def gain(self) -> float:
@@ -212,7 +236,7 @@ class Ensemble(Result):
         """The estimate, and how it compares with the single model, in a sentence."""
         fmt, found = self.metric_text, self.difference.found
         ends = "" if self.interval is None else f" ({fmt.between(self.interval)})"
-        text = f"Ensemble (average of the {len(self.members)} best settings): {fmt.named(self.estimate)}{ends}"
+        text = f"Ensemble (weighted average of {len(self.members)} settings): {fmt.named(self.estimate)}{ends}"
         if found is None:
             return f"{text}; it was not compared with the single model ({self.difference.reason})."
         difference = fmt.named_difference(found.mean, self.difference.interval(self.level))
@@ -231,7 +255,7 @@ class Ensemble(Result):
         columns = {
             "ensemble": self.fold_scores[ENSEMBLE],
             "single_model": self.fold_scores[SINGLE],
-            "members": [", ".join(each) for each in self.chosen],
+            "members": [_weighted(each) for each in self.chosen],
         }
         return pd.DataFrame(columns, index=pd.RangeIndex(len(self.chosen), name="split"))
 
@@ -241,7 +265,7 @@ class Ensemble(Result):
         lines = [
             self.text,
             f"Estimated: {self.estimand}, by nested cross-validation: members selected without each test set.",
-            f"Members ({how[self.aggregate]}): {', '.join(self.members)}.",
+            f"Members ({how[self.aggregate]}): {_weighted(dict(zip(self.members, self.weights, strict=True)))}.",
         ]
         return "\n".join(lines)
 
@@ -267,7 +291,8 @@ class Ensemble(Result):
         return {
             "kind": "ensemble",
             "version": 1,
-            **self._values("metric", "rows", "level", "estimand", "members", "aggregate", "estimate", "interval"),
+            **self._values("metric", "rows", "level", "estimand", "members", "weights", "aggregate"),
+            **self._values("estimate", "interval"),
             "reason": self.interval_reason,
             "difference": None if found is None else float(found.mean),
             "difference_interval": None if ends is None else [float(end) for end in ends],
@@ -278,18 +303,19 @@ class Ensemble(Result):
         }
 
 
+def _weights(drawn: Mapping[str, int]) -> dict[str, float]:
+    return {name: count / sum(drawn.values()) for name, count in drawn.items()}
+
+
+def _weighted(weights: Mapping[str, float]) -> str:
+    return ", ".join(f"{weight:.0%} {name}" for name, weight in weights.items())
+
+
 def average_outcomes(
-    members: Sequence[Sequence[Outcome]], aggregates: Sequence[Aggregate], data: Data, splits: Splits
+    drawn: Sequence[Sequence[tuple[Outcome, int]]], aggregate: Aggregate, data: Data, splits: Splits
 ) -> list[Outcome]:
-    """Return the outcome of the average of some fits on each test set."""
-    triples = zip(members, aggregates, splits, strict=True)
-    return [aggregated(each, data, split.test, aggregate) for each, aggregate, split in triples]
-
-
-def members_of(
-    tables: Sequence[Floats], allowed: Sequence[int], count: int, *, greater_is_better: bool
-) -> list[list[int]]:
-    """Return for each table of scores the positions of the best few of the allowed candidates."""
-    places = np.asarray(allowed, dtype=np.intp)
-    found = [best_few(table[places], count, greater_is_better=greater_is_better) for table in tables]
-    return [[int(places[each]) for each in chosen] for chosen in found]
+    """Return the outcome of the average of some fits on each test set, each as often as it was drawn."""
+    return [
+        aggregated([outcome for outcome, count in each for _ in range(count)], data, split.test, aggregate)
+        for each, split in zip(drawn, splits, strict=True)
+    ]
