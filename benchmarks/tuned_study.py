@@ -70,8 +70,8 @@ interval holds the true error. Only the search is timed (CPU seconds)."""
 OTHERS = """\
 ## Other selections from the same search
 
-The same search could select the ensemble of the best settings, or the simplest setting within one standard error of the
-best: of the best family, or of all. *Ratio* is their error over that of the tuned selection of the study, *to untuned*
+The same search could select the ensemble, or the simplest setting within one standard error of the best: of the best
+family, or of all. *Ratio* is their error over that of the tuned selection of the study, *to untuned*
 over that of the untuned one.
 
 The last row is no selection but a limit: of all settings the one with the least error on the first {limit:,} held-out
@@ -157,9 +157,9 @@ def judged(name, folder, seed):
         line |= {f"simple_{rule}_best": place, f"simple_{rule}_error": errors[place]}
     if (tested := found.ensemble) is not None:
         members = [(each, estimators[each]) for each in tested.members]
-        model = EnsembleRegressor(members)
+        model = EnsembleRegressor(members, weights=tested.weights)
         if task == "classification":
-            model = EnsembleClassifier(members, aggregate=tested.aggregate)
+            model = EnsembleClassifier(members, aggregate=tested.aggregate, weights=tested.weights)
         line |= {"ensemble_error": wrong(model), "ensemble_estimate": tested.estimate, "members": tested.members}
         line |= {"ensemble_interval": None if tested.interval is None else list(tested.interval)}
         line |= {"ensemble_recommended": tested.recommended, "ensemble_gain": tested.gain}
@@ -207,7 +207,8 @@ def ratio_cells(logs):
 def others(frame):
     """Return the table of what else the search could have selected."""
     ways = {
-        "ensemble of the best settings": "ensemble",
+        "ensemble": "ensemble",
+        "ensemble where it is recommended, otherwise the selected setting": "recommended",
         "simplest within one standard error, of the best family": "simple_family",
         "simplest within one standard error, of all": "simple_all",
         "the limit: the setting with the least error on the held-out rows": "least",
@@ -218,7 +219,7 @@ def others(frame):
         if f"{name}_error" not in frame:
             continue
         known = frame[frame[f"{name}_error"].notna()]
-        changed = len(known) if name == "ensemble" else int((known[f"{name}_best"] != known["tuned_best"]).sum())
+        changed = int((known[f"{name}_best"] != known["tuned_best"]).sum())
         share = "–"
         if name == "ensemble":
             share = f"{(known['ensemble_estimate'] / known['ensemble_error']).mean():.3f}"
@@ -297,6 +298,10 @@ def page(store):
     """Return the tables as Markdown."""
     frame = pd.DataFrame(map(json.loads, store.read_text().splitlines()))
     frame["log"] = np.log(frame["tuned_error"] / frame["untuned_error"])
+    recommended = frame["ensemble_recommended"].eq(True)
+    frame["ensemble_best"] = "ensemble"
+    frame["recommended_best"] = np.where(recommended, "ensemble", frame["tuned_best"])
+    frame["recommended_error"] = np.where(recommended, frame["ensemble_error"], frame["tuned_error"])
     frame["share"] = frame["tuned_estimate"] / frame["tuned_error"]
     frame["covered"] = [
         ends is not None and ends[0] <= error <= ends[1]

@@ -216,7 +216,7 @@ def test_what_a_result_has():
     assert result.table["rows"].sum() == 150
     low, high = result.interval
     assert 0 <= low < result.estimate < high
-    assert "pooled losses × 1.4" in result.summary()
+    assert "pooled losses × 1.3" in result.summary()
     kept = json.loads(json.dumps(result.to_dict()))
     assert kept["estimate"] == result.estimate
     assert kept["kind"] == "cross-test"

@@ -61,7 +61,7 @@ def test_the_better_end_reaches_to_the_model_of_all_rows():
     assert found.summary().count("extended for training on all rows") == 1
     assert found.reach > 0
     right = round(100 * found.estimate)
-    low, high = pooled(np.repeat([0, 1], [right, 100 - right]), factor=1.4, zero_one=True)
+    low, high = pooled(np.repeat([0, 1], [right, 100 - right]), factor=1.3, zero_one=True)
     assert found.interval[0] == pytest.approx(1 - high, abs=1e-9)
     assert found.interval[1] == pytest.approx(1 - low + found.reach, abs=1e-9)
     losses = HonestSearchCV(KNeighborsClassifier(), GRID, cv=5, random_state=0, scoring="neg_log_loss")
@@ -89,7 +89,7 @@ def test_no_end_reaches_further_where_more_rows_bring_nothing():
         search = HonestSearchCV(KNeighborsClassifier(), {"n_neighbors": [1, 2]}, cv=5, random_state=seed)
         found = search.fit(noise, coin).assessment_
         wrong = np.repeat([0, 1], [round(2_000 * found.estimate), 2_000 - round(2_000 * found.estimate)])
-        gains.append(found.interval[1] - (1 - pooled(wrong, factor=1.4, zero_one=True)[0]))
+        gains.append(found.interval[1] - (1 - pooled(wrong, factor=1.3, zero_one=True)[0]))
     # What is seen there is chance, small beside half of an interval's width, and no gain on one side or the other.
-    assert np.median(gains) < 0.25 * 1.4 * stats.norm.ppf(0.975) * 0.5 / np.sqrt(2_000)
+    assert np.median(gains) < 0.25 * 1.3 * stats.norm.ppf(0.975) * 0.5 / np.sqrt(2_000)
     assert min(gains) == pytest.approx(0, abs=1e-6)

@@ -22,7 +22,7 @@ from truefit._core.protocols import Ask, FitTask, Plan, Response
 from truefit._core.rows import Rows
 from truefit._core.typing import Floats
 from truefit._methods.agghoo.plan import AgghooConfig, Aggregate, checked_failures, mean_of, scores_of, vote_of
-from truefit._methods.assessment.estimate import WINNER, estimate
+from truefit._methods.assessment.estimate import estimate, winner_factor
 from truefit._methods.assessment.evidence import Evidence
 from truefit._methods.evaluation.promise import Promise
 from truefit._methods.result import Result, frame, plain, plot_method
@@ -275,7 +275,7 @@ class CrossTest(Result):
             self._outcomes, (), self._data, design, config.metric, pooled_rates=pooled, scores=self.fold_risks.copy()
         )
         # As for the winner of a selection, one partition varies more than its losses show.
-        self._estimate = estimate(evidence, level=config.level, factor=WINNER)
+        self._estimate = estimate(evidence, level=config.level, factor=winner_factor(config.metric))
         self.interval_method, self.interval_reason = self._estimate.method, self._estimate.reason
         self.cross_tested = float(self.fold_risks.mean())
         self.inner_validation = float(np.mean([each.mean() for each in self.member_validation]))

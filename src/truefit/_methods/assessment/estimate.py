@@ -153,8 +153,10 @@ def _from_scores(evidence: Evidence) -> Estimate:
     return Estimate(value, None, None, reason, sd=_sd(evidence.scores))
 
 
-#: Factors on the spread of one run: of one partition, of several, of the selected candidate, of rankings.
-ONE_PARTITION, REPEATED, WINNER, RANKED = 1.2, 1.1, 1.4, 1.15
+#: Factors on the spread of one run: of one partition, of several, of rankings.
+ONE_PARTITION, REPEATED, RANKED = 1.2, 1.1, 1.15
+#: Those of the selected candidate, of losses that are 0 or 1 and of others, which may be skewed (docs/decisions/0041).
+_WINNER_ZERO_ONE, _WINNER = 1.3, 1.4
 #: From this many rows on the variance of an AUC is computed from the ranks; below, from the scores of the folds.
 RANKED_ROWS = 400
 
@@ -162,6 +164,11 @@ _BLIND = (
     "an interval from one partition does not include the variance of the learner itself: for an unstable learner it is "
     "too narrow."
 )
+
+
+def winner_factor(metric: Metric) -> float:
+    """Return the factor on the spread of one partition in which a candidate was selected, too."""
+    return _WINNER_ZERO_ONE if metric.zero_one else _WINNER
 
 
 def estimate(evidence: Evidence, *, level: float, factor: float = ONE_PARTITION) -> Estimate:

@@ -21,7 +21,7 @@ from truefit._core.rows import Rows
 from truefit._core.typing import Floats
 from truefit._methods.agghoo.cross_test import aggregated
 from truefit._methods.agghoo.plan import Aggregate
-from truefit._methods.assessment.estimate import WINNER, estimate
+from truefit._methods.assessment.estimate import estimate, winner_factor
 from truefit._methods.assessment.evidence import Evidence
 from truefit._methods.assessment.result import Assessment
 from truefit._methods.comparison.plan import CompareConfig, TestChoice, compared_by_rows
@@ -213,7 +213,7 @@ class Ensemble(Result):
             scores=self.fold_scores[ENSEMBLE].copy(),
         )  # fmt: skip
         # As for the winner of a selection, one partition varies more than its losses show.
-        self._estimate = estimate(evidence, level=level, factor=WINNER)
+        self._estimate = estimate(evidence, level=level, factor=winner_factor(metric))
         self.estimate, self.interval = self._estimate.value, self._estimate.interval
         self.interval_reason = self._estimate.reason
         self.estimand = f"{self.metric} on {new_rows(data)} of the weighted average of {len(self.members)} candidates"

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
-from truefit._methods.assessment.estimate import WINNER, Estimate, estimate
+from truefit._methods.assessment.estimate import Estimate, estimate, winner_factor
 from truefit._methods.assessment.evidence import Evidence
 from truefit._methods.assessment.result import plain_spans, time_spans
 from truefit._methods.result import Result, plot_method
@@ -143,7 +143,7 @@ def _estimate(
     pooled = isinstance(metric.smooth, Ratios) and lacks_a_class(data, splits)
     evidence = Evidence(nested.outcomes, (), data, design, metric, pooled_rates=pooled, scores=scores)
     # The nested estimate of one partition varies more than its losses show; the factor was found by simulation.
-    return estimate(evidence, level=level, factor=WINNER)
+    return estimate(evidence, level=level, factor=winner_factor(metric))
 
 
 def _gain(nested: Nested, splits: Splits, metric: Metric, scores: npt.NDArray[np.float64]) -> float:
