@@ -120,8 +120,10 @@ shape hold in exactly 95% here.
 there is no more to correct that is known from them. The curves of the check fall further. Without the twentieth of them
 that is farthest off, the means at 2, 4 and 8 times the rows are {trimmed}.
 
-*Width for classification.* On the tables and generators for learning, intervals that hold in exactly 95% need {classes}
-of the present error in the median; 0.60, 0.75 and 1.00 are wanted.
+*Width for classification.* The check has what is wanted (0.60, 0.75 and 1.00 of the present error), and its tables are
+part of why: on the tables and generators for learning, intervals that hold in exactly 95% need {classes} in the median.
+
+*Gains.* There were no targets for gains. The kind of learner whose gains hold least often is {lowest}.
 """
 
 
@@ -149,6 +151,16 @@ def left_out_table(sets):
                     f"| {'–' if np.isnan(by_chance) else f'±{by_chance:.2f}'} | {row.usual_off:+.2f} |"
                 )
     return "\n".join(lines)
+
+
+def _lowest(checks):
+    """Return the lowest coverage of gains, the factor, the kind of learner and the title of its set."""
+    return min(
+        (gains.at(place, group).held, factor, group, title)
+        for title, _, (_, gains) in checks
+        for place, factor in enumerate(FACTORS)
+        for group in set(gains.groups) - set(EXEMPT)
+    )
 
 
 def _both_ways(parts, kind):
@@ -180,6 +192,7 @@ def section(reference, tables, checks):
             f"{', '.join(f'{trimmed(errors, place):+.2f}' for place in places)} ({title})"
             for title, _, (errors, _) in checks
         ),
+        lowest="{2}, at {1:g}× the rows: {0:.1%} ({3})".format(*_lowest(checks)),
         classes=", ".join(f"{needed(classes[0][0], place):.2f}" for place in places),
     )
     return "\n\n".join(part if part.startswith(("|", "#")) else fill(part, 118) for part in text.split("\n\n")) + "\n"

@@ -68,8 +68,8 @@ reference curves too ([decision 39](decisions/0039-intervals-of-learning-curves.
 narrowed by a fifth, as far as the tables and generators for learning allowed; because of its numbers the fifth had not,
 and was the fourth otherwise. Intervals of the fifth were wider than wanted for classification, and held more often than
 in 95%, on the curves for learning too. So the sixth has widths that are calibrated on these, in families left out; how
-was fixed before it was checked, and nothing was changed after. The second refused 9.1%, 8.8% and 4.7% of the three sets; since the third the rule is the
-present one.
+was fixed before it was checked, and nothing was changed after. The second refused 9.1%, 8.8% and 4.7% of the three
+sets; since the third the rule is the present one.
 
 *Width* is the median of the whole interval, as a share of the present error. *Off* is forecast minus truth in standard
 errors of the last point, mean and median: above 0, forecasts are too high. *Refused* are curves that rise by more than
