@@ -16,10 +16,12 @@ import sys
 from pathlib import Path
 
 import truefit
-from benchmarks.curve_intervals.constants import reference_curves, stored, table_curves
+from benchmarks.curve_intervals.constants import reference_curves, table_curves
+from benchmarks.curve_intervals.left_out import calibrated
 from benchmarks.curve_intervals.reference import read_baselines
-from papers.lcdb.constants import VIEWS, learn, learn_gain
+from papers.lcdb.constants import TAILS, VIEWS, learn, learn_gain
 from papers.lcdb.curves import observe, read_curves
+from truefit._stats.curve_single_runs import FEATURES
 
 
 def main(arguments=()):
@@ -39,8 +41,10 @@ def main(arguments=()):
     if options.only != "extrapolate" and options.store is not None:
         reference = reference_curves(curves, read_baselines(options.data / "lcdb_datasets.parquet"))
         tables = table_curves(options.store / "learn.jsonl", "learn")
-        shares = [reference, *(tables[kind] for kind in ("share",) if kind in tables)]
-        write(room / "curve_single_runs.json", stored(shares, [tables["loss"]]))
+        # The reference curves and the tables of a kind come first; losses are learnt from shares too.
+        parts = {"share": [reference, tables["share"]], "loss": [reference, tables["loss"], tables["share"]]}
+        kinds = {kind: calibrated(each, kind) for kind, each in parts.items()}
+        write(room / "curve_single_runs.json", {"features": list(FEATURES), "tails": list(TAILS), **kinds})
 
 
 def write(path, kept):

@@ -8,6 +8,7 @@ from zlib import crc32
 import numpy as np
 
 from benchmarks.curve_intervals.measure import finished
+from benchmarks.curve_intervals.page import FACTORS
 from benchmarks.curve_intervals.reference import LASTS, MULTIPLES, TABLES_TOO, seen, true_errors
 from benchmarks.curve_intervals.sources import PARTS, family_of
 from papers.lcdb.constants import EXEMPT, FOLDS, TAILS, quantile_regression
@@ -23,9 +24,6 @@ _FARTHEST = 8.0
 _LEAST = 0.05
 #: The scale is right for intervals of 95%; for each kind of learner, near and far, this much more may lie beyond.
 _TAIL, _SLACK = 0.025, 2.0
-#: What the distances of gains are multiplied by, since those of shares held less often in families that were left out
-#: (``left_out.py``). Nothing is made narrower: tables and generators are few.
-_WIDER = {"share": 1.05, "loss": 1.0}
 #: Learners of the tables, by their kind among the reference curves.
 _KINDS = {"knn": "kernel and kNN", "logistic": "linear", "ridge": "linear", "tree": "trees and ensembles"}
 #: Factors up to this are near.
@@ -161,8 +159,12 @@ def forecasts(measured):
 _AT_A_TIME = 2000
 
 
-def learn(parts, kind):
-    """Return the constants of one kind of losses from sets of curves, of which those for learning are used."""
+def learn(parts):
+    """Return the constants of one kind of losses from sets of curves, of which those for learning are used.
+
+    How far curves fall is learnt from shares for losses too: there are few tables, and the reference curves are of
+    many.
+    """
     parts = [forecasts(part.chosen(part.learn)) for part in parts]
     columns = (np.concatenate([getattr(part, name) for part in parts]) for name in Forecasts.__dataclass_fields__)
     found = Forecasts(*columns)
@@ -172,22 +174,22 @@ def learn(parts, kind):
     ahead = found.features[:, FEATURES.index("ahead")] > 0
     return {
         "centre": centre.tolist(),
-        "error": _spread(found, error, np.ones_like(ahead), 1.0),
-        "gain": _spread(found, gain, ahead, _WIDER[kind]),
+        "error": _spread(found, error, np.ones_like(ahead)),
+        "gain": _spread(found, gain, ahead),
     }
 
 
-def _spread(found, off, used, wider):
+def _spread(found, off, used):
     features, families, cells, off = (each[used] for each in (found.features, found.families, found.cells, off))
     fold = folds_of(families)
-    sides = {}
+    sides = {"widths": [1.0] * len(FACTORS)}
     for name, sign in (("below", -1.0), ("above", 1.0)):
         logs, ratio = np.log(np.maximum(sign * off, _LEAST)), np.empty_like(off)
         for each in set(fold):
             others, own = fold != each, fold == each
             weights = quantile_regression(features[others], logs[others], 1 - _TAIL)
             ratio[own] = sign * off[own] / np.exp(features[own] @ weights)
-        quantiles = [wider * _quantile(ratio, cells, tail) for tail in TAILS]
+        quantiles = [_quantile(ratio, cells, tail) for tail in TAILS]
         weights = quantile_regression(features, logs, 1 - _TAIL)
         sides[name] = {"weights": weights.tolist(), "quantiles": np.maximum.accumulate(quantiles).tolist()}
     return sides
@@ -214,13 +216,3 @@ def _least_squares(features, target):
 
 
 _SHRINKING = 1e-3
-
-
-def stored(shares, losses):
-    """Return what is written into the package.
-
-    How far curves fall is learnt from all of them for losses too: there are few tables, and the reference curves are of
-    many.
-    """
-    kinds = {"share": learn(shares, "share"), "loss": learn([*losses, *shares], "loss")}
-    return {"features": list(FEATURES), "tails": list(TAILS), **kinds}

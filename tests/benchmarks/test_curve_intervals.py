@@ -41,7 +41,7 @@ def test_points_are_those_of_single_runs_in_nested_samples():
 def test_constants_learnt_from_curves_hold_on_them_and_the_page_says_so(monkeypatch):
     seen = reference(60)
     monkeypatch.setattr(type(seen), "learn", np.ones(len(seen.truths), dtype=bool), raising=False)
-    found = learn([seen], "share")
+    found = learn([seen])
     assert len(found["centre"]) == len(FEATURES)
     for what in ("error", "gain"):
         assert (np.diff(found[what]["above"]["quantiles"]) >= 0).all()
@@ -52,20 +52,30 @@ def test_constants_learnt_from_curves_hold_on_them_and_the_page_says_so(monkeypa
     assert "| reference | linear | " in page.by_group(sets)
 
 
-def test_families_are_left_out_of_what_they_are_checked_with(monkeypatch):
+def test_families_are_left_out_of_what_they_are_checked_with():
     seen = reference(60)
     seen = replace(seen, learn=np.ones(len(seen), dtype=bool))
     given = []
-    monkeypatch.setattr(
-        left_out, "learn", lambda parts, kind: given.append(set(parts[0].sources)) or learn(parts, kind)
+    ((errors, gains),) = left_out.left_out(
+        [seen], "share", lambda parts: given.append(set(parts[0].sources)) or learn(parts)
     )
-    ((errors, gains),) = left_out.left_out([seen], "share")
     assert len(errors.truth) == len(gains.truth) == len(seen)
     assert set().union(*given) == set(seen.sources)
     assert all(families < set(seen.sources) for families in given)
-    lines = left_out.left_out_table([("reference", 12, (errors, gains))]).splitlines()
+    lines = left_out.left_out_table([("reference", 12, (errors, gains), (errors, gains))]).splitlines()
     assert len(lines) == 2 + 6
     assert left_out.needed(errors, 0) > 0
+
+
+def test_widths_are_the_smallest_with_which_intervals_hold():
+    errors, _ = page.checked(reference(60))
+    found = left_out.widths(errors, [errors], [errors])
+    for place, width in enumerate(found):
+        ratio, groups = left_out.ratio_of(errors, place)
+        held = {group: np.mean(ratio[groups == group] <= width + 1e-9) for group in set(groups)}
+        assert np.mean(ratio <= width + 1e-9) >= 0.95
+        assert min(held.values()) >= 0.9
+    assert left_out.widths(errors, [errors], []) <= found
 
 
 def test_a_family_is_a_table_or_the_signal_of_a_generator():

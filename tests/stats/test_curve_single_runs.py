@@ -28,6 +28,7 @@ def test_what_is_shipped_fits_the_features(kind):
     assert (np.diff(constants.tails) < 0).all()
     assert constants.centre.shape == (len(FEATURES),)
     for spread in (constants.error, constants.gain):
+        assert spread.widths.shape == (3,)
         for side in (spread.below, spread.above):
             assert side.weights.shape == (len(FEATURES),)
             assert (np.diff(side.quantiles) >= 0).all()

@@ -24,6 +24,8 @@ FEATURES: Final = (
     *("one", "ahead", "fall", "memory", "backtest", "slope", "scatter", "noise", "learned", "rows"),
     *("ahead_fall", "ahead_noise"),
 )
+#: Logs of the multiples of the rows that the widths are of; between them they are interpolated, beyond they stay.
+_WIDTHS_AT: Final = np.log((2.0, 4.0, 8.0))
 #: Smallest standard error of a loss, as a share of the error; of a share of n rows it is that of one row in n.
 _LEAST_NOISE = 1e-3
 #: Slopes are taken over the sizes above the largest divided by this.
@@ -75,19 +77,22 @@ class Ends(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How far truths lie below and above a forecast, in standard errors."""
+    """How far truths lie below and above a forecast, in standard errors; multiplied by ``widths``."""
 
     below: Side
     above: Side
+    widths: Floats
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Spread:
         """Read a part of ``curve_single_runs.json``."""
         sides = (stored["below"], stored["above"])
-        return cls(*(Side(np.array(side["weights"]), np.array(side["quantiles"])) for side in sides))
+        below, above = (Side(np.array(side["weights"]), np.array(side["quantiles"])) for side in sides)
+        return cls(below, above, np.array(stored["widths"]))
 
     def ends(self, value: Floats, unit: Floats, features: Floats, tails: Floats, level: float) -> Ends:
         """Return a value with the ends of its interval."""
+        unit = unit * np.interp(features[..., FEATURES.index("ahead")], _WIDTHS_AT, self.widths)
         below, above = (unit * side.reach(features, tails, (1 - level) / 2) for side in (self.below, self.above))
         return Ends(value, value - below, value + above)
 
