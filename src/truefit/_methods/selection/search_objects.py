@@ -1,15 +1,15 @@
 """Search objects of scikit-learn as candidates: their inner fits are requested one by one, so that they are shared.
 
 A ``GridSearchCV`` is an estimator, and fitting one fits many. To the engine that would be one fit, of which nothing can
-be shared, resumed or answered by a solver. ``with_searches`` drives a plan and takes such fits apart: the candidates
-are fitted on the search's own inner splits of the training rows, and the fit becomes that of the one that it selects.
+be shared, resumed or answered by a solver. So the engine has such fits taken apart: the candidates are fitted on the
+search's own inner splits of the training rows, and the fit becomes that of the one that it selects.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from sklearn import get_config
@@ -24,33 +24,12 @@ from truefit._core.rows import Rows
 from truefit._methods.selection.scoring import OutcomeScorer, check_score_is_usual, format_results
 from truefit._methods.splitting.splits import Split, is_whole, row_subset, shared_partition, splits_of
 
-R = TypeVar("R")
-
 #: Searches that are taken apart. Others, such as successive halving, are fitted whole: equal, but nothing is shared.
-_KINDS = (GridSearchCV, RandomizedSearchCV)
+SEARCHES = (GridSearchCV, RandomizedSearchCV)
 
 
-def with_searches(plan: Plan[R], data: Data) -> Plan[R]:
-    """Drive a plan; fits of search objects are replaced by those of the candidates that they select."""
-    try:
-        tasks = next(plan)
-        while True:
-            try:
-                outcomes = yield (yield from _taken_apart(tasks, data))
-            except (FitError, BudgetSpent) as error:
-                tasks = plan.throw(error)
-            else:
-                tasks = plan.send(outcomes)
-    except StopIteration as stop:
-        return stop.value  # type: ignore[no-any-return]
-    finally:
-        plan.close()
-
-
-def _taken_apart(tasks: Iterable[FitTask], data: Data) -> Plan[Sequence[FitTask]]:
-    tasks = tasks if isinstance(tasks, list) else list(tasks)
-    if not any(kind in _KINDS for kind in {type(task.estimator) for task in tasks}):
-        return tasks
+def taken_apart(tasks: Sequence[FitTask], data: Data) -> Plan[Sequence[FitTask]]:
+    """Replace fits of search objects by those of the candidates that they select, whose inner fits are requested."""
     searches = {
         place: search
         for place, search in ((place, _InnerSearch.of(task, data)) for place, task in enumerate(tasks))
@@ -95,7 +74,7 @@ class _InnerSearch:
     def of(cls, task: FitTask, data: Data) -> _InnerSearch | None:
         """Return the search, or None for a fit to be left whole: its model is wanted, or its result is not certain."""
         search = task.estimator
-        if type(search) not in _KINDS or not search.refit or get_config()["enable_metadata_routing"]:
+        if type(search) not in SEARCHES or not search.refit or get_config()["enable_metadata_routing"]:
             return None
         if task.keep is not None or task.each_left_out or task.y is not None or data.time is not None:
             return None
