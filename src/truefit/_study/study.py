@@ -14,11 +14,10 @@ from sklearn.model_selection import TimeSeriesSplit
 
 from truefit._api.engine import Engine, engine_for_one_call, engine_or_new
 from truefit._api.validation import K_TO_CV, read_input, renamed_keywords, resolve_folds, resolve_metric, resolve_seed
-from truefit._core.data import Data
+from truefit._core.data import Data, take_time
 from truefit._core.errors import BudgetSpent, InvalidInput
 from truefit._core.parameters import weight_parameter
 from truefit._core.provenance import now, versions
-from truefit._core.time_column import take_time
 from truefit._core.validation import Task, check_level, checked_table
 from truefit._methods.candidates import Candidates
 from truefit._methods.evaluation.fitted import check_two_classes
