@@ -307,9 +307,7 @@ def test_names_need_columns_and_groups_exclude_time():
         Data(TIMED, Y, task="regression", time="day", groups=[1, 1, 2, 2])
 
 
-@pytest.mark.parametrize(
-    "table", [TIMED, pl.from_pandas(TIMED), pl.from_pandas(TIMED).to_arrow()]
-)
+@pytest.mark.parametrize("table", [TIMED, pl.from_pandas(TIMED), pl.from_pandas(TIMED).to_arrow()])
 def test_a_named_column_is_no_feature_and_time_is_no_content(table):
     data = Data(table, Y, task="regression", time="day")
     plain = Data(TIMED[["a"]], Y, task="regression")

@@ -40,7 +40,7 @@ from truefit._study.page import store_study
 from truefit._study.plan import model_plan, study_plan
 from truefit._study.prediction_intervals import with_intervals
 from truefit._study.result import Study
-from truefit.sources.task import infer_task
+from truefit.sources.table import infer_task
 
 
 @renamed_keywords(K_TO_CV)
