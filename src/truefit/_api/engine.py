@@ -10,7 +10,6 @@ import numpy as np
 from truefit._core.errors import BudgetSpent, FitError, InvalidInput
 from truefit._engine.engine import BaseEngine, Listener, OnError
 from truefit._executors.environment import available_cores, inside_worker
-from truefit._executors.memory import parse_memory
 from truefit._executors.serial import SerialExecutor
 from truefit._methods.selection.search_objects import SEARCHES, taken_apart
 from truefit._solvers.plain import PlainSolver
@@ -100,7 +99,7 @@ class Engine(BaseEngine):
         super().__init__(
             serial_executor=serial,
             store=_store_for(store),
-            executor=_make_executor(_worker_count(workers), executor, timeout, parse_memory(memory), serial),
+            executor=_make_executor(_worker_count(workers), executor, timeout, memory, serial),
             solvers=chosen,
             scratch=MemoryStore,
             on_error=on_error,
@@ -230,7 +229,7 @@ def _store_for(store: Any) -> Store:
 
 
 def _make_executor(
-    workers: int, executor: Any, timeout: float | None, memory: int | None, serial: SerialExecutor
+    workers: int, executor: Any, timeout: float | None, memory: int | str | None, serial: SerialExecutor
 ) -> Executor:
     threads = serial.threads
     if executor is not None:

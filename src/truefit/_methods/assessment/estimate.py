@@ -17,9 +17,8 @@ from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
 from truefit._core.outcome import Outcome
 from truefit._core.rows import Rows
-from truefit._methods.assessment.evidence import Evidence, Triangle
+from truefit._methods.assessment.evidence import Evidence, Triangle, extension, overflow, tail_note, tail_of
 from truefit._methods.assessment.hold_out_interval import contributions_of, hold_out_interval
-from truefit._methods.assessment.skewed import extension, overflow, tail_note, tail_of
 from truefit._methods.splitting.designs import BOOTSTRAPS, NESTED_REPEATS
 from truefit._metrics import row_loss
 from truefit._metrics.metric import Metric
