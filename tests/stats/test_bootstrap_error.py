@@ -12,8 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from truefit._core.errors import InvalidInput
 from truefit._stats.bootstrap_error import OutOfBag, bootstrap_error, no_information_zero_one
-from truefit._stats.intervals import around_skewed, wilson
-from truefit._stats.skewness import Tail
+from truefit._stats.intervals import Tail, around_skewed, wilson
 
 Z = 1.959963984540054
 

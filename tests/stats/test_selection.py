@@ -10,9 +10,8 @@ import pytest
 from truefit._core.errors import InvalidInput
 from truefit._stats import selection
 from truefit._stats.clustered import design_effect
-from truefit._stats.intervals import around_skewed, wilson
+from truefit._stats.intervals import Tail, around_skewed, wilson
 from truefit._stats.selection import bbc
-from truefit._stats.skewness import Tail
 
 Z = 1.959963984540054
 

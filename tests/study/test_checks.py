@@ -23,7 +23,7 @@ from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
 from truefit._core.finding import SEVERITIES
 from truefit._metrics.metric import get_metric
-from truefit._stats.skewness import Tail
+from truefit._stats.intervals import Tail
 from truefit._study.budget import TimeBudget
 from truefit._study.checks import CHECKS, check_results, check_table, most_severe_first, resolve_ignored
 from truefit._study.checks.base import CheckedTable, TableCheck

@@ -288,7 +288,7 @@ def show_evaluation(
     if plot is not None:
         write_picture(plot, result.plot, title=result.heading)
     if out is not None:
-        from truefit._methods.evaluation.page import render_evaluation
+        from truefit._methods.evaluation.result import render_evaluation
 
         write_report(out, render_evaluation(result, [each for found in diagnostics.values() for each in found]))
 

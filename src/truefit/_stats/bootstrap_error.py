@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from truefit._core.errors import InvalidInput
 from truefit._core.typing import Array, Floats
-from truefit._stats.intervals import NO_SPREAD, SHARED_ROWS, inflated, sample
-from truefit._stats.skewness import Tail
+from truefit._stats.intervals import NO_SPREAD, SHARED_ROWS, Tail, inflated, sample
 
 Rule = Literal["loo", ".632", ".632+"]
 

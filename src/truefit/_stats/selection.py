@@ -11,8 +11,7 @@ import numpy.typing as npt
 from truefit._core.errors import InvalidInput
 from truefit._core.typing import Floats
 from truefit._stats.clustered import design_effect
-from truefit._stats.intervals import IntervalEstimate, inflated
-from truefit._stats.skewness import Tail
+from truefit._stats.intervals import IntervalEstimate, Tail, inflated
 
 #: How many counts of drawn rows are held at once.
 _BLOCK = 1 << 22

@@ -20,12 +20,12 @@ from truefit._core.parameters import weight_parameter
 from truefit._core.provenance import now, versions
 from truefit._core.validation import Task, check_level, checked_table
 from truefit._methods.candidates import Candidates
-from truefit._methods.evaluation.fitted import check_two_classes
-from truefit._methods.kept_models import with_kept_models
+from truefit._methods.evaluation.inputs import check_two_classes
 from truefit._methods.selection.default_candidates import candidate_named, default_candidates
 from truefit._methods.selection.families import ModelFamily, Setting, default_families, family_named, settings_of
 from truefit._methods.splitting.forward import enough_periods
 from truefit._methods.splitting.splits import Splits, cv_splits, is_whole
+from truefit._methods.subplans import with_kept_models
 from truefit._methods.text import counted
 from truefit._metrics.metric import Metric, get_metric
 from truefit._study.budget import TimeBudget, nominal_seconds, seconds_of

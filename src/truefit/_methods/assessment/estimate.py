@@ -37,6 +37,7 @@ from truefit._stats.bootstrap_error import (
 from truefit._stats.clustered import LEAST_GROUPS, clustered_wilson
 from truefit._stats.delta import Linearised, delta_interval
 from truefit._stats.intervals import (
+    Tail,
     averaged_repeats,
     conservative_z,
     corrected_t,
@@ -45,7 +46,6 @@ from truefit._stats.intervals import (
     wilson,
 )
 from truefit._stats.selection import bbc
-from truefit._stats.skewness import Tail
 from truefit._stats.triangle import nested_cv, triangle_tau
 
 

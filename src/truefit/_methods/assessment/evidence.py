@@ -18,7 +18,7 @@ from truefit._methods.splitting.designs import BOOTSTRAPS, Design
 from truefit._methods.splitting.splits import Split, has_clusters
 from truefit._metrics.metric import Metric
 from truefit._metrics.scorers import StoredPredictor, positive_class, ranked
-from truefit._stats.skewness import Tail
+from truefit._stats.intervals import Tail
 from truefit._stats.triangle import single_fit_weight
 
 if TYPE_CHECKING:

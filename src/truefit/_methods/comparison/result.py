@@ -23,8 +23,15 @@ from truefit._metrics.metric import Metric
 from truefit._metrics.row_loss import is_share
 from truefit._plots.forest import differences
 from truefit._stats.clustered import clustered_paired_t
-from truefit._stats.paired import PairedDifference, corrected_paired_t, holm, one_standard_error, pooled_paired_t
-from truefit._stats.selected_best import covariance_of_means, selected_best
+from truefit._stats.paired import (
+    PairedDifference,
+    corrected_paired_t,
+    covariance_of_means,
+    holm,
+    one_standard_error,
+    pooled_paired_t,
+    selected_best,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
