@@ -22,11 +22,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-#: Endings of a SQLite database that is given as a path.
-SQLITE_ENDINGS: Final = (".db", ".sqlite", ".sqlite3")
-
-#: Addresses of files that are elsewhere.
-_WEB: Final = ("http", "https", "ftp", "s3", "gs", "file")
 _TEXTS: Final = ("text", "character varying", "character", "uuid")
 
 
@@ -127,17 +122,6 @@ def quoted(name: str) -> str:
     '"sales"."people"'
     """
     return ".".join(map(quoted_column, name.split(".")))
-
-
-def is_database(data: str) -> bool:
-    """Whether this is the address or the path of a database.
-
-    >>> is_database("postgresql://localhost/shop"), is_database("people.sqlite"), is_database("https://a.org/b.csv")
-    (True, True, False)
-    """
-    if "://" in data:
-        return data.partition("://")[0].lower() not in _WEB
-    return data.lower().endswith(SQLITE_ENDINGS) or data.partition("#")[0].lower().endswith(SQLITE_ENDINGS)
 
 
 def open_database(data: str) -> tuple[Database, str | None]:

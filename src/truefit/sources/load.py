@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truefit._core.credentials import redacted
 from truefit._core.errors import InvalidInput
-from truefit.sources.database import is_database, open_database, read_table
+from truefit.sources.database import open_database, read_table
 from truefit.sources.files import notes_of, read_frame, stem
 from truefit.sources.table import Table, find_column, nearest
 
@@ -21,6 +21,22 @@ if TYPE_CHECKING:
 
 
 logger = logging.getLogger(__name__)
+
+#: Name of the set, and of the function of ``sklearn.datasets`` that has it.
+BUILTIN: Final = {
+    "breast_cancer": "load_breast_cancer",
+    "california_housing": "fetch_california_housing",
+    "diabetes": "load_diabetes",
+    "digits": "load_digits",
+    "iris": "load_iris",
+    "wine": "load_wine",
+}
+#: Prefix of the name of an OpenML table.
+OPENML_PREFIX: Final = "openml:"
+#: Endings of a SQLite database that is given as a path.
+SQLITE_ENDINGS: Final = (".db", ".sqlite", ".sqlite3")
+#: Addresses of files that are elsewhere.
+_WEB: Final = ("http", "https", "ftp", "s3", "gs", "file")
 
 
 def load(name_or_path: str | os.PathLike[str], target: str | None = None) -> Table:
@@ -92,6 +108,17 @@ def _read(name: str, target: str | None) -> tuple[pd.DataFrame, str, tuple[str, 
     return frame, stem(path), notes_of(path)
 
 
+def is_database(data: str) -> bool:
+    """Whether this is the address or the path of a database.
+
+    >>> is_database("postgresql://localhost/shop"), is_database("people.sqlite"), is_database("https://a.org/b.csv")
+    (True, True, False)
+    """
+    if "://" in data:
+        return data.partition("://")[0].lower() not in _WEB
+    return data.lower().endswith(SQLITE_ENDINGS) or data.partition("#")[0].lower().endswith(SQLITE_ENDINGS)
+
+
 def existing_file(name: str) -> Path:
     """Return the path of a file that exists, or suggest similar names."""
     path, shown = Path(name).expanduser(), redacted(name)
@@ -108,19 +135,6 @@ def existing_file(name: str) -> Path:
     if path.is_dir():
         raise InvalidInput(f"{name!r} is a folder. Pass the path of a file in it.")
     return path
-
-
-#: Name of the set, and of the function of ``sklearn.datasets`` that has it.
-BUILTIN: Final = {
-    "breast_cancer": "load_breast_cancer",
-    "california_housing": "fetch_california_housing",
-    "diabetes": "load_diabetes",
-    "digits": "load_digits",
-    "iris": "load_iris",
-    "wine": "load_wine",
-}
-#: Prefix of the name of an OpenML table.
-OPENML_PREFIX: Final = "openml:"
 
 
 def load_builtin(name: str, target: str | None = None) -> Table:

@@ -28,6 +28,7 @@ from truefit._stats.auc import auc_interval, fold_mean_auc
 from truefit._stats.bootstrap_error import (
     OutOfBag,
     Rule,
+    bbc,
     bootstrap_error,
     no_information_absolute,
     no_information_error,
@@ -45,7 +46,6 @@ from truefit._stats.intervals import (
     wald,
     wilson,
 )
-from truefit._stats.selection import bbc
 from truefit._stats.triangle import nested_cv, triangle_tau
 
 
