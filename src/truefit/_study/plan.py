@@ -18,8 +18,9 @@ from truefit._methods.agghoo.plan import AgghooConfig, Aggregate, Candidate
 from truefit._methods.assessment.estimate import Estimate
 from truefit._methods.assessment.plan import assess_plan
 from truefit._methods.assessment.result import Assessment
-from truefit._methods.comparison.plan import CompareConfig, TestChoice, compared_by_rows
-from truefit._methods.comparison.result import Comparison, Pair
+from truefit._methods.comparison.pairs import Pair, compared_by_rows
+from truefit._methods.comparison.plan import CompareConfig, TestChoice
+from truefit._methods.comparison.result import Comparison
 from truefit._methods.selection.result import NestedAssessment
 from truefit._methods.selection.simplicity import simplest_setting
 from truefit._methods.splitting.designs import Design

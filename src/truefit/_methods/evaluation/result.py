@@ -20,8 +20,9 @@ from truefit._methods.assessment.plot import KINDS
 from truefit._methods.assessment.result import Assessment
 from truefit._methods.calibration import Calibration
 from truefit._methods.candidates import Named
+from truefit._methods.comparison.pairs import Pair
 from truefit._methods.comparison.plan import CompareConfig
-from truefit._methods.comparison.result import Comparison, Pair
+from truefit._methods.comparison.result import Comparison
 from truefit._methods.decision_curve import DecisionCurve
 from truefit._methods.diagnostic_tables import (
     benefit_table,
