@@ -1,9 +1,13 @@
-"""Columns: the blocks of a frame's columns, by what they hold and not by which library holds it.
+"""Columns and cells: the blocks of a frame's columns, by what they hold and not by which library holds it.
 
 A column of numbers, truth values, text, dates, times, decimals or categories has the same block in pandas (with numpy's
 types, nullable ones, or Arrow) and in polars. A category counts as its value. A missing value is one thing everywhere:
 NaN in numpy's floats, NaT in its dates, null or NA elsewhere. A NaN in a column that can also hold a null is another
 value. The schema has what an estimator could see besides: the kind of frame, the types, the declared categories.
+
+Single values have the same content if and only if they are of the same type and hold the same: ``1``, ``1.0`` and
+``True`` differ, as do ``0.0`` and ``-0.0``, ``None``, ``nan`` and ``pandas.NA``. Types that are not listed here have no
+known content: a pickle depends on which objects are shared, on the order of a set, and on the object's own code.
 """
 
 from __future__ import annotations

@@ -30,6 +30,16 @@ VERTICES = 500
 LEGEND_LENGTH = 20
 #: Areas and Brier scores.
 AREA = style.NumberFormat(3)
+#: With more classes the cells are too small for numbers.
+NUMBERED = 16
+#: With more classes not every one is named, and no lines are drawn between the cells.
+NAMED = 32
+#: The strongest shade on which text is legible, on a light and on a dark page.
+SHADE = 0.55
+#: Inches of a letter, of a cell at least, and beside the cells and the names of classes.
+LETTER, CELL, MARGIN = 0.086, 0.5, 0.5
+#: Letters of a class's name, at most.
+LABEL_LENGTH = 16
 
 
 @dataclass(frozen=True)
@@ -265,18 +275,6 @@ def decision_curves(
     style.format_ticks(ax.xaxis, "%")
     style.legend(ax, handles, labels, inside="upper right")
     return ax
-
-
-#: With more classes the cells are too small for numbers.
-NUMBERED = 16
-#: With more classes not every one is named, and no lines are drawn between the cells.
-NAMED = 32
-#: The strongest shade on which text is legible, on a light and on a dark page.
-SHADE = 0.55
-#: Inches of a letter, of a cell at least, and beside the cells and the names of classes.
-LETTER, CELL, MARGIN = 0.086, 0.5, 0.5
-#: Letters of a class's name, at most.
-LABEL_LENGTH = 16
 
 
 def confusion(matrix: npt.ArrayLike, labels: Sequence[str], *, ax: Axes | None = None) -> Axes:

@@ -1,4 +1,4 @@
-"""The page: one HTML file that needs nothing else, to be opened, sent and printed."""
+"""The page: one HTML file that needs nothing else, to be opened, sent and printed; files replaced once complete."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ SUFFIXES: Final = (".html", ".htm")
 _ROOM: Final = 1.06
 #: From this many sections on the page has a list of them.
 _LISTED_FROM: Final = 3
+#: No space, or a failing disk: another name in the same folder would not help.
+_NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def check_page_name(path: Path) -> None:
@@ -253,10 +255,6 @@ def _text(value: Any) -> str:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return ", ".join(_text(part) for part in value)
     return column([value])[0].text
-
-
-#: No space, or a failing disk: another name in the same folder would not help.
-_NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 @contextlib.contextmanager

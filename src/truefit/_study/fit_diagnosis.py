@@ -28,6 +28,10 @@ _MUCH = 0.1
 _FEWEST_ERRORS, _SMALLEST_SHARE = 5.0, 1e-3
 #: Variance of the 0-1 loss below this reads as 0.
 _NO_VARIANCE = 5e-4
+#: A tie that trains this many times faster than the selected model is suggested.
+_FASTER = 5.0
+#: Only where a fit takes more seconds than this.
+_SLOW = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,12 +308,6 @@ def _explanation(found: StudyEvidence, fit: FitDiagnosis) -> list[str]:
             f"or a model that is slightly too simple.{tried}"
         )
     return sentences
-
-
-#: A tie that trains this many times faster than the selected model is suggested.
-_FASTER = 5.0
-#: Only where a fit takes more seconds than this.
-_SLOW = 1.0
 
 
 def next_steps_of(found: StudyEvidence, findings: Iterable[Finding]) -> list[str]:

@@ -1,6 +1,7 @@
 """The page of a study: first what was predicted, how well, and what undermines the numbers; then the evidence.
 
-A page is rendered from plain data (``study_report``), so that it can be stored and rendered again without fitting.
+A page is rendered from plain data (``study_report``), so that it can be stored and rendered again without fitting. What
+it says of held-out predictions is computed once (``diagnosed``).
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Evaluation: how good predictions are that somebody already has, and which of several models is best."""
+"""Evaluation: how good predictions are that somebody already has, and which of several models is best.
+
+Its page has estimates and differences, then what else the predictions say, in parts that open.
+"""
 
 from __future__ import annotations
 
@@ -56,6 +59,14 @@ if TYPE_CHECKING:
 POWER: Final = 0.8
 #: With more rows than this nothing is settled in practice.
 _MOST_ROWS: Final = 1e9
+#: With more classes a line for each of them is too much to read.
+MOST_CLASSES: Final = 32
+#: Rules of the thresholds that a page has by itself.
+RULES: Final = ("youden", {"sensitivity": 0.9})
+#: With more predictions than this, thresholds are left to a call of their own: they are chosen again on many samples.
+MOST_CHOSEN: Final = 200_000
+#: Thresholds of a decision curve that are a table too.
+MOST_LINES: Final = 10
 
 
 class Score(float):
@@ -341,16 +352,6 @@ class Evaluation(Assessment):
 def _round(number: int) -> int:
     """Return a number with two significant digits: it is an estimate."""
     return int(float(f"{number:.2g}"))
-
-
-#: With more classes a line for each of them is too much to read.
-MOST_CLASSES: Final = 32
-#: Rules of the thresholds that a page has by itself.
-RULES: Final = ("youden", {"sensitivity": 0.9})
-#: With more predictions than this, thresholds are left to a call of their own: they are chosen again on many samples.
-MOST_CHOSEN: Final = 200_000
-#: Thresholds of a decision curve that are a table too.
-MOST_LINES: Final = 10
 
 
 def render_evaluation(result: Evaluation, further: Sequence[EstimatorResult] = ()) -> str:

@@ -3,7 +3,7 @@
 The search on all rows and those without each of the outer test sets have samplers of their own, with equal seeds. What
 they propose before they have seen scores is the same, and these fits are shared: the fit without the folds a and b
 serves the searches without a and without b. From then on each follows its own scores, which rest on none of its outer
-test rows.
+test rows. Optuna's samplers get search spaces as scikit-learn has them, translated.
 """
 
 from __future__ import annotations
@@ -26,6 +26,10 @@ from truefit._methods.splitting.designs import has_triangle
 from truefit._methods.splitting.splits import Split, Splits
 
 Point = dict[str, Any]
+#: Candidates that Optuna's default sampler (TPE) draws at random before it uses scores.
+_STARTUP: Final = 10
+#: Quantiles between which a distribution without bounds is searched.
+_OPEN: Final = 1e-6
 
 
 class SamplerFailed(TruefitError):
@@ -264,12 +268,6 @@ def _nested(
 
 def _scores(config: SampledConfig, outcome: Outcome, split: Split) -> Mapping[str, float]:
     return {} if outcome.error is not None else config.judge(outcome, split.test)
-
-
-#: Candidates that Optuna's default sampler (TPE) draws at random before it uses scores.
-_STARTUP: Final = 10
-#: Quantiles between which a distribution without bounds is searched.
-_OPEN: Final = 1e-6
 
 
 def is_optuna_sampler(value: Any) -> bool:

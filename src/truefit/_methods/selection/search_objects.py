@@ -33,6 +33,9 @@ from truefit._metrics.metric import Metric, metric_of_scorer
 from truefit._metrics.scorers import StoredPredictor
 from truefit._sklearn import BaseSearchCV, check_method_params
 
+#: Searches that are taken apart. Others, such as successive halving, are fitted whole: equal, but nothing is shared.
+SEARCHES = (GridSearchCV, RandomizedSearchCV)
+
 
 class OutcomeScorer:
     """Scores the predictions of a fit as ``GridSearchCV`` would score its model.
@@ -190,10 +193,6 @@ def verbose_lines(search: Search, candidates: Sequence[str], *, with_scores: boo
             ended = "; ".join([name, *scores])
             lines.append(f"[CV {fold + 1}/{n_splits}] END {ended} total time={search.fit_seconds[place, fold]:6.1f}s")
     return lines
-
-
-#: Searches that are taken apart. Others, such as successive halving, are fitted whole: equal, but nothing is shared.
-SEARCHES = (GridSearchCV, RandomizedSearchCV)
 
 
 def taken_apart(tasks: Sequence[FitTask], data: Data) -> Plan[Sequence[FitTask]]:

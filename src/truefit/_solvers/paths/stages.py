@@ -1,4 +1,7 @@
-"""Candidates that differ only in how far they are trained: the stages of one run, or one fit of the largest."""
+"""Candidates that differ only in how far they are trained: the stages of one run, or one fit of the largest.
+
+Forests, bags and networks of several sizes are answered by the fit of the largest.
+"""
 
 from __future__ import annotations
 
