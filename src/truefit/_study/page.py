@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from truefit._core.finding import at_least
 from truefit._core.provenance import keeps_reports, store_report
 from truefit._methods.diagnostic_tables import (
+    MOST_CLASSES,
+    RULES,
     Table,
     calibration_table,
     class_table,
@@ -45,10 +47,6 @@ if TYPE_CHECKING:
     from truefit._study.result import Study
 
 
-#: A confusion matrix, or a table, of more classes is too large to read, and their calibration is not judged one by one.
-MOST_CLASSES: Final = 32
-#: Rules of the thresholds on the page.
-RULES: Final = ("youden", {"sensitivity": 0.9})
 #: Titles of the parts, in the order of the page.
 TITLES: Final = {
     "roc": "ROC curve",

@@ -28,6 +28,8 @@ from truefit._methods.comparison.plan import CompareConfig
 from truefit._methods.comparison.result import Comparison
 from truefit._methods.decision_curve import DecisionCurve
 from truefit._methods.diagnostic_tables import (
+    MOST_CLASSES,
+    RULES,
     benefit_table,
     calibration_table,
     class_table,
@@ -59,10 +61,6 @@ if TYPE_CHECKING:
 POWER: Final = 0.8
 #: With more rows than this nothing is settled in practice.
 _MOST_ROWS: Final = 1e9
-#: With more classes a line for each of them is too much to read.
-MOST_CLASSES: Final = 32
-#: Rules of the thresholds that a page has by itself.
-RULES: Final = ("youden", {"sensitivity": 0.9})
 #: With more predictions than this, thresholds are left to a call of their own: they are chosen again on many samples.
 MOST_CHOSEN: Final = 200_000
 #: Thresholds of a decision curve that are a table too.

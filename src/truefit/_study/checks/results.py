@@ -10,6 +10,7 @@ import numpy as np
 from truefit._core.errors import InvalidInput
 from truefit._core.finding import Finding
 from truefit._methods.calibration import calibration_of
+from truefit._methods.diagnostic_tables import MOST_CLASSES
 from truefit._methods.result import plain
 from truefit._methods.text import listed, percent, whole_percent
 from truefit._stats.calibration import CalibrationEstimate
@@ -29,8 +30,7 @@ from truefit._study.fit_diagnosis import (
 STABLE_SHARE: Final = 0.8
 #: The gain from training on all rows is reported where it is more than this share of the way to the interval's end.
 NOTABLE_GAIN: Final = 0.25
-#: Of calibration nothing is claimed with more classes, or with fewer rows of a class or of the others.
-MOST_CLASSES: Final = 32
+#: With fewer rows of a class, or of the others, nothing is claimed of its calibration.
 LEAST_ROWS: Final = 20
 #: So few different probabilities in a fold are those of a tree or of votes, whose slope varies from fit to fit.
 FEW_VALUES: Final = 20
