@@ -10,8 +10,7 @@ from scipy.special import stdtr, stdtrit
 
 from benchmarks.comparison_errors.settings import COUNTS, LEVEL, OFTEN, ROPE
 from truefit._methods.assessment.estimate import ONE_PARTITION, REPEATED
-from truefit._stats.paired import corrected_paired_t, holm, pooled_paired_t
-from truefit._stats.selected_best import selected_best
+from truefit._stats.paired import corrected_paired_t, holm, pooled_paired_t, selected_best
 
 #: Draws that tell whether more are needed.
 FEW_DRAWS = 500

@@ -10,11 +10,10 @@ from scipy.special import ndtri, stdtrit
 
 from benchmarks.skewed_losses.fits import FOLDS, TRIANGLE_FOLDS, folds
 from benchmarks.skewed_losses.settings import CHEAP
-from truefit._methods.assessment.skewed import gain_of_all_rows
+from truefit._methods.assessment.evidence import gain_of_all_rows
 from truefit._stats.delta import delta_interval
-from truefit._stats.intervals import averaged_repeats, pooled
+from truefit._stats.intervals import Tail, averaged_repeats, pooled
 from truefit._stats.paired import pooled_paired_t
-from truefit._stats.skewness import Tail
 from truefit._stats.triangle import change_to_all_rows, single_fit_weight, triangle_tau
 
 BEFORE, HALL, TRUEFIT = "mean ± 1.2 z s/√n (before)", "Hall's transformation × 1.2", "truefit"

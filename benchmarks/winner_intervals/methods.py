@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.winner_intervals.studies import FOLDS
-from truefit._stats.intervals import averaged_repeats, inflated
-from truefit._stats.selection import bbc
-from truefit._stats.skewness import Tail
+from truefit._stats.bootstrap_error import bbc
+from truefit._stats.intervals import Tail, averaged_repeats, inflated
 from truefit._stats.triangle import change_to_all_rows
 
 DRAWS = 1_000

@@ -10,7 +10,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
 
 from truefit import Engine, HonestSearchCV, assess
-from truefit._stats.selection import bbc
+from truefit._stats.bootstrap_error import bbc
 
 FEW = slice(0, 10, 2)
 

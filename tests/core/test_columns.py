@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
-from truefit._core.cells import UnknownContent, cell_digests, content_of
+from truefit._core.columns import UnknownContent, cell_digests, content_of
 from truefit._core.data import Data
 from truefit._core.rows import row_tokens, table_blocks
 
@@ -280,7 +280,7 @@ def test_a_digest_does_not_depend_on_what_came_before():
 
 
 def test_sets_have_the_same_content_in_every_process():
-    code = "from truefit._core.cells import content_of; print(content_of(frozenset('abcdefgh')).hex())"
+    code = "from truefit._core.columns import content_of; print(content_of(frozenset('abcdefgh')).hex())"
     found = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "PYTHONHASHSEED": "7"},

@@ -30,7 +30,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from truefit import AgghooClassifier, AgghooRegressor, Engine, HonestSearchCV
 from truefit._core.data import Data
 from truefit._core.errors import FitError, InvalidInput
-from truefit._methods.agghoo.plan import splits_for
+from truefit._methods.splitting.splits import cv_splits
 
 X, y = make_friedman1(120, noise=1.0, random_state=0)
 XI, yi = load_iris(return_X_y=True)
@@ -381,7 +381,7 @@ def test_the_epochs_of_a_network_are_one_fit_per_split_and_the_best_snapshot_is_
     assert (engine.stats.run, engine.stats.refitted) == (3, 0)
     assert agghoo.validation_scores_.shape == (3, 100)
     assert agghoo.selection_["stage"].tolist() == (agghoo.validation_scores_.argmin(axis=1) + 1).tolist()
-    splits = splits_for(Data(X, y, task="regression"), 3, None)
+    splits = cv_splits(Data(X, y, task="regression"), 3)
     for split, member, (_, chosen) in zip(splits, agghoo.members_, agghoo.selection_.iterrows(), strict=True):
         scaler = StandardScaler().fit(X[split.train.index])
         network = MLPRegressor(hidden_layer_sizes=(6,), learning_rate_init=0.02, max_iter=100, random_state=0)

@@ -215,7 +215,7 @@ def draw_call(rng: Rng, drawn: Drawn) -> tuple[str, Callable[[], str]]:
 def suited_models(X: Any, y: Any) -> dict[str, Any]:
     """Return two of the learners that a command would take."""
     from truefit._methods.selection.default_candidates import default_candidates
-    from truefit.sources.task import infer_task
+    from truefit.sources.table import infer_task
 
     known = default_candidates(checked_table(X), infer_task(y).task)
     return {name: known[name] for name in ("dummy", "tree") if name in known}

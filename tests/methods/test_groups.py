@@ -43,9 +43,9 @@ from truefit import (
 from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
 from truefit._core.protocols import FitTask
+from truefit._methods.subplans import run_subplan
 from truefit._stats.clustered import clustered_paired_t
 from truefit._stats.paired import pooled_paired_t
-from truefit._study.subplans import run_subplan
 
 rng = np.random.default_rng(0)
 SIZES = rng.integers(1, 9, 28)

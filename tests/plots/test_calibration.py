@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from truefit._plots.calibration import Reliability, calibration
-from truefit._plots.roc import decision_curves
+from truefit._plots.classification import decision_curves
 
 BINS = np.array([0.2, 0.7]), np.array([0.2, 0.9]), np.array([0.1, 0.6]), np.array([0.5, 1.0])
 CURVE = np.array([0.2, 0.5, 0.7]), np.array([0.2, 0.6, 0.9]), np.array([0.1, 0.4, 0.6]), np.array([0.4, 0.8, 1.0])

@@ -11,7 +11,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from truefit._plots.canvas import DATA, INK, MARK
-from truefit._plots.confusion import confusion
+from truefit._plots.classification import confusion
 from truefit._plots.forest import fold_scores, forest
 from truefit._plots.regression import predicted_vs_true
 

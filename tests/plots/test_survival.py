@@ -10,11 +10,10 @@ from sklearn.metrics import precision_recall_curve, roc_curve
 
 from truefit._plots.bias_variance import bias_variance
 from truefit._plots.calibration import Reliability, calibration
-from truefit._plots.confusion import confusion
+from truefit._plots.classification import confusion, decision_curves, precision_recall, roc
 from truefit._plots.curve import bands
 from truefit._plots.forest import differences, fold_scores, forest
 from truefit._plots.regression import predicted_vs_true, residuals
-from truefit._plots.roc import decision_curves, precision_recall, roc
 
 LONG = [f"pipeline-standardscaler-selectkbest-logisticregression-{i}-balanced" for i in range(30)]
 PAIRS = [f"{name} − {LONG[7]}" for name in LONG]

@@ -10,7 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from truefit._plots.canvas import INK
-from truefit._plots.confusion import confusion
+from truefit._plots.classification import confusion
 from truefit._plots.forest import forest
 from truefit._plots.regression import predicted_vs_true
 from truefit._plots.svg import to_svg

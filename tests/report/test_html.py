@@ -10,7 +10,7 @@ import pytest
 from tests.report.study_example import made_study
 
 from truefit._core.errors import InvalidInput
-from truefit._plots.confusion import confusion
+from truefit._plots.classification import confusion
 from truefit._plots.regression import SHAPES, predicted_vs_true
 from truefit._plots.svg import to_svg
 from truefit._report import render_fragment, render_page

@@ -17,7 +17,7 @@ from sklearn.utils import Bunch
 
 from truefit._core.errors import InvalidInput, MissingDependency
 from truefit.sources import Table, load
-from truefit.sources.datasets import BUILTIN
+from truefit.sources.load import BUILTIN
 
 FRAME = pd.DataFrame(
     {"size": [1.5, 2.5, 3.5, 2.0], "origin": ["a", "b", None, "ü"], "kind": ["001", "002", "001", "002"]}

@@ -3,8 +3,7 @@ import pytest
 
 from truefit._core.errors import InvalidInput
 from truefit._stats.delta import delta_interval
-from truefit._stats.intervals import around_skewed, pooled, wilson
-from truefit._stats.skewness import Tail
+from truefit._stats.intervals import Tail, around_skewed, pooled, wilson
 
 Z = 1.959963984540054
 

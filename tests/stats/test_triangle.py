@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from truefit._core.errors import InvalidInput
-from truefit._stats.intervals import IntervalEstimate, around_skewed, pooled, wilson
-from truefit._stats.skewness import Tail
+from truefit._stats.intervals import IntervalEstimate, Tail, around_skewed, pooled, wilson
 from truefit._stats.triangle import single_fit_weight
 from truefit._stats.triangle import triangle_tau as triangle_tau_repeats
 

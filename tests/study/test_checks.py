@@ -23,11 +23,11 @@ from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
 from truefit._core.finding import SEVERITIES
 from truefit._metrics.metric import get_metric
-from truefit._stats.skewness import Tail
+from truefit._stats.intervals import Tail
 from truefit._study.budget import TimeBudget
 from truefit._study.checks import CHECKS, check_results, check_table, most_severe_first, resolve_ignored
 from truefit._study.checks.base import CheckedTable, TableCheck
-from truefit._study.checks.calibration import Miscalibrated
+from truefit._study.checks.results import Miscalibrated
 from truefit._study.evidence import NotRun, SkippedCandidate
 
 DOCS = (Path(__file__).parents[2] / "docs" / "findings.md").read_text(encoding="utf-8")
@@ -184,7 +184,7 @@ def test_no_more_flexible_model_is_advised_where_one_was_not_better(clean):
 def test_probabilities_without_relation_to_the_class_are_not_to_be_recalibrated(clean, monkeypatch, interval, found):
     slope = SimpleNamespace(slope=sum(interval) / 2, slope_interval=interval)
     result = SimpleNamespace(estimates={"bayes": {1: slope}})
-    monkeypatch.setattr("truefit._study.checks.calibration.calibration_of", lambda *_, **__: result)
+    monkeypatch.setattr("truefit._study.checks.results.calibration_of", lambda *_, **__: result)
     assert bool(list(Miscalibrated().run(replace(clean, best="bayes")))) is found
 
 

@@ -11,8 +11,7 @@ from tests.report.test_page import Reader
 
 from truefit import Engine, study
 from truefit._core.errors import InvalidInput
-from truefit._study.held_out import held_out_tables
-from truefit._study.page import render_study, study_report
+from truefit._study.page import held_out_tables, render_study, study_report
 from truefit._study.page_tables import notes_of, tables_of
 from truefit._study.tripod import tripod_table
 

@@ -18,7 +18,7 @@ from truefit._methods.agghoo.cross_test import (
     is_triangle,
     nested_splits,
 )
-from truefit._methods.agghoo.plan import splits_for
+from truefit._methods.splitting.splits import cv_splits
 
 
 def cross_test(
@@ -119,7 +119,7 @@ def cross_test(
     chosen = config.metric if metric is None else resolve_metric(data, metric, pos_label)
     chosen.responses(agghoo)
     seed = resolve_seed(random_state)
-    splits = splits_for(data, cv, seed)
+    splits = cv_splits(data, 5 if cv is None else cv, random_state=seed)
     inner = nested_splits(data, splits, cv, inner_cv, seed)
     triangle = is_triangle(splits, inner_cv)
     plan = cross_test_plan(CrossTestConfig(config, splits, inner, triangle, chosen, baseline, correction, level), data)

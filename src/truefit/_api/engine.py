@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
-from truefit._core.errors import InvalidInput
+from truefit._core.errors import BudgetSpent, FitError, InvalidInput
 from truefit._engine.engine import BaseEngine, Listener, OnError
 from truefit._executors.environment import available_cores, inside_worker
-from truefit._executors.memory import parse_memory
 from truefit._executors.serial import SerialExecutor
-from truefit._methods.selection.search_objects import with_searches
+from truefit._methods.selection.search_objects import SEARCHES, taken_apart
 from truefit._solvers.plain import PlainSolver
 from truefit._solvers.registry import all_solvers
 from truefit._stores.memory import MemoryStore
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
     from truefit._core.data import Data
     from truefit._core.protocols import Executor, Plan, Solver, Store
     from truefit._executors.processes import ProcessExecutor
+
+R = TypeVar("R")
 
 
 class Engine(BaseEngine):
@@ -98,7 +99,7 @@ class Engine(BaseEngine):
         super().__init__(
             serial_executor=serial,
             store=_store_for(store),
-            executor=_make_executor(_worker_count(workers), executor, timeout, parse_memory(memory), serial),
+            executor=_make_executor(_worker_count(workers), executor, timeout, memory, serial),
             solvers=chosen,
             scratch=MemoryStore,
             on_error=on_error,
@@ -177,6 +178,26 @@ class Engine(BaseEngine):
         return None  # the engine is no part of the identity of a fit
 
 
+def with_searches(plan: Plan[R], data: Data) -> Plan[R]:
+    """Drive a plan; fits of search objects are replaced by those of the candidates that they select."""
+    try:
+        tasks = next(plan)
+        while True:
+            tasks = tasks if isinstance(tasks, list) else list(tasks)
+            try:
+                if any(type(task.estimator) in SEARCHES for task in tasks):
+                    tasks = yield from taken_apart(tasks, data)
+                outcomes = yield tasks
+            except (FitError, BudgetSpent) as error:
+                tasks = plan.throw(error)
+            else:
+                tasks = plan.send(outcomes)
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]
+    finally:
+        plan.close()
+
+
 def engine_for_one_call(**options: Any) -> Engine:
     """Return an engine in memory for one call: changes between two calls need not be detected."""
     engine = Engine(**options)
@@ -208,7 +229,7 @@ def _store_for(store: Any) -> Store:
 
 
 def _make_executor(
-    workers: int, executor: Any, timeout: float | None, memory: int | None, serial: SerialExecutor
+    workers: int, executor: Any, timeout: float | None, memory: int | str | None, serial: SerialExecutor
 ) -> Executor:
     threads = serial.threads
     if executor is not None:

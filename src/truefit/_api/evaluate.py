@@ -16,7 +16,7 @@ from truefit._methods.comparison.plan import CompareConfig
 from truefit._methods.evaluation.inputs import GivenPredictions, Kind
 from truefit._methods.evaluation.result import Evaluation
 from truefit._metrics.metric import task_of_metric
-from truefit.sources.task import infer_task
+from truefit.sources.table import infer_task
 
 
 def evaluate(

@@ -20,7 +20,8 @@ from truefit._core.typing import Array
 from truefit._core.validation import Task, check_level, checked_table, checked_target
 from truefit._methods.candidates import default_responses
 from truefit._methods.comparison.plan import CompareConfig
-from truefit._methods.evaluation.fitted import (
+from truefit._methods.evaluation.inputs import (
+    Models,
     categories_of,
     check_two_classes,
     expected_columns,
@@ -29,7 +30,6 @@ from truefit._methods.evaluation.fitted import (
     unseen_classes,
     with_columns,
 )
-from truefit._methods.evaluation.inputs import Models
 from truefit._methods.evaluation.promise import Promise
 from truefit._methods.evaluation.validation import Validation
 from truefit._metrics.metric import get_metric

@@ -57,7 +57,8 @@ def agghoo(
     check_picture(plot, config.files)
     check_distinct(plot, save)
     check_choice("--kind", kind, ("validation", "members", "estimates"))
-    check_model_file(save, config.files)
+    if save is not None:
+        check_model_file(save, config.files)
     check_correction(correction, True)
     config.refuse_time("Agghoo would average models trained on the first periods only.")
     stages = stages_of(path)

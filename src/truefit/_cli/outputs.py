@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from truefit._cli.messages import ResultStream, note, results
 from truefit._core.credentials import redacted
 from truefit._core.errors import InvalidInput
-from truefit._core.output_file import not_written, replaced_file
-from truefit._report.page import check_page_name
+from truefit._report.page import check_page_name, not_written, replaced_file
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -26,10 +26,8 @@ if TYPE_CHECKING:
 _NOTES: Final = "truefit.json"
 
 
-def check_model_file(place: Path | None, read: tuple[str | Path | None, ...]) -> None:
+def check_model_file(place: Path, read: tuple[str | Path | None, ...]) -> None:
     """Refuse a file for a model, or a missing skops, before any work is done."""
-    if place is None:
-        return
     check_output(place, read)
     if place.suffix != ".skops":
         raise InvalidInput(f"The name of a model's file must end in .skops. Got {place.name!r} instead.")

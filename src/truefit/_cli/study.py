@@ -87,7 +87,8 @@ def study(
     from truefit._study.budget import seconds_of
 
     check_report(out, (*config.files, test))
-    check_model_file(save, (*config.files, test))
+    if save is not None:
+        check_model_file(save, (*config.files, test))
     check_distinct(out, save)
     check_choice("--fail-on", fail_on, ("warning", "error"))
     check_choice("--report", report, ("tripod",))

@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from truefit._cli.app import plain_command
-from truefit._cli.diagnostics import (
+from truefit._cli.evaluate import (
     ByOption,
     CalibrationOption,
     Diagnostics,
+    GroupsOfRows,
+    MetricsOption,
     NetBenefitOption,
+    PageOption,
     ThresholdOption,
+    WeightsOfRows,
     rule_of,
+    show_evaluation,
 )
-from truefit._cli.evaluate import GroupsOfRows, MetricsOption, PageOption, WeightsOfRows, show_evaluation
 from truefit._cli.inputs import columns_as_fitted, label_in, print_notes
 from truefit._cli.options import JsonOption, LevelOption, PlotOption, PositiveOption, QuietOption, VerboseOption
 from truefit._cli.outputs import check_distinct, check_picture, check_report

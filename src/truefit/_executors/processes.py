@@ -19,7 +19,6 @@ from truefit._core.data import Data
 from truefit._core.errors import ExecutorError, InvalidInput
 from truefit._core.outcome import Outcome
 from truefit._core.protocols import Job
-from truefit._executors.channel import DONE, LOADED, NOT_LOADED, READY, STARTED, ChannelMessage
 from truefit._executors.dataset_file import DatasetWriter
 from truefit._executors.environment import FitEnvironment, available_cores, check_threads
 from truefit._executors.memory import exceeds, parse_memory, workers_within_memory
@@ -34,7 +33,16 @@ from truefit._executors.scheduler import (
     check_timeout,
 )
 from truefit._executors.serialization import serialize
-from truefit._executors.worker import WorkerProcess, WorkerSettings
+from truefit._executors.worker import (
+    DONE,
+    LOADED,
+    NOT_LOADED,
+    READY,
+    STARTED,
+    ChannelMessage,
+    WorkerProcess,
+    WorkerSettings,
+)
 
 #: Workers that may end before they are ready, in a row, and the seconds that one has for it: on a machine with far more
 #: work than cores, importing scikit-learn takes minutes.

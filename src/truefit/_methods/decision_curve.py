@@ -13,7 +13,7 @@ from truefit._core.typing import Floats, Positions
 from truefit._methods.assessment.estimate import ONE_PARTITION
 from truefit._methods.predictions import ModelPredictions
 from truefit._methods.result import EstimatorResult, plain
-from truefit._plots.roc import decision_curves
+from truefit._plots.classification import decision_curves
 from truefit._stats.paired import PairedDifference
 from truefit._stats.thresholds import contributions, mean_interval, paired
 

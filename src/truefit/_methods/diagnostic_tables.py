@@ -14,6 +14,10 @@ from truefit._methods.text import MetricText, interval_name, number, threshold_t
 Table = dict[str, Any]
 Plain = Mapping[str, Any]
 
+#: With more classes a line for each is too much to read, and their calibration is not judged one by one.
+MOST_CLASSES: Final = 32
+#: Rules of the thresholds that a page has by itself.
+RULES: Final = ("youden", {"sensitivity": 0.9})
 _RATES: Final = ("sensitivity", "specificity", "precision")
 _SLOPE: Final = "Of the truth regressed on the predictions: below 1 these are too extreme, above 1 not extreme enough."
 

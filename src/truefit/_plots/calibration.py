@@ -10,7 +10,7 @@ import numpy as np
 
 from truefit._core.typing import Floats
 from truefit._plots.canvas import BAND, NumberFormat, legend, series_style, shortened, style_axes, text_colour
-from truefit._plots.roc import AREA, LEGEND_LENGTH, largest, square_canvas, style_square
+from truefit._plots.classification import AREA, LEGEND_LENGTH, largest, square_canvas, style_square
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -119,8 +119,8 @@ _FIRST: tuple[Solver, ...] = (
 )
 #: Solvers of fits on the same rows; they also answer what follows on the shared steps of pipelines.
 _SAME_ROWS: tuple[Solver, ...] = (
-    Offer("forest sizes", "paths.sizes.ForestSizesSolver", _FORESTS, "alone"),
-    Offer("network epochs", "paths.sizes.NetworkEpochsSolver", "MLPClassifier MLPRegressor", "alone"),
+    Offer("forest sizes", "paths.stages.ForestSizesSolver", _FORESTS, "alone"),
+    Offer("network epochs", "paths.stages.NetworkEpochsSolver", "MLPClassifier MLPRegressor", "alone"),
     Offer("naive bayes", "closed_form.gaussian_nb.NaiveBayesSolver", "GaussianNB", "alone"),
     Offer("discriminant", "closed_form.lda.DiscriminantSolver", _DISCRIMINANT, "alone"),
     Offer("ridge", "closed_form.ridge.RidgeSolver", "Ridge RidgeClassifier", "alone"),

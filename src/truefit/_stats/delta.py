@@ -12,8 +12,7 @@ from scipy.special import expit, logit
 
 from truefit._core.errors import InvalidInput
 from truefit._core.typing import Floats
-from truefit._stats.intervals import Interval, around_skewed, normal_quantile, wilson
-from truefit._stats.skewness import Tail
+from truefit._stats.intervals import Interval, Tail, around_skewed, normal_quantile, wilson
 
 #: The scale on which the interval is computed: the value, its square with its sign, or its log-odds.
 Scale = Literal["plain", "square", "logit"]
@@ -51,7 +50,7 @@ def delta_interval(
 
     and back through :math:`T`. On the logit scale the value is a mean of shares. One of exactly 0 or 1 shows no spread:
     with ``shares`` the end on that side is then Wilson's, and several distances are combined as the root of the sum of
-    squares. Any other value has Student's quantile and the two factors of :mod:`truefit._stats.skewness`, from the
+    squares. Any other value has Student's quantile and the two factors of ``Tail``, from the
     skewness of the rows' influence :math:`\nabla g \cdot (x_i - \bar x)`: the interval of an RMSE is the root of that
     of the mean squared error. Over several partitions the centre is the mean of the values; the spread is that of a
     single run, since there are still only n rows.

@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from truefit._core.errors import InvalidInput
 from truefit._core.typing import Floats
-from truefit._stats.intervals import NO_SPREAD, SHARED_ROWS, IntervalEstimate, inflated, normal_quantile, sample
-from truefit._stats.skewness import Tail
+from truefit._stats.intervals import NO_SPREAD, SHARED_ROWS, IntervalEstimate, Tail, inflated, normal_quantile, sample
 
 Singles = Sequence[npt.ArrayLike]
 Pairs = Sequence[Sequence[npt.ArrayLike | None]]

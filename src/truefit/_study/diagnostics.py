@@ -17,6 +17,7 @@ from truefit._methods.learning_curve.result import LearningCurve, LearningCurves
 from truefit._methods.perturbation.config import perturbation_config
 from truefit._methods.perturbation.plan import perturb_plan
 from truefit._methods.perturbation.result import Perturbation
+from truefit._methods.subplans import FitMeter, R, on_rows, run_subplan
 from truefit._methods.text import seconds
 from truefit._metrics.metric import get_metric
 from truefit._study.budget import (
@@ -32,7 +33,6 @@ from truefit._study.budget import (
 )
 from truefit._study.config import StudyConfig
 from truefit._study.evidence import NotRun, Part, StudyEvidence
-from truefit._study.subplans import FitMeter, R, on_rows, run_subplan
 
 #: Shares of the time after the search: noise, bias and variance; learning curves get the rest.
 _FOR_NOISE, _FOR_BOOTSTRAP = 0.35, 0.25

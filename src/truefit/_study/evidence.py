@@ -12,7 +12,8 @@ from truefit._methods.assessment.estimate import Estimate
 from truefit._methods.assessment.result import Assessment
 from truefit._methods.bias_variance import BiasVariance
 from truefit._methods.candidates import params_text
-from truefit._methods.comparison.result import Comparison, Pair
+from truefit._methods.comparison.pairs import Pair
+from truefit._methods.comparison.result import Comparison
 from truefit._methods.importance.result import Importance
 from truefit._methods.learning_curve.result import LearningCurve, LearningCurves
 from truefit._methods.perturbation.result import Perturbation

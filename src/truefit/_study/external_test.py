@@ -17,7 +17,7 @@ from truefit._core.rows import Rows
 from truefit._core.validation import checked_table, checked_target
 from truefit._methods.assessment.estimate import estimate
 from truefit._methods.assessment.evidence import Evidence
-from truefit._methods.evaluation.fitted import outcome_of, quoted, unseen_categories, unseen_classes
+from truefit._methods.evaluation.inputs import outcome_of, quoted, unseen_categories, unseen_classes
 from truefit._methods.evaluation.promise import Agreement
 from truefit._methods.splitting.designs import Design
 from truefit._methods.splitting.splits import Split, Splits

@@ -1,15 +1,17 @@
-"""Does it fit? A diagnosis from perturbed validation, the gap to the training rows, and bias and variance."""
+"""Does it fit? A diagnosis from perturbed validation, the training error, and bias and variance; what to try next."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
+from truefit._core.finding import Finding
 from truefit._methods.perturbation.verdict import MEMORISES, NoiseResponse
-from truefit._methods.text import counted, listed, percent, points, whole_percent
-from truefit._study.answers import Answer
+from truefit._methods.text import counted, listed, percent, points, seconds, whole_percent
+from truefit._study.answers import Answer, curve_text, data_gain
 from truefit._study.evidence import StudyEvidence
 
 Kind = Literal["baseline", "overfits", "memorises", "underfits", "high_variance", "fits", "unknown"]
@@ -26,6 +28,10 @@ _MUCH = 0.1
 _FEWEST_ERRORS, _SMALLEST_SHARE = 5.0, 1e-3
 #: Variance of the 0-1 loss below this reads as 0.
 _NO_VARIANCE = 5e-4
+#: A tie that trains this many times faster than the selected model is suggested.
+_FASTER = 5.0
+#: Only where a fit takes more seconds than this.
+_SLOW = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,3 +308,50 @@ def _explanation(found: StudyEvidence, fit: FitDiagnosis) -> list[str]:
             f"or a model that is slightly too simple.{tried}"
         )
     return sentences
+
+
+def next_steps_of(found: StudyEvidence, findings: Iterable[Finding]) -> list[str]:
+    """Return what to try next."""
+    advice = [
+        f"{each.advice.rstrip('.')} ({each.code})." for each in findings if each.advice and each.severity != "info"
+    ]
+    return [*advice, *_agghoo(found), *_more_rows(found), *_faster(found)]
+
+
+def _agghoo(found: StudyEvidence) -> list[str]:
+    result, interval, fmt = found.cross_test, found.interval, found.metric_text
+    if result is None or found.nested is None or interval is None:
+        return []
+    gain = found.sign * (found.estimate - result.estimate)
+    if gain <= 0.25 * abs(interval[1] - interval[0]):
+        return []
+    return [
+        f"Consider Agghoo over these candidates: {fmt.named(result.estimate)} against {fmt.value(found.estimate)} for "
+        "selecting a single model."
+    ]
+
+
+def _more_rows(found: StudyEvidence) -> list[str]:
+    more, fmt = data_gain(found), curve_text(found)
+    if more.outlook not in ("yes", "perhaps"):
+        return []
+    sure = "would" if more.outlook == "yes" else "may"
+    gain = f"{fmt.change(more.gain)} ({fmt.signed(more.low)} to {fmt.signed(more.high)})"
+    return [
+        f"Collect more rows: {more.rows:,} more of the same kind {sure} lower the {fmt.name} by {gain}, "
+        f"from {fmt.value(more.now)} to about {fmt.value(more.then)}."
+    ]
+
+
+def _faster(found: StudyEvidence) -> list[str]:
+    own, fit = found.seconds[found.best], fit_diagnosis(found)
+    quick = [
+        name for name in found.ties if name not in found.baselines and own > _FASTER * max(found.seconds[name], 1e-4)
+    ]
+    if not quick or own < _SLOW or fit.kind == "baseline" or fit.alternative is not None:
+        return []
+    name = quick[0]
+    return [
+        f"If training time matters, {name} takes {seconds(found.seconds[name])} per fit against {seconds(own)}, and "
+        f"is not significantly different from {found.best}{difference_to_best(found, name)}."
+    ]

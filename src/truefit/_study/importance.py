@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from truefit._core.data import Data
 from truefit._methods.importance.plan import ImportanceConfig, importance_plan
 from truefit._methods.importance.result import Importance
-from truefit._methods.kept_models import with_kept_models
+from truefit._methods.subplans import with_kept_models
 from truefit._methods.text import MetricText, counted, listed
 from truefit._study.answers import Answer
 from truefit._study.config import StudyConfig

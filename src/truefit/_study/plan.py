@@ -18,12 +18,14 @@ from truefit._methods.agghoo.plan import AgghooConfig, Aggregate, Candidate
 from truefit._methods.assessment.estimate import Estimate
 from truefit._methods.assessment.plan import assess_plan
 from truefit._methods.assessment.result import Assessment
-from truefit._methods.comparison.plan import CompareConfig, TestChoice, compared_by_rows
-from truefit._methods.comparison.result import Comparison, Pair
+from truefit._methods.comparison.pairs import Pair, compared_by_rows
+from truefit._methods.comparison.plan import CompareConfig, TestChoice
+from truefit._methods.comparison.result import Comparison
 from truefit._methods.selection.result import NestedAssessment
 from truefit._methods.selection.simplicity import simplest_setting
 from truefit._methods.splitting.designs import Design
 from truefit._methods.splitting.splits import make_splits
+from truefit._methods.subplans import FitMeter
 from truefit._metrics.metric import Metric
 from truefit._study.budget import FOR_SEARCH
 from truefit._study.config import StudyConfig
@@ -32,7 +34,6 @@ from truefit._study.ensemble import ensemble_plan, why_not
 from truefit._study.evidence import SkippedCandidate, StudyEvidence, TunedSetting
 from truefit._study.result import Study
 from truefit._study.selection import CandidateSelection, SelectionOutcome, Spent
-from truefit._study.subplans import FitMeter
 
 #: With a budget: how often a study is run again, and the least share of the budget that is worth it.
 _RERUNS, _WORTH_RERUNNING = 6, 0.1

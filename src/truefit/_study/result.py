@@ -23,16 +23,14 @@ from truefit._methods.result import Result, plain, plot_method
 from truefit._methods.text import counted
 from truefit._plots.svg import to_svg
 from truefit._report.html import render_fragment
-from truefit._study.advice import next_steps_of
 from truefit._study.answers import Answer, forecasts, how_good, more_data, which_model
 from truefit._study.checks import check_results, most_severe_first
 from truefit._study.config import StudyConfig
 from truefit._study.evidence import SkippedCandidate, StudyEvidence
 from truefit._study.external_test import ExternalTest, evaluated
-from truefit._study.fit_diagnosis import does_it_fit
-from truefit._study.held_out import Diagnoses, diagnosed
+from truefit._study.fit_diagnosis import does_it_fit, next_steps_of
 from truefit._study.importance import columns_answer
-from truefit._study.page import Pictures, draw_pictures, render_study, study_report
+from truefit._study.page import Diagnoses, Pictures, diagnosed, draw_pictures, render_study, study_report
 from truefit._study.page_tables import tables_of
 from truefit._study.prediction_intervals import coverage_of
 

@@ -16,12 +16,12 @@ from truefit._core.rows import Rows
 from truefit._methods.selection.plan import Nested, Search, search_plan
 from truefit._methods.selection.race_run import NOT_FITTED
 from truefit._methods.selection.racing import Race
+from truefit._methods.subplans import FitMeter
 from truefit._methods.text import MetricText, counted
 from truefit._methods.text import seconds as seconds_text
 from truefit._study.budget import nominal_seconds, sample_rows
 from truefit._study.config import StudyConfig, is_baseline
 from truefit._study.evidence import Cause, SkippedCandidate
-from truefit._study.subplans import FitMeter
 
 #: Candidates race where the search would take more seconds of fitting than this.
 _RACE_FROM = 30.0

@@ -14,19 +14,18 @@ from sklearn.model_selection import TimeSeriesSplit
 
 from truefit._api.engine import Engine, engine_for_one_call, engine_or_new
 from truefit._api.validation import K_TO_CV, read_input, renamed_keywords, resolve_folds, resolve_metric, resolve_seed
-from truefit._core.data import Data
+from truefit._core.data import Data, take_time
 from truefit._core.errors import BudgetSpent, InvalidInput
 from truefit._core.parameters import weight_parameter
 from truefit._core.provenance import now, versions
-from truefit._core.time_column import take_time
 from truefit._core.validation import Task, check_level, checked_table
 from truefit._methods.candidates import Candidates
-from truefit._methods.evaluation.fitted import check_two_classes
-from truefit._methods.kept_models import with_kept_models
+from truefit._methods.evaluation.inputs import check_two_classes
 from truefit._methods.selection.default_candidates import candidate_named, default_candidates
 from truefit._methods.selection.families import ModelFamily, Setting, default_families, family_named, settings_of
 from truefit._methods.splitting.forward import enough_periods
 from truefit._methods.splitting.splits import Splits, cv_splits, is_whole
+from truefit._methods.subplans import with_kept_models
 from truefit._methods.text import counted
 from truefit._metrics.metric import Metric, get_metric
 from truefit._study.budget import TimeBudget, nominal_seconds, seconds_of
@@ -41,7 +40,7 @@ from truefit._study.page import store_study
 from truefit._study.plan import model_plan, study_plan
 from truefit._study.prediction_intervals import with_intervals
 from truefit._study.result import Study
-from truefit.sources.task import infer_task
+from truefit.sources.table import infer_task
 
 
 @renamed_keywords(K_TO_CV)

@@ -26,10 +26,9 @@ from truefit._methods.agghoo.plan import (
     agghoo_plan,
     aligned,
     mean_of,
-    splits_for,
     vote_of,
 )
-from truefit._methods.splitting.splits import Splits
+from truefit._methods.splitting.splits import Splits, cv_splits
 from truefit._metrics.metric import Metric, get_metric, metric_of_scorer
 from truefit._plots.agghoo import validation_curves
 from truefit._sklearn import BaseComposition
@@ -101,7 +100,7 @@ class _Agghoo(MetaEstimatorMixin, UsesEngine, BaseComposition, BaseEstimator):  
         data = Data(X, y, task=self._task, groups=groups, weight=weight)
         config = self.agghoo_config(data.y)
         config.check(data)
-        splits = splits_for(data, self.cv, resolve_seed(self.random_state))
+        splits = cv_splits(data, 5 if self.cv is None else self.cv, random_state=resolve_seed(self.random_state))
         plan = agghoo_plan(config, data, splits)
         found: Agghoo = self._run(plan, data, "agghoo", on_error="record" if self.engine is None else None)
         if found.failures:

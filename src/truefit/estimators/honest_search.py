@@ -16,13 +16,18 @@ from truefit._core.errors import InvalidInput
 from truefit._core.parameters import WithFitParams, bare, check_takes_weights, weight_parameter
 from truefit._core.validation import Task, check_level
 from truefit._methods.candidates import Candidates, params_text
-from truefit._methods.selection.optuna_sampler import OptunaSampler, import_optuna, is_optuna_sampler
 from truefit._methods.selection.plan import Search, inner_splits, search_plan
 from truefit._methods.selection.race_run import NOT_FITTED
 from truefit._methods.selection.racing import Race
 from truefit._methods.selection.result import NestedAssessment
-from truefit._methods.selection.sampled import SampledConfig, sampled_search_plan
-from truefit._methods.selection.scoring import (
+from truefit._methods.selection.sampled import (
+    OptunaSampler,
+    SampledConfig,
+    import_optuna,
+    is_optuna_sampler,
+    sampled_search_plan,
+)
+from truefit._methods.selection.search_objects import (
     OutcomeScorer,
     check_score_is_usual,
     format_results,

@@ -20,8 +20,8 @@ from truefit._core.validation import Task, check_level
 from truefit._methods.agghoo.plan import aligned
 from truefit._methods.candidates import Candidates
 from truefit._methods.intervals import FoldModels, interval_plan
-from truefit._methods.kept_models import with_kept_models
 from truefit._methods.splitting.splits import Splits, cv_splits
+from truefit._methods.subplans import with_kept_models
 from truefit._stats.conformal import conformal_sets, cv_plus
 from truefit.estimators._base import UsesEngine, groups_and_weight
 

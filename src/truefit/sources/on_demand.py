@@ -13,12 +13,10 @@ import numpy.typing as npt
 from truefit._core.credentials import redacted
 from truefit._core.errors import InvalidInput
 from truefit._core.rows import add_tokens, mix, row_tokens, table_blocks, value_tokens
-from truefit.sources.database import is_database, open_database
-from truefit.sources.datasets import BUILTIN, load_builtin
+from truefit.sources.database import SqlReader, open_database
 from truefit.sources.files import DELIMITED, PARQUET, ending_of, notes_of, read_frame, stem
-from truefit.sources.load import existing_file
+from truefit.sources.load import BUILTIN, existing_file, is_database, load_builtin
 from truefit.sources.readers import DelimitedReader, FrameReader, Keys, ParquetReader, Reader
-from truefit.sources.sql_table import SqlReader
 from truefit.sources.table import Table, find_column
 
 if TYPE_CHECKING:

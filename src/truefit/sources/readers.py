@@ -12,8 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from truefit._core.rows import row_tokens, table_blocks
-from truefit.sources.delimited import check_width, checked_format, read_chunks
-from truefit.sources.files import DELIMITED, arrow_errors, checked_columns, ending_of, file_errors, stem
+from truefit.sources.files import (
+    DELIMITED,
+    arrow_errors,
+    check_width,
+    checked_columns,
+    checked_format,
+    ending_of,
+    file_errors,
+    read_chunks,
+    stem,
+)
 
 if TYPE_CHECKING:
     import pandas as pd

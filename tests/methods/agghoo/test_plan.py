@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from truefit._core.data import Data
-from truefit._core.errors import Failure, FitError, InvalidInput
+from truefit._core.errors import Failure, FitError
 from truefit._core.outcome import Outcome, Predictions
 from truefit._core.rows import Rows
 from truefit._methods.agghoo.plan import (
@@ -13,7 +13,6 @@ from truefit._methods.agghoo.plan import (
     Candidate,
     ValidationLoss,
     checked_failures,
-    splits_for,
 )
 from truefit._metrics.metric import get_metric
 
@@ -53,17 +52,3 @@ def test_a_split_without_any_candidate_is_an_error():
     assert [failure.message for failure in checked_failures([[good, bad], [good, good]])] == ["ValueError: no"]
     with pytest.raises(FitError, match="All 2 fits of split 1 failed"):
         checked_failures([[good, bad], [bad, bad]])
-
-
-def test_folds_of_rare_classes_are_those_of_the_shared_partition():
-    labels = np.array(["a"] * 12 + ["b"] * 6 + ["c"] * 2)
-    data = Data(X, labels, task="classification")
-    with pytest.warns(UserWarning, match="Class 'c' has 2 rows"):
-        splits, default = splits_for(data, 4, None), splits_for(data, None, None)
-    assert splits.partition
-    assert sorted(len(split.test) for split in splits) == [5, 5, 5, 5]
-    assert [len(split.test) for split in default] == [4] * 5
-    with pytest.raises(InvalidInput, match="number of folds must be"):
-        splits_for(data, 1, None)
-    with pytest.raises(InvalidInput, match="number of rows"):
-        splits_for(data, 21, None)

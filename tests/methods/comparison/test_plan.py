@@ -330,7 +330,7 @@ def test_one_standard_error_by_hand():
 def test_repeats_do_not_shrink_the_standard_error():
     def within(**options):
         result = compare({"dummy": DummyRegressor(), "ridge": Ridge()}, XD, yd, **options)
-        return result._standard_error("ridge")
+        return result._paired.standard_error("ridge")
 
     assert within(repeats=6) == pytest.approx(within(), rel=0.5)
     assert within(design="holdout") > 0

@@ -23,12 +23,12 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from truefit import Engine, assess, compare
+from truefit._api.engine import with_searches
 from truefit._core.data import Data
 from truefit._core.errors import BudgetSpent
 from truefit._core.outcome import Outcomes
 from truefit._core.protocols import Ask, FitTask
 from truefit._core.rows import Rows
-from truefit._methods.selection.search_objects import with_searches
 
 X, y = load_breast_cancer(return_X_y=True)
 X, y = StandardScaler().fit_transform(X)[:250], y[:250]

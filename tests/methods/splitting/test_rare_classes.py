@@ -20,7 +20,9 @@ from truefit import (
     perturb,
     study,
 )
+from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
+from truefit._methods.splitting.splits import cv_splits
 
 MODELS = {"tree": DecisionTreeClassifier(random_state=0), "knn": KNeighborsClassifier(3)}
 SEARCH = (KNeighborsClassifier(), {"n_neighbors": [1, 3]})
@@ -138,3 +140,17 @@ def test_the_estimate_of_a_rate_counts_the_rows_of_all_test_sets():
     found = study(rows, y, {"dummy": DummyClassifier(), "constant": DummyClassifier(strategy="constant", constant=0)},
                   metric="balanced_accuracy")  # fmt: skip
     assert found.estimate == found.cross_test.estimate == pytest.approx(0.5)
+
+
+def test_folds_of_rare_classes_are_those_of_the_shared_partition():
+    labels = np.array(["a"] * 12 + ["b"] * 6 + ["c"] * 2)
+    data = Data(np.arange(20.0).reshape(-1, 1), labels, task="classification")
+    with pytest.warns(UserWarning, match="Class 'c' has 2 rows"):
+        splits, default = cv_splits(data, 4), cv_splits(data, 5)
+    assert splits.partition
+    assert sorted(len(split.test) for split in splits) == [5, 5, 5, 5]
+    assert [len(split.test) for split in default] == [4] * 5
+    with pytest.raises(InvalidInput, match="number of folds must be"):
+        cv_splits(data, 1)
+    with pytest.raises(InvalidInput, match="number of rows"):
+        cv_splits(data, 21)

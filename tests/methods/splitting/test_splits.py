@@ -17,9 +17,9 @@ from sklearn.model_selection import (
 from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
 from truefit._core.rows import Rows
-from truefit._core.spill import HELD_BYTES
 from truefit._methods.selection.plan import inner_splits
 from truefit._methods.splitting.designs import has_triangle
+from truefit._methods.splitting.pairs import HELD_BYTES
 from truefit._methods.splitting.splits import Split, Splits, make_splits, shared_partition
 
 rng = np.random.default_rng(3)

@@ -321,7 +321,7 @@ def test_rows_are_transformed_in_blocks_and_kept_while_there_is_room(monkeypatch
         data = usual_data()
         fits = pipeline_fits(data, [make_pipeline(Counting(), PCA(3), tree(k)) for k in (1, 2)], BOTH)
         monkeypatch.setattr("truefit._solvers.plain.BLOCK_BYTES", 20 * data.row_bytes)
-        monkeypatch.setattr("truefit._solvers.pipelines.fitted_steps.KEPT_BYTES", room)
+        monkeypatch.setattr("truefit._solvers.pipelines.steps.KEPT_BYTES", room)
         [job] = solver().claim(fits, data)
         Counting.asked = 0
         outcomes = job.run(data)
@@ -360,7 +360,7 @@ def test_steps_are_let_go_with_their_table_and_where_there_is_no_room(monkeypatc
     trains = [Rows.of(range(30)), Rows.of(range(35))]
     jobs = [job for rows in trains for job in solver().claim(pipeline_fits(data, pipelines, train=rows), data)]
     for room, fitted in ((1 << 20, 2), (0, 4)):
-        monkeypatch.setattr("truefit._solvers.pipelines.fitted_steps.HELD_BYTES", room)
+        monkeypatch.setattr("truefit._solvers.pipelines.steps.HELD_BYTES", room)
         _recent._tables.clear()
         Counting.fitted = 0
         for job in (*jobs, *jobs):

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from truefit._core.data import Data
-from truefit._core.errors import Failure, FitError, InvalidInput, reasons
+from truefit._core.errors import Failure, FitError, reasons
 from truefit._core.outcome import Outcome
 from truefit._core.parameters import check_takes_weights
 from truefit._core.protocols import Ask, FitTask, Keep, Plan
@@ -21,7 +21,7 @@ from truefit._core.rows import Rows
 from truefit._core.typing import Array
 from truefit._core.validation import Task
 from truefit._methods.candidates import params_text
-from truefit._methods.splitting.splits import Split, Splits, is_whole, make_splits
+from truefit._methods.splitting.splits import Split, Splits
 from truefit._metrics.metric import Metric
 
 Aggregate = Literal["mean", "soft", "vote"]
@@ -202,16 +202,3 @@ def checked_failures(found: Iterable[Sequence[Outcome]]) -> tuple[Failure, ...]:
             )
         failures += failed
     return tuple(failures)
-
-
-def splits_for(data: Data, cv: Any, seed: int | None) -> Splits:
-    """Make splits from a ``cv`` parameter: a number of folds shared by all methods, a splitter, or index arrays."""
-    if cv is None or is_whole(cv):
-        k = 5 if cv is None else int(cv)
-        return make_splits(data, "kfold", k=k, random_state=seed)
-    if isinstance(cv, str) or not (hasattr(cv, "split") or isinstance(cv, Iterable)):
-        raise InvalidInput(
-            "The 'cv' parameter must be a number of folds, a splitter or an iterable of (train, test) pairs. "
-            f"Got {cv!r} instead."
-        )
-    return make_splits(data, cv)

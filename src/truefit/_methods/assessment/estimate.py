@@ -17,9 +17,8 @@ from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
 from truefit._core.outcome import Outcome
 from truefit._core.rows import Rows
-from truefit._methods.assessment.evidence import Evidence, Triangle
+from truefit._methods.assessment.evidence import Evidence, Triangle, extension, overflow, tail_note, tail_of
 from truefit._methods.assessment.hold_out_interval import contributions_of, hold_out_interval
-from truefit._methods.assessment.skewed import extension, overflow, tail_note, tail_of
 from truefit._methods.splitting.designs import BOOTSTRAPS, NESTED_REPEATS
 from truefit._metrics import row_loss
 from truefit._metrics.metric import Metric
@@ -29,6 +28,7 @@ from truefit._stats.auc import auc_interval, fold_mean_auc
 from truefit._stats.bootstrap_error import (
     OutOfBag,
     Rule,
+    bbc,
     bootstrap_error,
     no_information_absolute,
     no_information_error,
@@ -38,6 +38,7 @@ from truefit._stats.bootstrap_error import (
 from truefit._stats.clustered import LEAST_GROUPS, clustered_wilson
 from truefit._stats.delta import Linearised, delta_interval
 from truefit._stats.intervals import (
+    Tail,
     averaged_repeats,
     conservative_z,
     corrected_t,
@@ -45,8 +46,6 @@ from truefit._stats.intervals import (
     wald,
     wilson,
 )
-from truefit._stats.selection import bbc
-from truefit._stats.skewness import Tail
 from truefit._stats.triangle import nested_cv, triangle_tau
 
 

@@ -12,10 +12,9 @@ from truefit._core.errors import InvalidInput
 from truefit._core.typing import Array
 from truefit._methods.text import MetricText
 from truefit._metrics.row_loss import is_share
-from truefit._plots.confusion import confusion
+from truefit._plots.classification import confusion, precision_recall, roc
 from truefit._plots.curve import periods
 from truefit._plots.regression import predicted_vs_true, residuals
-from truefit._plots.roc import precision_recall, roc
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,11 +15,10 @@ from truefit._core.errors import InvalidInput
 from truefit._core.protocols import Plan
 from truefit._methods.assessment.plan import assess_plan
 from truefit._methods.candidates import Candidates, Named
+from truefit._methods.comparison.pairs import compared_by_rows
 from truefit._methods.comparison.result import Comparison
 from truefit._methods.splitting.designs import BOOTSTRAPS, Design
-from truefit._methods.splitting.splits import has_clusters
 from truefit._metrics.metric import Metric
-from truefit._metrics.smooth import RootMeanSquare
 from truefit._stats.clustered import LEAST_GROUPS
 
 TestChoice = Literal["auto", "corrected_t", "pooled"]
@@ -79,20 +78,6 @@ class CompareConfig:
                 "The 'rope' parameter must be a positive number, the largest difference that does not matter. "
                 f"Got {rope!r} instead."
             )
-
-
-def compared_by_rows(data: Data, design: Design, metric: Metric) -> bool:
-    """Whether single rows can be compared: of a per-sample metric or RMSE, independent, each tested once per run.
-
-    On one test set any metric can be, by what its rows contribute. On several, with groups, only 0-1 losses can be, of
-    enough groups: for other losses the test on whole groups has not been shown to hold its level.
-    """
-    if len(design.splits) == 1 and data.time is None:
-        return True
-    if data.groups is not None:
-        return metric.zero_one and has_clusters(data, design.splits)
-    by_row = metric.row_loss is not None or (isinstance(metric.smooth, RootMeanSquare) and data.y.ndim == 1)
-    return by_row and data.weight is None and data.time is None and design.splits.partition
 
 
 def compare_plan(

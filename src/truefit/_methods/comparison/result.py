@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from truefit._core.errors import InvalidInput
-from truefit._core.typing import Array, Floats
-from truefit._methods.assessment.estimate import ONE_PARTITION, REPEATED
-from truefit._methods.assessment.hold_out_interval import Contributions
 from truefit._methods.assessment.result import Assessment
+from truefit._methods.comparison.pairs import Pair, PairedTests
 from truefit._methods.result import Result, frame, plain, plot_method
 from truefit._methods.text import MetricText, listed
 from truefit._metrics.metric import Metric
 from truefit._metrics.row_loss import is_share
 from truefit._plots.forest import differences
-from truefit._stats.clustered import clustered_paired_t
-from truefit._stats.paired import PairedDifference, corrected_paired_t, holm, one_standard_error, pooled_paired_t
-from truefit._stats.selected_best import covariance_of_means, selected_best
+from truefit._stats.paired import (
+    one_standard_error,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,8 +30,6 @@ if TYPE_CHECKING:
 
 Verdict = Literal["better", "worse", "equivalent", "tie", "no comparison"]
 
-#: Values this close, relative to their mean size, differ by rounding only.
-_ROUNDING = 1e-8
 #: What the tests do, by name.
 _TESTS: Final = {
     "pooled losses": "t-test of the difference in loss on all held-out rows",
@@ -46,29 +40,6 @@ _TESTS: Final = {
 }
 #: With fewer degrees of freedom only large differences are significant.
 _FEW_DEGREES = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A candidate and a reference: their difference, or the reason why there is none."""
-
-    candidate: str
-    reference: str
-    found: PairedDifference | None = None
-    test: str | None = None
-    reason: str | None = None
-    p_adjusted: float = float("nan")
-
-    @property
-    def name(self) -> str:
-        """The names of both, as a difference."""
-        return f"{self.candidate} − {self.reference}"
-
-    def interval(self, level: float) -> tuple[float, float] | None:
-        """Interval of the difference; None where all differences are equal and not 0."""
-        if self.found is None or (self.found.se == 0 and self.found.mean != 0):
-            return None
-        return self.found.interval(level)
 
 
 class Comparison(Result):
@@ -102,22 +73,17 @@ class Comparison(Result):
         self.level = config.level
         self.rope = config.rope
         self.greater_is_better = metric.greater_is_better
-        self._zero_one = metric.zero_one
         self._config = config
         self._by_rows = by_rows
-        self._groups = assessment.groups
         self._selected_separately = selected_separately
-        self._searched = assessment if searched is None else searched
-        self._families = families or {}
-        self._contributions: dict[str, Contributions | str] = {}
-        # A test set of a single row has no score of its own unless the metric is per-sample: a row has no AUC.
-        has_scores = metric.row_loss is not None or any(len(split.test) > 1 for split in assessment.splits)
-        has_scores &= len(assessment.splits) > 1  # the scores of one test set show no spread
-        self._scores = assessment.split_scores() if has_scores else {}
+        self._paired = PairedTests(
+            assessment, metric, config,
+            by_rows=by_rows, searched=assessment if searched is None else searched, families=families or {},
+        )  # fmt: skip
         if config.reference is None and not selected_separately:
-            self.pairs = self._against_selected()
+            self.pairs = self._paired.against_selected()
         else:
-            self.pairs = self._adjusted(self._requested_pairs())
+            self.pairs = self._paired.adjusted(self._requested_pairs())
 
     @property
     def best(self) -> str:
@@ -135,121 +101,6 @@ class Comparison(Result):
             return [(worse, better) for better, worse in combinations(ranked, 2)]
         return [(name, self.reference) for name in self.names if name != self.reference]
 
-    def _adjusted(self, requested: Sequence[tuple[str, str]]) -> list[Pair]:
-        """Compare pairs that do not depend on which candidate is best."""
-        pairs = [self._pair(candidate, reference) for candidate, reference in requested]
-        return _with_p(pairs, holm([pair.found.p for pair in pairs if pair.found is not None]))
-
-    def _against_selected(self) -> list[Pair]:
-        """Compare the others with the best one, which was selected on the same rows."""
-        best, baselines = self.best, [name for name in self._config.baselines if name in self.names]
-        if best in baselines:  # the reference was known beforehand
-            return self._adjusted([(name, best) for name in self.names if name != best])
-        pairs = {name: self._pair(name, best) for name in self.names if name != best}
-        rivals = [pair for name, pair in pairs.items() if pair.found is not None and name not in baselines]
-        if rivals:
-            p, df = zip(*((pair.found.p, pair.found.df) for pair in rivals if pair.found is not None), strict=True)
-            names = [best, *(pair.candidate for pair in rivals), *self._not_compared]
-            covariance = self._covariance(names, rivals) if len(names) > 2 else np.eye(2)
-            known = np.flatnonzero(np.isfinite(np.diag(covariance)))
-            families = [self._families.get(names[place], names[place]) for place in known]
-            covariance = covariance[np.ix_(known, known)]
-            adjusted = selected_best(p, covariance, float(np.median(df)), families=families)
-            pairs |= {pair.candidate: pair for pair in _with_p(rivals, adjusted)}
-        # Whether a candidate is better than a baseline was a question before any was selected.
-        candidates = [name for name in self.names if name not in baselines]
-        for pair in self._adjusted([(name, baseline) for baseline in baselines for name in candidates]):
-            if pair.candidate == best and pair.found is not None:
-                pairs[pair.reference] = replace(pairs[pair.reference], p_adjusted=pair.p_adjusted)
-        return list(pairs.values())
-
-    def _covariance(self, names: Sequence[str], pairs: Sequence[Pair]) -> Floats:
-        """Covariance of the mean losses of candidates, up to a factor, by what most of the pairs are compared on."""
-        if sum(pair.test == "corrected t" for pair in pairs) > len(pairs) / 2:
-            scores = self._scores if self._searched is self.assessment else self._searched.split_scores()
-            return covariance_of_means([np.column_stack([scores[name] for name in names])])
-        splits = self.assessment.splits
-        if len(splits) == 1:
-            found = [each for each in map(self._contributions_of, names) if isinstance(each, Contributions)]
-            groups = None if found[0].groups is None else [found[0].groups]
-            return covariance_of_means([np.column_stack([each.values for each in found])], groups)
-        losses = [self._searched.row_contributions(name) or [] for name in names]
-        runs = [np.column_stack([np.concatenate(each[run.start : run.stop]) for each in losses]) for run in self._runs]
-        return covariance_of_means(runs, None if self._groups is None else [*map(self._groups_of, self._runs)])
-
-    def _pair(self, candidate: str, reference: str) -> Pair:
-        for name in (candidate, reference):
-            each = self.assessment.estimates[name]
-            if math.isnan(each.value):
-                return Pair(candidate, reference, reason=f"{name}: {each.reason}")
-        found = self._by_test_sets(candidate, reference)
-        flat = found is not None and found.se == 0 and found.mean != 0
-        preferred = self._config.test == "pooled" or (self._config.test == "auto" and self._groups is not None)
-        if self._by_rows and (found is None or flat or preferred):
-            return self._pair_by_rows(candidate, reference)
-        if found is not None:
-            return Pair(candidate, reference, found, "corrected t")
-        if len(self.assessment.splits) == 1:
-            reason = f"one split shows no spread of {self.metric}; use k-fold or repeats"
-        else:
-            reason = f"{self.metric} is not defined on each of the test sets; use larger ones, or another metric"
-        return Pair(candidate, reference, reason=reason)
-
-    def _by_test_sets(self, candidate: str, reference: str) -> PairedDifference | None:
-        splits = self.assessment.splits
-        if not self._scores:
-            return None
-        difference = _difference(self._scores[candidate], self._scores[reference])
-        return None if np.isnan(difference).any() else corrected_paired_t(difference, splits.share)
-
-    def _pair_by_rows(self, candidate: str, reference: str) -> Pair:
-        splits = self.assessment.splits
-        if len(splits) == 1:
-            return self._pair_on_test_set(candidate, reference)
-        losses = [self.assessment.row_contributions(name) or [] for name in (candidate, reference)]
-        runs = [_difference(*(np.concatenate(each[run.start : run.stop]) for each in losses)) for run in self._runs]
-        if runs[0].size < 2:
-            return Pair(candidate, reference, reason="a single tested row shows no spread; use k-fold")
-        if splits.repeats == 1:
-            factor, test = ONE_PARTITION, f"pooled losses × {ONE_PARTITION:g}"
-        else:
-            factor, test = REPEATED, f"averaged repeats × {REPEATED:g}"
-        if self._groups is None:
-            found = pooled_paired_t(runs, factor=factor, zero_one=self._zero_one)
-            return Pair(candidate, reference, found, test)
-        found = clustered_paired_t(runs, map(self._groups_of, self._runs), factor=factor)
-        return Pair(candidate, reference, found, f"{test}, clustered by group")
-
-    @property
-    def _runs(self) -> list[range]:
-        """Positions of the test sets of each run through the rows."""
-        splits = self.assessment.splits
-        per_run = len(splits) // splits.repeats
-        return [range(start, start + per_run) for start in range(0, len(splits), per_run)]
-
-    def _groups_of(self, run: range) -> Array:
-        """Return the groups of the rows of a run, in the order in which they are tested."""
-        assert self._groups is not None
-        tested = [split.test.index for split in self.assessment.splits]
-        groups: Array = self._groups[np.concatenate([tested[place] for place in run])]
-        return groups
-
-    def _pair_on_test_set(self, candidate: str, reference: str) -> Pair:
-        one, other = self._contributions_of(candidate), self._contributions_of(reference)
-        for each in (one, other):
-            if isinstance(each, str):
-                return Pair(candidate, reference, reason=each)
-        assert isinstance(one, Contributions)
-        assert isinstance(other, Contributions)
-        _, *further = one.method.split(", ")
-        test = "paired t over blocks" if one.method.startswith("jackknife") else "paired t on the held-out rows"
-        return Pair(candidate, reference, one.minus(other).mean, ", ".join([test, *further]))
-
-    def _contributions_of(self, name: str) -> Contributions | str:
-        if name not in self._contributions:
-            self._contributions[name] = self.assessment.contributions(name)
-        return self._contributions[name]
-
     def verdict_on(self, pair: Pair) -> Verdict:
         """Return how the candidate of a pair compares with the reference, in a word."""
         if pair.found is None:
@@ -264,9 +115,9 @@ class Comparison(Result):
     def _against_best(self) -> dict[str, Pair]:
         """Each other candidate against the best."""
         if self._ties_by_another_test:
-            pairs = self._against_selected()
+            pairs = self._paired.against_selected()
         elif self.reference in self.names and self.reference != self.best:
-            pairs = self._adjusted([(name, self.best) for name in self.names if name != self.best])
+            pairs = self._paired.adjusted([(name, self.best) for name in self.names if name != self.best])
         else:
             pairs = [pair for pair in self.pairs if pair.reference == self.best]
         return {pair.candidate: pair for pair in pairs}
@@ -291,7 +142,7 @@ class Comparison(Result):
                 f"The 'order' parameter must be names of candidates: {', '.join(map(repr, self.names))}. Got "
                 f"{unknown[0]!r}."
             )
-        ses = [self._standard_error(name) for name in self.names]
+        ses = [self._paired.standard_error(name) for name in self.names]
         if math.isnan(ses[self.names.index(self.best)]):
             raise InvalidInput(
                 f"The one-standard-error rule needs the spread of {self.metric} over test sets. Got "
@@ -300,18 +151,6 @@ class Comparison(Result):
         places = None if order is None else [self.names.index(name) for name in order]
         values = [self.assessment.estimates[name].value for name in self.names]
         return self.names[one_standard_error(values, ses, places, greater_is_better=self.greater_is_better)]
-
-    def _standard_error(self, name: str) -> float:
-        splits = self.assessment.splits
-        if len(splits) == 1:
-            found = self._contributions_of(name)
-            return float("nan") if isinstance(found, str) else found.mean.se
-        values = self._scores.get(name, np.empty(0))
-        if len(values) < 2 or np.isnan(values).any():
-            return float("nan")
-        # Repeats use the same rows, so they do not reduce the standard error.
-        share = splits.repeats / len(splits) if splits.partition else 1 / len(splits) + splits.share
-        return float(np.std(values, ddof=1) * math.sqrt(share))
 
     @cached_property
     def differences(self) -> pd.DataFrame:
@@ -416,12 +255,6 @@ class Comparison(Result):
         found = [pair.candidate for pair in self.pairs if pair.found is not None] if self._selected_here else []
         return [name for name in found if name in self._config.baselines]
 
-    @cached_property
-    def _not_compared(self) -> list[str]:
-        """Further settings among which the best was selected; only the best one of each family is compared."""
-        known = {*self.names, *self._config.baselines}
-        return [name for name in self._searched.names if name not in known]
-
     @property
     def _rivals(self) -> int:
         """Number of candidates that are compared with the best of them, itself included; 0 for another reference."""
@@ -431,7 +264,7 @@ class Comparison(Result):
     @property
     def _among(self) -> int:
         """Number of candidates of which the best was selected, where p-values are adjusted for that, else 0."""
-        found = self._rivals + len(self._not_compared)
+        found = self._rivals + len(self._paired.not_compared)
         return found if self._rivals > 1 and found > 2 else 0
 
     @property
@@ -444,7 +277,7 @@ class Comparison(Result):
         """What the p-values are adjusted for, in words that follow "adjusted"."""
         found = []
         if self._among:
-            kind = "settings" if self._not_compared else "candidates"
+            kind = "settings" if self._paired.not_compared else "candidates"
             found.append(f"for the selection of the best of {self._among} {kind} by Tukey's method")
         fixed = self._rivals * len(self._baselines) if self._selected_here else self.tests
         if fixed > 1:
@@ -543,19 +376,6 @@ class Comparison(Result):
             "assessment": self.assessment.to_dict(),
             "notes": self.notes,
         }
-
-
-def _with_p(pairs: Sequence[Pair], adjusted: Floats) -> list[Pair]:
-    """Give each pair that was compared its adjusted p-value."""
-    values = iter(adjusted.tolist())
-    return [pair if pair.found is None else replace(pair, p_adjusted=next(values)) for pair in pairs]
-
-
-def _difference(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> Floats:
-    """Differences, 0 where they are rounding alone."""
-    difference = one.astype(np.float64) - other
-    small = np.abs(difference) <= _ROUNDING * np.mean(np.abs(one) + np.abs(other))
-    return np.where(small, 0.0, difference)
 
 
 def _test_text(test: str) -> str:

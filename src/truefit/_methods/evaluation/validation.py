@@ -13,7 +13,7 @@ from truefit._core.outcome import Outcome
 from truefit._methods.assessment.estimate import Estimate
 from truefit._methods.candidates import Named
 from truefit._methods.comparison.plan import CompareConfig
-from truefit._methods.evaluation.fitted import check_two_classes
+from truefit._methods.evaluation.inputs import check_two_classes
 from truefit._methods.evaluation.promise import Agreement, Promise
 from truefit._methods.evaluation.result import Evaluation
 from truefit._methods.result import plain

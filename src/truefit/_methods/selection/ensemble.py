@@ -24,8 +24,9 @@ from truefit._methods.agghoo.plan import Aggregate
 from truefit._methods.assessment.estimate import estimate, winner_factor
 from truefit._methods.assessment.evidence import Evidence
 from truefit._methods.assessment.result import Assessment
-from truefit._methods.comparison.plan import CompareConfig, TestChoice, compared_by_rows
-from truefit._methods.comparison.result import Comparison, Pair
+from truefit._methods.comparison.pairs import Pair, compared_by_rows
+from truefit._methods.comparison.plan import CompareConfig, TestChoice
+from truefit._methods.comparison.result import Comparison
 from truefit._methods.evaluation.promise import Promise
 from truefit._methods.result import Result, plain, plot_method
 from truefit._methods.splitting.designs import Design

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,8 +14,7 @@ from sklearn.model_selection import GroupKFold, LeaveOneOut, StratifiedGroupKFol
 
 from truefit._core.data import Data
 from truefit._core.errors import InvalidInput
-from truefit._core.rows import Rows, salted, smallest_int
-from truefit._core.spill import BlobList
+from truefit._core.rows import Rows, salted
 from truefit._core.typing import Positions
 from truefit._methods.splitting.forward import (
     check_forward,
@@ -26,6 +24,7 @@ from truefit._methods.splitting.forward import (
     series_pairs,
     warn_of_one_class,
 )
+from truefit._methods.splitting.pairs import LeaveOneOutPairs, PackedPairs, Pair
 from truefit._methods.text import counted
 from truefit._stats.clustered import LEAST_GROUPS
 
@@ -45,47 +44,8 @@ class Split:
     repeat: int = 0
 
 
-Pair = tuple[Rows, Rows]  # to train on, to test on
-
 #: With more pairs than this, or more bytes in their lists of rows, they are packed.
 _MOST_PAIRS, _MOST_BYTES = 1_000, 64 << 20
-
-
-class LeaveOneOutPairs:
-    """Each row of a table of n as the test set, with the other rows as the training set; nothing is stored."""
-
-    def __init__(self, n: int) -> None:
-        self.n = n
-        self._dtype = smallest_int(n - 1)
-
-    def __len__(self) -> int:
-        return self.n
-
-    def __getitem__(self, place: int) -> Pair:
-        row = np.array([range(self.n)[place]], self._dtype)
-        return Rows(row, self.n), Rows(row, None)
-
-    def __iter__(self) -> Iterator[Pair]:
-        return map(self.__getitem__, range(self.n))
-
-
-class PackedPairs:
-    """Pairs as bytes in a list that spills to disk: designs of many thousands of splits need little memory."""
-
-    def __init__(self, pairs: Iterable[Pair]) -> None:
-        self._blobs = BlobList()
-        for pair in pairs:
-            self._blobs.append(pickle.dumps(pair, pickle.HIGHEST_PROTOCOL))
-
-    def __len__(self) -> int:
-        return len(self._blobs)
-
-    def __getitem__(self, place: int) -> Pair:
-        pair: Pair = pickle.loads(self._blobs[place])
-        return pair
-
-    def __iter__(self) -> Iterator[Pair]:
-        return map(pickle.loads, self._blobs)
 
 
 class Splits(Sequence[Split]):

@@ -14,8 +14,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from truefit._core.fingerprint import Fingerprint
 from truefit._sklearn import has_callbacks, has_own_output, replace_remainder
-from truefit._solvers.pipelines.fitted_steps import FittedSteps, copied
-from truefit._solvers.pipelines.steps import ignores_labels, parts_of
+from truefit._solvers.pipelines.steps import FittedSteps, copied, ignores_labels, parts_of
 
 Name = tuple[Any, ...]
 #: Returns what is known by a name, or what is fitted now.

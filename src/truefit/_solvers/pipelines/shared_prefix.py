@@ -18,10 +18,12 @@ from truefit._core.hidden_inputs import forks_end_here
 from truefit._core.outcome import Outcome
 from truefit._core.parameters import seeded
 from truefit._core.protocols import Ask, Fit, Job, Solver
-from truefit._solvers.pipelines.fitted_steps import FittedSteps, RecentSteps, TransformedData
 from truefit._solvers.pipelines.nested_transformers import Name, NestedTransformers, is_nested, nested_names
 from truefit._solvers.pipelines.steps import (
     Chain,
+    FittedSteps,
+    RecentSteps,
+    TransformedData,
     chain_of,
     claimed_chain,
     is_shareable,

@@ -20,9 +20,8 @@ from truefit._core.outcome import Outcome
 from truefit._core.parameters import seeded
 from truefit._core.protocols import Fit, Job, Solver
 from truefit._sklearn import svd_solver_of
-from truefit._solvers.pipelines.fitted_steps import FittedSteps
 from truefit._solvers.pipelines.shared_prefix import PrefixSolver, SharedSteps, followed
-from truefit._solvers.pipelines.steps import chain_of, claimed_chain, idle, seeds_of
+from truefit._solvers.pipelines.steps import FittedSteps, chain_of, claimed_chain, idle, seeds_of
 from truefit._solvers.plain import or_plain, training_data
 from truefit._solvers.registry import is_count, key_without
 

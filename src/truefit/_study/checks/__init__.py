@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from truefit._core.errors import InvalidInput
 from truefit._core.finding import SEVERITIES, Finding
-from truefit._study.checks import calibration, columns, dependence, fit, results, rows
+from truefit._study.checks import dependence, results, table
 from truefit._study.checks.base import Check, CheckedTable, ResultCheck, TableCheck
 from truefit._study.evidence import StudyEvidence
 
-_MODULES: Final = (calibration, columns, dependence, fit, results, rows)
+_MODULES: Final = (dependence, results, table)
 
 
 def _checks() -> list[type[Check[Any]]]:

@@ -22,7 +22,7 @@ from truefit._methods.text import counted, percent
 from truefit._stats.clustered import clustered_se
 from truefit._stats.near_duplicates import near_duplicates
 from truefit._study.checks.base import CheckedTable, TableCheck
-from truefit._study.checks.columns import as_dates, looks_like_date
+from truefit._study.checks.table import as_dates, looks_like_date
 
 if TYPE_CHECKING:
     import pandas as pd

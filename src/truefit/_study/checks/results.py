@@ -1,20 +1,39 @@
-"""TF201, TF202, TF206, TF208 to TF211, TF213, TF215: the choice and the estimate. TF301 to TF303: the run itself."""
+"""TF201 to TF215: the choice, the fit and the estimate of a model. TF301 to TF303: the run itself."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
+import numpy as np
+
+from truefit._core.errors import InvalidInput
 from truefit._core.finding import Finding
+from truefit._methods.calibration import calibration_of
+from truefit._methods.diagnostic_tables import MOST_CLASSES
 from truefit._methods.result import plain
-from truefit._methods.text import listed, percent
-from truefit._study.checks.base import ResultCheck
+from truefit._methods.text import listed, percent, whole_percent
+from truefit._stats.calibration import CalibrationEstimate
+from truefit._study.checks.base import ResultCheck, quoted
 from truefit._study.evidence import StudyEvidence
+from truefit._study.fit_diagnosis import (
+    as_well,
+    difference_to_best,
+    fit_diagnosis,
+    memorisation,
+    memorised_noise,
+    more_flexible,
+    variance_share,
+)
 
 #: The selection is called unstable where nested cross-validation selects the same model in fewer folds than this share.
 STABLE_SHARE: Final = 0.8
 #: The gain from training on all rows is reported where it is more than this share of the way to the interval's end.
 NOTABLE_GAIN: Final = 0.25
+#: With fewer rows of a class, or of the others, nothing is claimed of its calibration.
+LEAST_ROWS: Final = 20
+#: So few different probabilities in a fold are those of a tree or of votes, whose slope varies from fit to fit.
+FEW_VALUES: Final = 20
 _SAMPLED: Final = {"perturbation": "perturbed validation", "bias_variance": "bias and variance"}
 
 
@@ -232,3 +251,157 @@ class MayDifferOnRerun(ResultCheck, code="TF303", title="A rerun may differ", se
             advice,
             budget_seconds=budget,
         )
+
+
+class Overfitting(ResultCheck, code="TF203", title="Overfitting", severity="warning"):
+    """Finds a simpler candidate that memorises less label noise and is not worse."""
+
+    def run(self, evidence: StudyEvidence) -> Iterator[Finding]:
+        """Yield a finding where the diagnosis is overfitting."""
+        fit = fit_diagnosis(evidence)
+        if fit.kind != "overfits":
+            return
+        best, own = evidence.best, memorisation(evidence, evidence.best)
+        text = f"{best} memorises {memorised_noise(evidence, best)}"
+        advice = f"Regularise {best} more strongly."
+        theirs = None if fit.alternative is None else memorisation(evidence, fit.alternative)
+        if fit.alternative is not None and theirs is not None:
+            difference = difference_to_best(evidence, fit.alternative)
+            text += (
+                f"; {fit.alternative}, with {whole_percent(theirs)}, {as_well(evidence, fit.alternative)}{difference}"
+            )
+            advice = f"Consider {fit.alternative}, the simpler model, or regularise {best} more strongly."
+        yield self.finding(
+            f"{text}.", advice, model=best, memorisation=own, alternative=fit.alternative, memorisation_of_it=theirs
+        )
+
+
+class Underfitting(ResultCheck, code="TF204", title="Underfitting", severity="warning"):
+    """Compares the error on the training rows with the baseline's."""
+
+    def run(self, evidence: StudyEvidence) -> Iterator[Finding]:
+        """Yield a finding where the diagnosis is underfitting."""
+        if fit_diagnosis(evidence).kind != "underfits":
+            return
+        own, fmt = evidence.training.get(evidence.best), evidence.metric_text
+        text = f"{evidence.best} hardly fits its own training rows"
+        if own is not None:
+            text += f": {fmt.named(own)}"
+            text += "" if evidence.baseline is None else f" (baseline {fmt.value(evidence.baseline)})"
+        advice, flexible = "Try a more flexible model, less regularisation or more features.", more_flexible(evidence)
+        if flexible:
+            more = f"more flexible {'model' if len(flexible) == 1 else 'models'} {listed(flexible)}"
+            advice = f"Look for other features: the {more} did no better on held-out rows."
+        yield self.finding(
+            f"{text}.",
+            advice,
+            model=evidence.best,
+            training=own,
+            baseline=evidence.baseline,
+        )
+
+
+class HighVariance(ResultCheck, code="TF205", title="High variance", severity="warning"):
+    """Measures the share of variance in the expected loss over bootstrap samples."""
+
+    def run(self, evidence: StudyEvidence) -> Iterator[Finding]:
+        """Yield a finding where more than half of the expected loss is variance."""
+        share = variance_share(evidence)
+        if fit_diagnosis(evidence).kind != "high_variance" or share is None:
+            return
+        yield self.finding(
+            f"{whole_percent(share)} of the expected loss of {evidence.best} is variance: it depends on which rows the "
+            "model was trained on.",
+            f"Regularise {evidence.best} more strongly, average several models (Agghoo, bagging), or use fewer "
+            "features.",
+            model=evidence.best,
+            variance_share=share,
+        )
+
+
+class Memorisation(ResultCheck, code="TF207", title="Memorises training rows", severity="info"):
+    """Measures which share of injected label noise the selected model reproduces on its training rows."""
+
+    def run(self, evidence: StudyEvidence) -> Iterator[Finding]:
+        """Yield a finding where the model memorises without measured harm."""
+        own = memorisation(evidence, evidence.best)
+        if fit_diagnosis(evidence).kind != "memorises" or own is None:
+            return
+        yield self.finding(
+            f"{evidence.best} memorises {memorised_noise(evidence, evidence.best)}. No harm to its score on held-out "
+            "rows was measured.",
+            "Do not judge it by its training error. If training targets may be wrong, regularise it more strongly.",
+            model=evidence.best,
+            memorisation=own,
+        )
+
+
+class Miscalibrated(ResultCheck, code="TF210", title="Probabilities are not calibrated", severity="warning"):
+    """Compares the calibration slope of the selected model with 1, for each class against the rest."""
+
+    def run(self, evidence: StudyEvidence) -> Iterator[Finding]:
+        """Yield one finding where the interval of the slope of a class is above 0 and excludes 1."""
+        found = _slopes(evidence)
+        if not found:
+            return
+        label, worst = max(found.items(), key=lambda item: _distance(item[1]))
+        assert worst.slope_interval is not None
+        low, high = worst.slope_interval
+        of_class = "" if evidence.data.classes is None or len(evidence.data.classes) == 2 else f" for class {label!r}"
+        others = [each for each in found if each != label]
+        also = f" It excludes 1 for {quoted(others)} too." if others else ""
+        what = "too extreme: near 0 and 1 too often" if worst.slope < 1 else "not extreme enough: too far from 0 and 1"
+        few = ""
+        if _few_values(evidence):
+            few = (
+                " It predicts few different probabilities, as a tree does: the slope may vary from fit to fit by more "
+                "than this interval."
+            )
+        name, family = evidence.best, evidence.family(evidence.best)
+        known = "it" if family == name else family  # the name of a setting is not one of a candidate
+        yield self.finding(
+            f"The calibration slope of {name}{of_class} is {worst.slope:.2f} ({evidence.level:.0%} confidence interval "
+            f"{low:.2f} to {high:.2f}), where 1 is ideal: its probabilities are {what}.{also}{few}",
+            f"Where probabilities are used, and not only labels or ranks, recalibrate {name}: study {known} with "
+            "log_loss as the metric, beside itself with +platt and +isotonic after its name, or "
+            "CalibratedClassifierCV of it.",
+            slopes={str(each): [one.slope, *(one.slope_interval or ())] for each, one in found.items()},
+        )
+
+
+def _slopes(evidence: StudyEvidence) -> dict[Any, CalibrationEstimate]:
+    """Return the classes whose slope's interval is above 0 and excludes 1; the intervals of several hold together."""
+    classes = evidence.data.classes
+    if classes is None or len(classes) > MOST_CLASSES:
+        return {}
+    tested = 1 if len(classes) == 2 else len(classes)
+    try:
+        predictions = evidence.assessment._predictions_of(evidence.best)
+        level = 1 - (1 - evidence.level) / tested
+        by_class = calibration_of({evidence.best: predictions}, single=True, level=level).estimates[evidence.best]
+    except InvalidInput:  # no probabilities, or a class that no row is of
+        return {}
+    found = {}
+    for label, each in by_class.items():
+        rows = int((predictions.y == label).sum())
+        enough = min(rows, len(predictions.y) - rows) >= LEAST_ROWS
+        if not enough or each.slope_interval is None:
+            continue
+        low, high = each.slope_interval
+        # With 0 inside or above, the probabilities have no relation to the class that recalibration could bring out.
+        if low > 0 and not low <= 1 <= high:
+            found[label] = each
+    return found
+
+
+def _few_values(evidence: StudyEvidence) -> bool:
+    """Whether the model of each fold predicts few different probabilities for many rows."""
+    own = evidence.assessment._predictions_of(evidence.best)
+    if own.probability is None or own.folds is None:
+        return False
+    folds = [own.probability[own.folds == fold] for fold in np.unique(own.folds)]
+    return all(len(np.unique(each[:, 0])) <= min(FEW_VALUES, len(each) / 2) for each in folds)
+
+
+def _distance(each: CalibrationEstimate) -> float:
+    return abs(each.slope - 1)

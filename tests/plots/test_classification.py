@@ -11,7 +11,7 @@ from sklearn.metrics import average_precision_score, precision_recall_curve, roc
 from sklearn.model_selection import StratifiedKFold
 
 from truefit._plots.canvas import SERIES
-from truefit._plots.roc import mean_precision, mean_roc, precision_recall, roc
+from truefit._plots.classification import mean_precision, mean_roc, precision_recall, roc
 
 STEP = [0.0, 0.0, 1.0], [0.0, 1.0, 1.0]
 LINE = [0.0, 1.0], [0.0, 1.0]

@@ -1,21 +1,64 @@
-"""BlobList: a list of blobs that goes on in a temporary file where it does not fit into memory."""
+"""Pairs of training and test rows in little memory: leave-one-out takes none, many others go on in a temporary file."""
 
 from __future__ import annotations
 
 import os
+import pickle
 import tempfile
 import threading
 import weakref
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from truefit._core.errors import StoreDamaged, StoreUnusable
+from truefit._core.rows import Rows, smallest_int
+
+Pair = tuple[Rows, Rows]  # to train on, to test on
 
 #: Enough for what ordinary runs hold, and little beside what importing takes.
 HELD_BYTES = 1 << 20
 _BLOB_BYTES = 41  # what Python takes for one beyond its content
+
+
+class LeaveOneOutPairs:
+    """Each row of a table of n as the test set, with the other rows as the training set; nothing is stored."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+        self._dtype = smallest_int(n - 1)
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __getitem__(self, place: int) -> Pair:
+        row = np.array([range(self.n)[place]], self._dtype)
+        return Rows(row, self.n), Rows(row, None)
+
+    def __iter__(self) -> Iterator[Pair]:
+        return map(self.__getitem__, range(self.n))
+
+
+class PackedPairs:
+    """Pairs as bytes in a list that spills to disk: designs of many thousands of splits need little memory."""
+
+    def __init__(self, pairs: Iterable[Pair]) -> None:
+        self._blobs = BlobList()
+        for pair in pairs:
+            self._blobs.append(pickle.dumps(pair, pickle.HIGHEST_PROTOCOL))
+
+    def __len__(self) -> int:
+        return len(self._blobs)
+
+    def __getitem__(self, place: int) -> Pair:
+        pair: Pair = pickle.loads(self._blobs[place])
+        return pair
+
+    def __iter__(self) -> Iterator[Pair]:
+        return map(pickle.loads, self._blobs)
 
 
 class BlobList(Sequence[bytes]):

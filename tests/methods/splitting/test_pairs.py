@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 
 from truefit._core.errors import StoreUnusable
-from truefit._core.spill import BlobList
+from truefit._methods.splitting.pairs import BlobList
 
 
 def test_blobs_of_every_length_are_read_back():

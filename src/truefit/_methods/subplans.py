@@ -22,12 +22,13 @@ def run_subplan(
     plan: Plan[R],
     *,
     change_task: Callable[[FitTask], FitTask] | None = None,
+    change_outcomes: Callable[[Sequence[FitTask], Sequence[Outcome]], Sequence[Outcome]] | None = None,
     observe: Callable[[Sequence[FitTask], Sequence[Outcome | None]], None] | None = None,
     describe: Callable[[], str] | None = None,
 ) -> Plan[R]:
-    """Drive a plan as a part of another: ``change_task`` changes its tasks, ``observe`` sees tasks and outcomes.
+    """Drive a plan as a part of another: ``change_task`` changes its tasks, ``change_outcomes`` what came of them.
 
-    ``describe`` says what is being done, for the progress.
+    ``observe`` sees tasks and outcomes; ``describe`` says what is being done, for the progress.
     """
     step: Callable[[Any], Sequence[FitTask]] = plan.send
     sent: Any = None
@@ -39,10 +40,11 @@ def run_subplan(
                 tasks = TimedTasks(tasks, getattr(tasks, "fit_seconds", None), describe())
             try:
                 outcomes = yield tasks if change_task is None else [change_task(task) for task in tasks]
-                step, sent = plan.send, outcomes
             except Exception as error:
                 outcomes = error.outcomes if isinstance(error, BudgetSpent) else ()
                 step, sent = plan.throw, error
+            else:
+                step, sent = plan.send, outcomes if change_outcomes is None else change_outcomes(tasks, outcomes)
             if observe is not None and outcomes:
                 observe(tasks, outcomes)
     except StopIteration as stop:
@@ -92,3 +94,24 @@ def on_rows(plan: Plan[R], data: Data, rows: Positions) -> Plan[R]:
         return replace(task, train=Rows.of(rows[task.train.index]), asks=asks, y=labels)
 
     return run_subplan(plan, change_task=moved)
+
+
+def with_kept_models(plan: Plan[R], kept: dict[bytes, Any]) -> Plan[R]:
+    """Run a plan of one estimator with the models that earlier plans kept, and add those that it keeps.
+
+    ``kept`` holds models by their training rows. A known model is not requested, only its predictions.
+    """
+
+    def held(task: FitTask, outcome: Outcome) -> Outcome:
+        if task.keep is None or outcome.error is not None:
+            return outcome
+        train = task.train.index.tobytes()
+        if outcome.model is not None:
+            kept[train] = outcome.model
+        return replace(outcome, model=kept[train])
+
+    return run_subplan(
+        plan,
+        change_task=lambda task: replace(task, keep=None) if task.train.index.tobytes() in kept else task,
+        change_outcomes=lambda tasks, outcomes: list(map(held, tasks, outcomes)),
+    )

@@ -7,9 +7,8 @@ from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from truefit import assess, compare
-from truefit._methods.assessment.skewed import gain_of_all_rows
-from truefit._stats.intervals import pooled
-from truefit._stats.skewness import Tail
+from truefit._methods.assessment.evidence import gain_of_all_rows
+from truefit._stats.intervals import Tail, pooled
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(100, 3))

@@ -15,8 +15,8 @@ from truefit._methods.bias_variance import bias_variance_config, bias_variance_p
 from truefit._methods.candidates import Candidates
 from truefit._methods.perturbation.config import perturbation_config
 from truefit._methods.perturbation.plan import perturb_plan
+from truefit._methods.subplans import FitMeter, on_rows, run_subplan
 from truefit._study.budget import sample_rows
-from truefit._study.subplans import FitMeter, on_rows, run_subplan
 
 X, y = load_breast_cancer(return_X_y=True)
 DATA = Data(X, y, task="classification")
