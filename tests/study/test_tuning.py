@@ -167,7 +167,7 @@ def test_the_ensemble_is_selected_by_the_inner_folds_and_tested_on_the_outer_one
     assert clone(ensemble).get_params()["aggregate"] == "soft"
 
 
-def test_an_ensemble_is_recommended_only_when_it_is_significantly_better():
+def test_an_ensemble_is_recommended_where_it_is_better_by_more_than_one_standard_error():
     data = Data(np.arange(400.0).reshape(-1, 1), np.arange(400.0), task="regression")
     splits = make_splits(data, "kfold", k=5, random_state=0)
     noise, other = np.random.default_rng(0).normal(size=(2, 400))
@@ -182,10 +182,17 @@ def test_an_ensemble_is_recommended_only_when_it_is_significantly_better():
         drawn, metric = {"a": 6, "b": 4}, get_metric("mse", "regression")
         return Ensemble(drawn, "mean", [drawn] * 5, fits(own), fits(noise), data, splits, metric)
 
-    better, alike, worse = tested(0.5 * noise), tested(other), tested(1.5 * noise)
-    assert (better.recommended, alike.recommended, worse.recommended) == (True, False, False)
+    better, worse = tested(0.5 * noise), tested(1.5 * noise)
+    assert (better.recommended, worse.recommended) == (True, False)
     assert "significantly better than the single model" in better.text
     assert "significantly worse" in worse.text
+    for scale in (0.88, 0.9, 0.92, 0.94, 1.0):
+        alike = tested(scale * other)
+        found = alike.difference.found
+        assert alike.recommended == (-found.mean > found.se)
+        assert ("better than the single model by more than one standard error" in alike.text) == alike.recommended
+    assert tested(0.9 * other).recommended
+    assert not tested(other).recommended
     assert better.gain == pytest.approx(0.75 * np.mean(noise**2))
 
 

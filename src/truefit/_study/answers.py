@@ -50,7 +50,8 @@ def which_model(found: StudyEvidence) -> Answer:
     headline = f"Use {found.best}."
     if found.ensemble is not None and found.ensemble.recommended:
         count = len(found.ensemble.members)
-        headline = f"Use {found.best}, or the ensemble of {count} settings, which is significantly better."
+        better = "which is better by more than one standard error"
+        headline = f"Use {found.best}, or the ensemble of {count} settings, {better}."
     if found.baseline_reason is not None:
         headline = "None: no candidate is significantly better than the baseline."
     if found.nothing_fitted:

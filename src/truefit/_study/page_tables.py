@@ -227,7 +227,7 @@ def _estimates(study: Part) -> Table:
         )
     if "averaged" in parts:
         averaged = parts["averaged"]
-        use = "recommended: significantly better" if averaged["recommended"] else "not significantly better"
+        use = "recommended" if averaged["recommended"] else "not better by more than one standard error"
         what = f"ensemble: weighted average of {len(averaged['members'])} settings"
         rows.append([what, averaged["estimate"], averaged["interval"], use])
     if study["baseline"] is not None:

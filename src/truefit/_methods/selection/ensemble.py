@@ -173,7 +173,7 @@ class Ensemble(Result):
     difference : Pair
         The ensemble against nested selection of a single model, on the same held-out rows.
     recommended : bool
-        Whether it is significantly better than the single model.
+        Whether it is better than the single model by more than one standard error of the difference.
     """
 
     title = "Ensemble"
@@ -208,7 +208,10 @@ class Ensemble(Result):
         )
         self.fold_scores = assessment.split_scores()
         self.difference: Pair = comparison.pairs[0]
-        self.recommended = comparison.verdict_on(self.difference) == "better"
+        self._verdict = comparison.verdict_on(self.difference)
+        found = self.difference.found
+        # What is within one standard error is a tie, as among the settings; the ensemble costs several models.
+        self.recommended = bool(found is not None and self.gain > found.se)
         evidence = Evidence(
             outcomes, (), data.without_table(), design, metric, pooled_rates=False,
             scores=self.fold_scores[ENSEMBLE].copy(),
@@ -242,10 +245,10 @@ class Ensemble(Result):
             return f"{text}; it was not compared with the single model ({self.difference.reason})."
         difference = fmt.named_difference(found.mean, self.difference.interval(self.level))
         against = f"{difference}, paired t-test"
+        if self._verdict in ("better", "worse"):
+            return f"{text}, significantly {self._verdict} than the single model ({against})."
         if self.recommended:
-            return f"{text}, significantly better than the single model ({against})."
-        if found.p <= 1 - self.level:
-            return f"{text}, significantly worse than the single model ({against})."
+            return f"{text}, better than the single model by more than one standard error ({against})."
         return f"{text}, no significant difference from the single model ({against})."
 
     @cached_property
