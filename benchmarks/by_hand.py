@@ -23,6 +23,8 @@ Differences:
   with all fits; the loop by hand is over these. GridSearchCV fits all.
 - By hand nothing is shared between the questions: the unperturbed table is fitted again in each repeat of the noise,
   the selected model again for its training rows, and the folds of the search again for the last point of a curve.
+- The ensemble by hand is drawn from the settings that the study's has as members without any of the folds, fewer than
+  the study draws from.
 - The noise is drawn by another generator, and so are the bootstrap samples.
 """
 
@@ -48,6 +50,7 @@ from sklearn.model_selection import (
     GridSearchCV,
     ParameterGrid,
     StratifiedKFold,
+    cross_val_predict,
     cross_validate,
     learning_curve,
 )
@@ -131,6 +134,7 @@ class ByHand:
         selection = count * K + 1 + K * (count * inside + 1) + K * inside * len(asked.members)
         noise = sum(repeats * len(levels) for repeats, levels in asked.disturbed.values())
         curves = K * sum(map(len, asked.grown.values()))
+        selection += K * (inside + 1) * len(asked.averaged)  # members for the ensemble, but for their last fits
         return selection + len(asked.trained) + noise + asked.rounds * len(asked.decomposed) + curves
 
     def rows(self, index):
@@ -184,6 +188,31 @@ class ByHand:
             votes.append(self._voted(best, test))
         labels = np.unique(self.y)[np.mean(votes, axis=0).argmax(axis=1)]
         return np.mean(labels != self.y[test])
+
+    def ensemble(self, inside):
+        """Without each fold: the error of an average of settings whose weights the inner folds tell."""
+        self._drawn(K, np.arange(len(self.y)))
+        return np.mean(self.each(self._averaged, [(inside, train, test) for train, test in self.folds]))
+
+    def _averaged(self, inside, train, test):
+        drawn = self._drawn(inside, train)
+        total = sum(drawn.count(name) * self._voted(self.fitted(name, train), test) for name in set(drawn))
+        return np.mean(np.unique(self.y)[total.argmax(axis=1)] != self.y[test])
+
+    def _drawn(self, inside, rows):
+        """Ten draws, each of the setting that gives the least Brier score together with those before."""
+        inner, truth = StratifiedKFold(inside, shuffle=True, random_state=0), self.y[rows][:, None] == np.unique(self.y)
+        found = {
+            name: cross_val_predict(
+                clone(self.models[name]), self.rows(rows), self.y[rows], cv=inner, method="predict_proba"
+            )
+            for name in self.asked.averaged
+        }
+        drawn = []
+        for size in range(1, 11):
+            together = sum((found[each] for each in drawn), np.zeros(truth.shape))
+            drawn.append(min(found, key=lambda name: np.square((together + found[name]) / size - truth).sum()))
+        return drawn
 
     def _voted(self, model, rows):
         if self.asked.soft:
@@ -264,6 +293,8 @@ class ByHand:
             questions[f"how good, {inside} inside"] = partial(self.how_good, inside)
             if self.asked.members:
                 questions[f"Agghoo, {inside} inside"] = partial(self.agghoo, inside)
+            if self.asked.averaged:
+                questions[f"ensemble, {inside} inside"] = partial(self.ensemble, inside)
         further = {
             "noise": (self.asked.disturbed, self.noise),
             "bias and variance": (self.asked.decomposed, self.bias_variance),
@@ -285,6 +316,7 @@ class Asked:
     trained: list
     members: list
     soft: bool
+    averaged: list
     disturbed: dict
     disturbed_rows: int
     decomposed: list
@@ -295,10 +327,13 @@ class Asked:
     @classmethod
     def by(cls, study):
         aggregate, noise, parts, curves = study.cross_test, study.perturbation, study.bias_variance, study.curves
+        averaged = study.averaged
+        weights = [] if averaged is None or averaged.aggregate != "soft" else averaged.chosen
         return cls(
             trained=list(study.training),
             members=[] if aggregate is None else list(aggregate.candidates),
             soft=aggregate is not None and aggregate.aggregate == "soft",
+            averaged=list(dict.fromkeys(name for each in weights for name in each)),
             disturbed={}
             if noise is None
             else {name: (each.repeats, each.levels) for name, each in noise.by_name.items()},
@@ -340,6 +375,8 @@ def answers_of(result):
         found[f"how good, {inside} inside"] = result.estimate
         if result.cross_test is not None:
             found[f"Agghoo, {inside} inside"] = float(result.cross_test.fold_risks.mean())
+        if result.averaged is not None:
+            found[f"ensemble, {inside} inside"] = result.averaged.estimate
     if result.perturbation is not None:
         found["noise"] = {name: rated.rate for name, rated in result.perturbation.by_name.items()}
     if result.bias_variance is not None:
