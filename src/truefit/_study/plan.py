@@ -342,7 +342,7 @@ class _SelectionRun(DiagnosticRun):
         before = len(self.found.not_run)
         self.found.ensemble = yield from self._run_part("ensemble", ensemble_plan(self.config, self._selected))
         if self.found.ensemble is None and len(self.found.not_run) == before:
-            self._skip("ensemble", "on held-out rows the best setting alone does better than its average with others")
+            self._skip("ensemble", "on held-out rows one setting alone does better than its average with others")
 
     def run_training_error(self) -> Plan[None]:
         """Fit the selected model and the next best ones on all rows, and score them there."""
