@@ -76,7 +76,7 @@ time in the same period."""
 ENSEMBLE = """\
 ## The ensemble of the study
 
-A tuned study also cross-tests the average of its best settings (`study.ensemble`), from fits of the same search; its
+A tuned study also cross-tests a weighted average of settings (`study.ensemble`), from fits of the same search; its
 members are fitted on all rows on request, which is not part of the {seconds:g} seconds. *Ratio* is the error over
 FLAML's, *to selected* the error over that of the selected model of the same study. *Recommended* is the ensemble where
 the study recommends it, otherwise the selected model."""

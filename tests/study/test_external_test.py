@@ -26,13 +26,15 @@ MODELS = {"bayes": GaussianNB()}
 
 def test_the_selected_model_is_evaluated_once_on_the_test_set(tmp_path):
     models = {"linear": LogisticRegression(), "bayes": GaussianNB()}
-    found = study(X[:400], Y[:400], models, test=(X[395:], Y[395:]))
-    own = zero_one_loss(Y[395:], models[found.best].fit(X[:400], Y[:400]).predict(X[395:]))
+    order = np.random.default_rng(0).permutation(len(Y))
+    kept, tested = order[:400], order[395:]
+    found = study(X[kept], Y[kept], models, test=(X[tested], Y[tested]))
+    own = zero_one_loss(Y[tested], models[found.best].fit(X[kept], Y[kept]).predict(X[tested]))
     assert found.test.estimate == pytest.approx(own)
     assert found.test.interval == pytest.approx(wilson(own, 174, 0.95))
     assert found.test.rows == 174
     assert found.test.agrees
-    assert found.estimate == study(X[:400], Y[:400], models).estimate  # nothing else has seen the test set
+    assert found.estimate == study(X[kept], Y[kept], models).estimate  # nothing else has seen the test set
     (sentence,) = [each for each in found.verdict if "separate test set" in each]
     assert f"of 174 rows, evaluated once: error {own:.1%}" in sentence
     assert "agrees with the estimate" in sentence

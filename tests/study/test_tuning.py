@@ -1,6 +1,7 @@
 """A tuned study: the selection is among all settings of all families, and its estimate nests the whole selection."""
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -212,7 +213,32 @@ def test_labels_of_classifiers_without_probabilities_are_voted_by_weight():
     assert np.array_equal(found.ensemble.predict(X)[votes != 0.5], (votes > 0.5)[votes != 0.5])
 
 
-@pytest.mark.parametrize("weights", [[1.0], [1.0, -1.0], [0.0, 0.0], [np.nan, 1.0]])
+def test_a_classifier_without_probabilities_is_a_member_beside_others():
+    members = [("bayes", GaussianNB()), ("svm", SVC())]
+    found = EnsembleClassifier(members, weights=[0.6, 0.4]).fit(X, Y)
+    labels = np.eye(2)[SVC().fit(X, Y).predict(X)]
+    assert np.allclose(found.predict_proba(X), 0.6 * GaussianNB().fit(X, Y).predict_proba(X) + 0.4 * labels)
+    models = {
+        "dummy": DummyClassifier(),
+        "bayes": (GaussianNB(), {"var_smoothing": [1e-9, 0.1]}),
+        "svm": (SVC(), {"C": [0.1, 1.0, 10.0]}),
+    }
+    tested = study(X, Y, models, random_state=0).averaged
+    assert tested.aggregate == "soft"
+    assert any(name.startswith("svm") for each in tested.chosen for name in each)
+
+
+def test_an_ensemble_of_a_rate_is_estimated_from_all_rows_where_a_fold_lacks_the_class():
+    rare = np.zeros(200, dtype=int)
+    rare[[5, 80, 150]] = 1
+    table = np.random.default_rng(0).normal(size=(200, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = study(table, rare, MODELS, metric="balanced_accuracy", random_state=0)
+    assert found.averaged.estimate == pytest.approx(0.5, abs=0.02)
+
+
+@pytest.mark.parametrize("weights", [[1.0], [1.0, -1.0], [0.0, 0.0], [np.nan, 1.0], "equal"])
 def test_weights_of_an_ensemble_are_checked(weights):
     model = EnsembleClassifier([("bayes", GaussianNB()), ("tree", DecisionTreeClassifier())], weights=weights)
     with pytest.raises(InvalidInput, match="'weights' parameter must have a number of at least 0 for each estimator"):

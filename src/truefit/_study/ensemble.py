@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from truefit._core.errors import FitError
 from truefit._core.outcome import Outcome
 from truefit._core.protocols import Plan
 from truefit._methods.agghoo.plan import Aggregate
@@ -27,16 +28,16 @@ def why_not(config: StudyConfig, selected: SelectionOutcome) -> str | None:
     """Why there is no ensemble; None where there is one."""
     if selected.nested is None or selected.scores is None:
         return "it needs the fits of nested cross-validation"
-    if len(_allowed(config, selected)[0]) < FEWEST:
+    if len(_averageable(config, selected)[0]) < FEWEST:
         return f"it needs at least {FEWEST} settings with predictions to average"
     return None
 
 
-def _allowed(config: StudyConfig, selected: SelectionOutcome) -> tuple[list[int], Aggregate]:
-    """Return the positions of the settings that may be members, no baselines, and how they are averaged."""
-    estimators = [config.candidates.estimators[name] for name in selected.searched]
-    places, aggregate = averageable(estimators, config.metric, config.data.task)
-    return [place for place in places if not is_baseline(estimators[place])], aggregate
+def _averageable(config: StudyConfig, selected: SelectionOutcome) -> tuple[list[str], Aggregate]:
+    """Return the settings that may be members, no baselines, and how they are averaged."""
+    estimators = {name: config.candidates.estimators[name] for name in selected.searched}
+    learners = {name: each for name, each in estimators.items() if not is_baseline(each)}
+    return averageable(learners, config.metric, config.data.task)
 
 
 def ensemble_plan(config: StudyConfig, selected: SelectionOutcome) -> Plan[Ensemble | None]:
@@ -47,8 +48,8 @@ def ensemble_plan(config: StudyConfig, selected: SelectionOutcome) -> Plan[Ensem
     nested, scores = selected.nested, selected.scores
     assert nested is not None
     assert scores is not None
-    metric, (allowed, aggregate) = config.metric, _allowed(config, selected)
-    names = [selected.searched[place] for place in allowed]
+    metric, (names, aggregate) = config.metric, _averageable(config, selected)
+    allowed = [selected.searched.index(name) for name in names]
     families = [config.family(name) for name in names]
     # Without each outer fold, and at last on all folds: the scores, and the splits that say what to average.
     tables = [*(table[metric.name] for table in nested.tables), scores]
@@ -64,7 +65,7 @@ def ensemble_plan(config: StudyConfig, selected: SelectionOutcome) -> Plan[Ensem
         fitted = {name: [next(found) for _ in splits] for name in pool}
         fitted = {name: each for name, each in fitted.items() if all(one.error is None for one in each)}
         if not fitted:
-            return None
+            raise FitError("Every member failed on some folds.")
         chosen.append(forward_selection(fitted, aggregate, config.data, [split.test for split in splits]))
     *chosen, drawn = chosen
     if len(drawn) < 2:
@@ -73,11 +74,12 @@ def ensemble_plan(config: StudyConfig, selected: SelectionOutcome) -> Plan[Ensem
         (yield [config.task(name, split) for some, split in zip(chosen, nested.outer, strict=True) for name in some])
     )
     by_fold: list[list[tuple[Outcome, int]]] = []
-    for some in chosen:
-        fits = [(next(found), count) for count in some.values()]
-        by_fold.append([(outcome, count) for outcome, count in fits if outcome.error is None])
+    for place, some in enumerate(chosen):
+        fits = {name: next(found) for name in some}
+        chosen[place] = {name: count for name, count in some.items() if fits[name].error is None}
+        by_fold.append([(fits[name], count) for name, count in chosen[place].items()])
     if not all(by_fold):
-        return None
+        raise FitError("Every member failed on some folds.")
     outcomes = average_outcomes(by_fold, aggregate, config.data, nested.outer)
     return Ensemble(
         drawn, aggregate, chosen, outcomes, nested.outcomes, config.data, nested.outer, metric,

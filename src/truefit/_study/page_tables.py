@@ -227,7 +227,9 @@ def _estimates(study: Part) -> Table:
         )
     if "averaged" in parts:
         averaged = parts["averaged"]
-        use = "recommended" if averaged["recommended"] else "not better by more than one standard error"
+        use = "not better by more than one standard error"
+        if averaged["recommended"] or averaged["difference"] is None:
+            use = "recommended" if averaged["recommended"] else "not compared with the selected model"
         what = f"ensemble: weighted average of {len(averaged['members'])} settings"
         rows.append([what, averaged["estimate"], averaged["interval"], use])
     if study["baseline"] is not None:

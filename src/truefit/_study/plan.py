@@ -96,11 +96,11 @@ class _SelectionRun(DiagnosticRun):
         yield from self.run_selection()
         yield from self.run_shuffled()
         yield from self.run_cross_test()
-        yield from self.run_ensemble()
         yield from self.run_training_error()
         yield from self.run_perturbation()
         yield from self.run_bias_variance()
         yield from self.run_learning_curve()
+        yield from self.run_ensemble()  # it may fit settings that a race stopped, so the answers come first
         yield from self.run_refinement()
 
     @property

@@ -16,7 +16,7 @@ from truefit._core.data import Data
 from truefit._core.errors import FitError, InvalidInput, reasons
 from truefit._core.protocols import FitTask, Keep, Plan
 from truefit._core.rows import Rows
-from truefit._core.typing import Array
+from truefit._core.typing import Array, Floats
 from truefit._core.validation import Task
 from truefit._methods.agghoo.plan import aligned, mean_of, vote_of
 from truefit._sklearn import BaseComposition
@@ -61,7 +61,7 @@ class _Ensemble(MetaEstimatorMixin, UsesEngine, BaseComposition, BaseEstimator):
         named = list(self.estimators)
         if not named:
             raise InvalidInput(f"{type(self).__name__} needs at least one (name, estimator). Got none.")
-        _check_weights(self.weights, len(named))
+        self.weights_ = _checked(self.weights, len(named))
         data = Data(X, y, task=self._task, groups=groups, weight=weight)
         self.members_ = self._run(_members_plan(named, data.n), data, "ensemble")
         validate_data(self, X, skip_check_array=True)  # sets n_features_in_ and feature_names_in_
@@ -95,15 +95,19 @@ class _Ensemble(MetaEstimatorMixin, UsesEngine, BaseComposition, BaseEstimator):
         return tags
 
 
-def _check_weights(weights: Sequence[float] | None, members: int) -> None:
+def _checked(weights: Any, members: int) -> Floats | None:
     if weights is None:
-        return
-    given = np.asarray(weights, dtype=np.float64)
+        return None
+    try:
+        given = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        given = np.empty(0)
     if given.shape != (members,) or not np.isfinite(given).all() or (given < 0).any() or not given.any():
         raise InvalidInput(
             "The 'weights' parameter must have a number of at least 0 for each estimator, and one above 0. "
             f"Got {weights!r} for {members} estimators."
         )
+    return given
 
 
 def _members_plan(named: Named, rows: int) -> Plan[list[Any]]:
@@ -135,6 +139,8 @@ class EnsembleRegressor(RegressorMixin, _Ensemble):  # type: ignore[misc]
     ----------
     members_ : list of fitted regressors
         The members.
+    weights_ : array or None
+        Their weights, where they are not equal.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -154,7 +160,7 @@ class EnsembleRegressor(RegressorMixin, _Ensemble):  # type: ignore[misc]
     def predict(self, X: Any) -> Array:
         """Return the mean of what the members predict."""
         check_is_fitted(self)
-        return mean_of([member.predict(X) for member in self.members_], self.weights)
+        return mean_of([member.predict(X) for member in self.members_], self.weights_)
 
 
 class EnsembleClassifier(ClassifierMixin, _Ensemble):  # type: ignore[misc]
@@ -167,7 +173,8 @@ class EnsembleClassifier(ClassifierMixin, _Ensemble):  # type: ignore[misc]
     estimators : list of (name, classifier)
         The members.
     aggregate : {"soft", "vote"}, default="soft"
-        "soft": the label with the largest mean probability. "vote": the label that most members predict, of equally
+        "soft": the label with the largest mean probability, where the label of a member without probabilities counts as
+        certain. "vote": the label that most members predict, of equally
         frequent ones the first class.
     weights : sequence of float, optional
         Weight of each member. All have the same by default.
@@ -180,7 +187,7 @@ class EnsembleClassifier(ClassifierMixin, _Ensemble):  # type: ignore[misc]
     ----------
     classes_ : array
         The classes.
-    members_, n_features_in_, feature_names_in_
+    members_, weights_, n_features_in_, feature_names_in_
         As for :class:`EnsembleRegressor`.
 
     Examples
@@ -212,7 +219,7 @@ class EnsembleClassifier(ClassifierMixin, _Ensemble):  # type: ignore[misc]
         """Return the label that the members give together."""
         check_is_fitted(self)
         if self.aggregate == "vote":
-            return vote_of([member.predict(X) for member in self.members_], self.classes_, self.weights)
+            return vote_of([member.predict(X) for member in self.members_], self.classes_, self.weights_)
         labels: Array = self.classes_[self.predict_proba(X).argmax(axis=1)]
         return labels
 
@@ -220,5 +227,10 @@ class EnsembleClassifier(ClassifierMixin, _Ensemble):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Array:
         """Return the mean of the members' probabilities, a column for each of ``classes_``."""
         check_is_fitted(self)
-        aligned_to = [aligned(each.predict_proba(X), each.classes_, self.classes_) for each in self.members_]
-        return mean_of(aligned_to, self.weights)
+        return mean_of([self._probabilities(member, X) for member in self.members_], self.weights_)
+
+    def _probabilities(self, member: Any, X: Any) -> Array:
+        if hasattr(member, "predict_proba"):
+            return aligned(member.predict_proba(X), member.classes_, self.classes_)
+        codes: Array = np.searchsorted(self.classes_, member.predict(X))
+        return np.eye(len(self.classes_))[codes]

@@ -18,7 +18,7 @@ from truefit._core.outcome import Outcome
 from truefit._core.parameters import check_takes_weights
 from truefit._core.protocols import Ask, FitTask, Keep, Plan
 from truefit._core.rows import Rows
-from truefit._core.typing import Array
+from truefit._core.typing import Array, Floats
 from truefit._core.validation import Task
 from truefit._methods.candidates import params_text
 from truefit._methods.splitting.splits import Split, Splits
@@ -27,7 +27,7 @@ from truefit._metrics.metric import Metric
 Aggregate = Literal["mean", "soft", "vote"]
 
 
-def mean_of(values: Sequence[Array], weights: Sequence[float] | None = None) -> Array:
+def mean_of(values: Sequence[Array], weights: Floats | None = None) -> Array:
     """Return the mean of the predictions of several models."""
     mean: Array = np.average(np.stack([np.asarray(each) for each in values]), axis=0, weights=weights)
     return mean
@@ -46,7 +46,7 @@ def aligned(probabilities: Array, own: Array, classes: Array) -> Array:
     return wide
 
 
-def vote_of(labels: Sequence[Array], classes: Array, weights: Sequence[float] | None = None) -> Array:
+def vote_of(labels: Sequence[Array], classes: Array, weights: Floats | None = None) -> Array:
     """Return the label that most models predict, or those of most weight; of equally many the smallest class.
 
     >>> vote_of([np.array(["b", "c"]), np.array(["a", "c"]), np.array(["b", "a"])], np.array(["a", "b", "c"]))

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from truefit._core.data import Data
-from truefit._core.outcome import Outcome
+from truefit._core.outcome import Outcome, Predictions
 from truefit._core.rows import Rows
 from truefit._core.typing import Floats
-from truefit._methods.agghoo.cross_test import aggregated
 from truefit._methods.agghoo.plan import Aggregate
 from truefit._methods.assessment.estimate import estimate, winner_factor
 from truefit._methods.assessment.evidence import Evidence
@@ -30,11 +29,12 @@ from truefit._methods.comparison.result import Comparison
 from truefit._methods.evaluation.promise import Promise
 from truefit._methods.result import Result, plain, plot_method
 from truefit._methods.splitting.designs import Design
-from truefit._methods.splitting.splits import Splits
+from truefit._methods.splitting.splits import Splits, lacks_a_class
 from truefit._methods.text import MetricText, new_rows
 from truefit._metrics.metric import Metric
 from truefit._metrics.row_loss import is_share
 from truefit._metrics.scorers import aligned_answer
+from truefit._metrics.smooth import Ratios
 from truefit._plots.forest import fold_scores
 
 if TYPE_CHECKING:
@@ -51,17 +51,14 @@ FEWEST: Final = 3
 SINGLE, ENSEMBLE = "single model", "ensemble"
 
 
-def averageable(estimators: Sequence[Any], metric: Metric, task: str) -> tuple[list[int], Aggregate]:
-    """Return the positions of the candidates that can be averaged, and how: those with probabilities, if there are any.
+def averageable(estimators: Mapping[str, Any], metric: Metric, task: str) -> tuple[list[str], Aggregate]:
+    """Return the candidates whose average has a value of the metric, and how they are averaged.
 
-    Votes are counted where no two classifiers have probabilities.
+    The label of a classifier without probabilities counts as certain; where none has probabilities, labels are votes.
     """
-    if task == "regression":
-        return [place for place, each in enumerate(estimators) if metric.responses(each) == ("predict",)], "mean"
-    soft = [place for place, each in enumerate(estimators) if hasattr(each, "predict_proba")]
-    if len(soft) >= 2:
-        return soft, "soft"
-    return [place for place, each in enumerate(estimators) if metric.responses(each) == ("predict",)], "vote"
+    soft = [name for name, each in estimators.items() if task == "classification" and hasattr(each, "predict_proba")]
+    found = [name for name, each in estimators.items() if name in soft or metric.responses(each) == ("predict",)]
+    return found, "mean" if task == "regression" else "soft" if soft else "vote"
 
 
 def pool_of(scores: Floats, families: Sequence[str], *, greater_is_better: bool) -> list[int]:
@@ -133,9 +130,9 @@ def _values(outcome: Outcome, data: Data, rows: Rows, aggregate: Aggregate) -> F
     found: Any = aligned_answer(outcome, data, rows, "predict_proba") if aggregate == "soft" else None
     if found is None:
         found = outcome.answer(data, rows)
-    if aggregate == "vote":
-        assert data.classes is not None
-        found = _one_hot(data, np.searchsorted(data.classes, found))
+        if aggregate != "mean":
+            assert data.classes is not None
+            found = _one_hot(data, np.searchsorted(data.classes, found))
     values: Floats = found
     return values
 
@@ -211,9 +208,11 @@ class Ensemble(Result):
         self._verdict = comparison.verdict_on(self.difference)
         found = self.difference.found
         # What is within one standard error is a tie, as among the settings; the ensemble costs several models.
-        self.recommended = bool(found is not None and self.gain > found.se)
+        self.recommended = self._verdict == "better" or bool(found is not None and self.gain > found.se)
         evidence = Evidence(
-            outcomes, (), data.without_table(), design, metric, pooled_rates=False,
+            outcomes, (), data.without_table(), design, metric,
+            # As in nested cross-validation, a rate of a class that a test set lacks is computed from all test rows.
+            pooled_rates=isinstance(metric.smooth, Ratios) and lacks_a_class(data, splits),
             scores=self.fold_scores[ENSEMBLE].copy(),
         )  # fmt: skip
         # As for the winner of a selection, one partition varies more than its losses show.
@@ -319,7 +318,15 @@ def average_outcomes(
     drawn: Sequence[Sequence[tuple[Outcome, int]]], aggregate: Aggregate, data: Data, splits: Splits
 ) -> list[Outcome]:
     """Return the outcome of the average of some fits on each test set, each as often as it was drawn."""
-    return [
-        aggregated([outcome for outcome, count in each for _ in range(count)], data, split.test, aggregate)
-        for each, split in zip(drawn, splits, strict=True)
-    ]
+    found = []
+    for each, split in zip(drawn, splits, strict=True):
+        tokens, counts = data.tokens_of(split.test), [count for _, count in each]
+        values = np.stack([_values(outcome, data, split.test, aggregate) for outcome, _ in each])
+        mean = np.average(values, axis=0, weights=counts)
+        answers = [Predictions("predict", tokens, mean)]
+        if aggregate != "mean":
+            answers = [Predictions("predict", tokens, mean.argmax(axis=1), coded=True)]
+        if aggregate == "soft":
+            answers.append(Predictions("predict_proba", tokens, mean))
+        found.append(Outcome("ensemble", answers, classes=data.classes))
+    return found
