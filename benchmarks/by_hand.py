@@ -50,7 +50,6 @@ from sklearn.model_selection import (
     GridSearchCV,
     ParameterGrid,
     StratifiedKFold,
-    cross_val_predict,
     cross_validate,
     learning_curve,
 )
@@ -196,27 +195,31 @@ class ByHand:
 
     def _averaged(self, inside, train, test):
         drawn = self._drawn(inside, train)
-        total = sum(drawn.count(name) * self._voted(self.fitted(name, train), test) for name in set(drawn))
+        fitted = {name: self.fitted(name, train) for name in set(drawn)}
+        total = sum(drawn.count(name) * self._probabilities(each, test) for name, each in fitted.items())
         return np.mean(np.unique(self.y)[total.argmax(axis=1)] != self.y[test])
 
     def _drawn(self, inside, rows):
         """Ten draws, each of the setting that gives the least Brier score together with those before."""
         inner, truth = StratifiedKFold(inside, shuffle=True, random_state=0), self.y[rows][:, None] == np.unique(self.y)
-        found = {
-            name: cross_val_predict(
-                clone(self.models[name]), self.rows(rows), self.y[rows], cv=inner, method="predict_proba"
-            )
-            for name in self.asked.averaged
-        }
+        found = {name: np.zeros(truth.shape) for name in self.asked.averaged}
+        for fit, validate in inner.split(rows, self.y[rows]):
+            for name, each in found.items():
+                each[validate] = self._probabilities(self.fitted(name, rows[fit]), rows[validate])
         drawn = []
         for size in range(1, 11):
             together = sum((found[each] for each in drawn), np.zeros(truth.shape))
             drawn.append(min(found, key=lambda name: np.square((together + found[name]) / size - truth).sum()))
         return drawn
 
+    def _probabilities(self, model, rows):
+        if hasattr(model, "predict_proba"):
+            return model.predict_proba(self.rows(rows))
+        return (model.predict(self.rows(rows))[:, None] == np.unique(self.y)).astype(float)
+
     def _voted(self, model, rows):
         if self.asked.soft:
-            return model.predict_proba(self.rows(rows))
+            return self._probabilities(model, rows)
         return (model.predict(self.rows(rows))[:, None] == np.unique(self.y)).astype(float)
 
     def trained(self):
